@@ -1,0 +1,33 @@
+"""diffprof: what a diffusion pipeline costs, where the cost goes and what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from diffprof.errors import DiffprofError
+
+if TYPE_CHECKING:
+    from diffprof.measure.profile import profile
+    from diffprof.profiles.files import load
+    from diffprof.profiles.record import Profile
+
+__version__ = "0.1.0"
+
+__all__ = ["DiffprofError", "Profile", "load", "profile"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is used when it is first used: help comes at once, and only measuring needs torch."""
+    if name == "profile":
+        from diffprof.measure.profile import profile
+
+        return profile
+    if name == "load":
+        from diffprof.profiles.files import load
+
+        return load
+    if name == "Profile":
+        from diffprof.profiles.record import Profile
+
+        return Profile
+    raise AttributeError(f"module 'diffprof' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""From a profile to tables of figures: pure functions, no torch, no formatting."""

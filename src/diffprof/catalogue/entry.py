@@ -1,0 +1,96 @@
+"""One model of the catalogue: what it is made of, and where each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Networks of diffusers that do not run in the denoising loop, by what their class names begin with.
+_AROUND_THE_LOOP = (
+    "Autoencoder",
+    "AsymmetricAutoencoder",
+    "ConsistencyDecoder",
+    "VQ",
+    "PaellaVQ",
+    "StableDiffusionSafety",
+)
+
+
+@dataclass(frozen=True)
+class TokenizerFacts:
+    """What a stand-in tokenizer needs to give the lengths and special tokens of the real one."""
+
+    model_max_length: int
+    vocab_size: int
+    prefix: tuple[str, ...] = ()
+    """Special tokens before every text."""
+    suffix: tuple[str, ...] = ()
+    """Special tokens after every text."""
+    padding_side: str = "right"
+    special_tokens: Mapping[str, int] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """``bos_token``, ``eos_token``, ``pad_token``, ``unk_token`` and the token that plays the role."""
+    chat_template: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """One slot of the pipeline: its class and the configuration values that differ from the class's defaults."""
+
+    slot: str
+    class_name: str
+    library: str
+    """diffusers or transformers."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Values that differ from the defaults; None where the published value is null."""
+    parameters: int | None = None
+    """None for what has no parameters: schedulers, tokenizers, image processors."""
+    buffers: int = 0
+    published: str | None = None
+    """A published parameter count that agrees, with its source."""
+    source: str = ""
+    tokenizer: TokenizerFacts | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model of the catalogue."""
+
+    name: str
+    title: str
+    media: str
+    """image or video."""
+    hub_id: str
+    pipeline: str
+    dtype: str
+    source: str
+    aliases: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
+    """Values that no published file confirmed: the dotted path and why."""
+    pipeline_config: Mapping[str, Any] = field(default_factory=dict)
+    call: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that the pipeline's call needs and has no default for."""
+    recommended: Mapping[str, Any] = field(default_factory=dict)
+    """What the model card's example passes where that differs from the pipeline's defaults."""
+    components: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names the entry answers to."""
+        return (self.name, self.hub_id, *self.aliases)
+
+    @property
+    def parameters(self) -> int:
+        """Parameters of all components together."""
+        return sum(part.parameters or 0 for part in self.components.values())
+
+    @property
+    def denoiser(self) -> Part | None:
+        """The network that runs in every denoising step; the largest one where a cascade has several."""
+        networks = [
+            part
+            for part in self.components.values()
+            if part.parameters and part.library == "diffusers" and not part.class_name.startswith(_AROUND_THE_LOOP)
+        ]
+        return max(networks, key=lambda part: part.parameters or 0, default=None)

@@ -1,0 +1,82 @@
+"""The command line, ``diffprof COMMAND``: each command has a file of its own, this one sees to it that all end well."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from diffprof.errors import DiffprofError
+
+INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the command line; every way it can end becomes an exit code and at most one sentence."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    # Accepted anywhere, also after a command.
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        code = _run(arguments or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_output()
+        return 1
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        # The last line of defence: also what nobody foresaw becomes a sentence.
+        if debug:
+            raise
+        return _explain(error)
+    if code == INTERRUPTED:
+        _say("interrupted.")
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    from diffprof.cli.app import app
+
+    code = app(arguments, prog_name="diffprof", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    if isinstance(error, DiffprofError):
+        _say(f"error: {_sentence(str(error))}")
+        return error.exit_code
+    # typer's own errors come from click or from its copy of it, whichever the installed version uses.
+    if hasattr(error, "format_message"):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "diffprof"
+        _say(f"error: {_sentence(error.format_message())} See `{command} --help`.")
+        return 2
+    if type(error).__name__ == "Abort":
+        _say("interrupted.")
+        return INTERRUPTED
+    _say(
+        f"error: this is a bug in diffprof ({type(error).__name__}: {error}); "
+        "run the command again with --debug for the details and report them."
+    )
+    return 1
+
+
+def _sentence(message: str) -> str:
+    """The message on one line, ending in a full stop."""
+    text = " ".join(message.split())
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def _say(message: str) -> None:
+    # A message can hold names from a file: they must not drive the terminal.
+    words = " ".join(message.split())
+    text = f"diffprof: {''.join(letter if letter.isprintable() else '?' for letter in words)}\n"
+    # A name from the shell may hold what the terminal's encoding does not.
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _silence_output() -> None:
+    """Whoever read our output has gone: let Python's own last flush go nowhere instead of failing."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

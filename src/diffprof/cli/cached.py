@@ -1,0 +1,157 @@
+"""A profile from the cache when it was counted before, else from the engine."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from diffprof import catalogue
+from diffprof.errors import RequestError
+from diffprof.profiles import cache
+from diffprof.profiles.record import Profile
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line was asked to count."""
+
+    model: str
+    dtype: str | None
+    scheduler: str | None
+    enable: tuple[str, ...]
+    arguments: Mapping[str, Any]
+
+
+def counted(asked: Asked, use_cache: bool, quiet: bool) -> Profile:
+    """The profile that was asked for; torch is imported only when it has to be counted."""
+    place = _place(asked.model)
+    entry = _key(asked, place) if use_cache else None
+    kept = cache.read(entry) if entry else None
+    if kept is not None:
+        return kept
+    profile = _count(asked, quiet)
+    if use_cache:
+        # Opening a hub id may have fetched files: what was counted is what is there now.
+        entry = _key(asked, place) if place is Place.hub else entry
+        if entry:
+            cache.write(entry, profile)
+    return profile
+
+
+def _count(asked: Asked, quiet: bool) -> Profile:
+    with _progress(quiet) as report:
+        from diffprof.measure.profile import profile
+
+        return profile(
+            asked.model,
+            dtype=asked.dtype,
+            scheduler=asked.scheduler,
+            enable=asked.enable,
+            progress=report,
+            **asked.arguments,
+        )
+
+
+class Place(Enum):
+    """Where the configuration of a model is."""
+
+    catalogue = "catalogue"
+    folder = "folder"
+    hub = "hub"
+
+
+def _place(model: str) -> Place:
+    """What the name means, by the engine's rules; one that means nothing is refused before the engine is imported."""
+    looks_like_path = model.startswith((".", "/", "~")) or "\\" in model
+    if not looks_like_path and catalogue.content(model) is not None:
+        return Place.catalogue
+    if Path(model).expanduser().exists():
+        return Place.folder
+    if looks_like_path:
+        raise RequestError(
+            f"There is no folder {model}; give a folder in diffusers layout or one of `diffprof models`."
+        )
+    if _HUB_ID.fullmatch(model):
+        return Place.hub
+    raise RequestError(unknown_model(model))
+
+
+def unknown_model(name: str) -> str:
+    """The sentence for a model that nobody knows, with the names that look most like it."""
+    near = catalogue.nearest(name)
+    meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
+    return f"Unknown model {name!r}; {meant}"
+
+
+def _key(asked: Asked, place: Place) -> str | None:
+    content = _content(asked.model, place)
+    if content is None:
+        return None
+    request = {
+        "dtype": asked.dtype,
+        "scheduler": asked.scheduler,
+        "enable": list(asked.enable),
+        "arguments": dict(asked.arguments),
+    }
+    return cache.key(asked.model, content, request)
+
+
+def _content(model: str, place: Place) -> bytes | None:
+    """What the profile depends on in the model's configuration; None when it is not on this machine."""
+    if place is Place.catalogue:
+        return catalogue.content(model)
+    folder = Path(model).expanduser() if place is Place.folder else _hub_snapshot(model)
+    try:
+        return cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
+    except OSError:
+        # A file that cannot be read is for the engine to complain about.
+        return None
+
+
+def _hub_snapshot(hub_id: str) -> Path | None:
+    """The folder where huggingface_hub keeps the files of a repository; found by its layout, without importing it."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
+    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    repository = hub / f"models--{hub_id.replace('/', '--')}"
+    try:
+        commit = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    snapshot = repository / "snapshots" / commit
+    return snapshot if commit and snapshot.is_dir() else None
+
+
+class Report(Protocol):
+    """How the engine tells what it is doing."""
+
+    def __call__(self, message: str, done: int | None, total: int | None) -> None: ...
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Report | None]:
+    """A line on standard error that says what is going on, where a terminal is there to show it."""
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    # Gone when it is done: what stays is the result.
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Starting", total=None)
+
+        def report(message: str, done: int | None, total: int | None) -> None:
+            progress.update(task, description=message, completed=done or 0, total=total)
+
+        yield report

@@ -1,0 +1,87 @@
+"""``diffprof models`` and ``diffprof models show NAME``"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from diffprof import catalogue
+from diffprof.cli.cached import unknown_model
+from diffprof.cli.output import write_text
+from diffprof.errors import RequestError
+
+
+class ListOrShow(TyperGroup):
+    """``diffprof models WORD`` lists the models that match the word: a word that is no command is a ``--match``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for place, word in enumerate(args):
+            if word == "--match" or word in self.commands:
+                break
+            if not word.startswith("-"):
+                args = [*args[:place], "--match", *args[place:]]
+                break
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=ListOrShow,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    subcommand_metavar="[WORD | show NAME]",
+)
+
+
+@app.callback(invoke_without_command=True)
+def models(
+    context: typer.Context,
+    match: Annotated[str | None, typer.Option(metavar="WORD", help="Only models with this word in a name.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the list as CSV.")] = False,
+) -> None:
+    """List the models that diffprof knows by name.
+
+    Their configurations are part of diffprof: profiling one of them needs no network.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if json and csv:
+        raise RequestError("--json and --csv exclude each other; choose one.")
+    from diffprof.render import models as render
+
+    found = [entry for entry in catalogue.entries() if match is None or _matches(entry, match)]
+    if not found and match is not None:
+        raise RequestError(unknown_model(match))
+    if json or csv:
+        write_text(render.models_json(found) if json else render.models_csv(found))
+    else:
+        from diffprof.cli.output import console
+
+        render.print_models(found, console())
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A short name, an alias or a hub id.")],
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Print all that is known about a model, where it came from and what is not confirmed."""
+    from diffprof.render import models as render
+
+    entry = catalogue.find(name)
+    if entry is None:
+        raise RequestError(unknown_model(name))
+    if json:
+        write_text(render.model_json(entry))
+    else:
+        from diffprof.cli.output import console
+
+        render.print_model(entry, console())
+
+
+def _matches(entry: catalogue.Entry, word: str) -> bool:
+    wanted = word.lower()
+    return any(wanted in text.lower() for text in (*entry.names, entry.title, entry.media, entry.pipeline))

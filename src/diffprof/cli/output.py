@@ -1,0 +1,130 @@
+"""Where a profile goes and as what: the console, JSON or CSV on standard output, or a file."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from diffprof.errors import OutputError, RequestError
+from diffprof.profiles.record import Profile
+from diffprof.render.views import DEFAULT_DEPTH, By
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TEXT_FILE_WIDTH = 100
+
+
+class Form(Enum):
+    """What the output is written as."""
+
+    console = "the console"
+    json = "JSON"
+    csv = "CSV"
+    text = "text"
+
+
+ENDINGS = {".json": Form.json, ".json.gz": Form.json, ".csv": Form.csv, ".txt": Form.text}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What was asked for, checked before any work is done."""
+
+    form: Form
+    file: Path | None
+    by: By
+    depth: int
+    verbose: bool
+    quiet: bool
+
+    def write(self, profile: Profile) -> None:
+        """Write the profile as it was asked for."""
+        if self.file is not None:
+            self._write_file(profile, self.file)
+            if not self.quiet:
+                sys.stderr.write(f"Wrote {self.file}\n")
+        elif self.form is Form.console:
+            from diffprof.render.console import print_profile
+
+            print_profile(profile, console(), self.by, self.depth, self.verbose)
+        else:
+            write_text(self._text(profile))
+
+    def _write_file(self, profile: Profile, file: Path) -> None:
+        from diffprof.profiles.replace import replace_file
+
+        if self.form is Form.json:
+            profile.save(file)
+        else:
+            replace_file(file, self._text(profile).encode("utf-8", "backslashreplace"))
+
+    def _text(self, profile: Profile) -> str:
+        if self.form is Form.json:
+            from diffprof.profiles.files import dumps
+
+            return dumps(profile)
+        if self.form is Form.csv:
+            from diffprof.render.csv import csv_text
+
+            return csv_text(profile, self.by, self.depth)
+        from diffprof.render.console import text
+
+        return text(profile, TEXT_FILE_WIDTH, self.by, self.depth, self.verbose)
+
+
+def output(
+    *,
+    json: bool,
+    csv: bool,
+    file: Path | None,
+    by: By | None,
+    depth: int | None,
+    verbose: bool = False,
+    quiet: bool = False,
+) -> Output:
+    """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
+    if json and csv:
+        raise RequestError("--json and --csv exclude each other; choose one.")
+    if depth is not None and by not in (None, By.module):
+        raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
+    form = Form.json if json else Form.csv if csv else Form.console
+    if file is not None:
+        form = _form_of(file, form)
+        _check_place(file)
+    # A depth is a depth of modules: asking for one asks for them.
+    view = by or (By.module if depth is not None else By.component)
+    return Output(form, file, view, DEFAULT_DEPTH if depth is None else depth, verbose, quiet)
+
+
+def _form_of(file: Path, asked: Form) -> Form:
+    ending = next((form for name, form in ENDINGS.items() if file.name.lower().endswith(name)), None)
+    if ending is None and asked is Form.console:
+        raise RequestError(f"Cannot tell the format of {file} from its ending; use one of {', '.join(ENDINGS)}.")
+    if ending is not None and asked not in (Form.console, ending):
+        raise RequestError(f"--{asked.name} and the ending of {file} contradict each other; leave one out.")
+    return ending or asked
+
+
+def _check_place(file: Path) -> None:
+    """Find out before the work, not after it, that the result has nowhere to go."""
+    if file.is_dir():
+        raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
+    if not file.parent.is_dir():
+        raise OutputError(f"Cannot write {file}: there is no folder {file.parent}.")
+
+
+def console() -> Console:
+    """The console for standard output: as wide as the terminal; no colours without one, or where NO_COLOR is set."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def write_text(text: str) -> None:
+    """Text on standard output, as it is."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

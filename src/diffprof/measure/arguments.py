@@ -1,0 +1,191 @@
+"""The call arguments of a pipeline: which it has, which it needs, and stand-ins for those that were not given."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError
+
+STAND_IN_PROMPT = "a photo of a cat"
+LARGEST_SIDE = 65_536
+
+OTHER_NAMES = {
+    "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
+    "num_frames": ("video_length", "frames"),
+    "num_inference_steps": ("prior_num_inference_steps", "steps"),
+    "guidance_scale": ("true_cfg_scale", "text_guidance_scale", "image_guidance_scale"),
+}
+"""What a pipeline may call an argument that most pipelines know under the first name."""
+
+IMAGES = ("image", "control_image", "mask_image", "video", "images", "conditioning_image", "condition_image", "raw_image")
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """What the pipeline is called with."""
+
+    given: Mapping[str, Any]
+    stand_ins: Mapping[str, Any]
+    """Needed and not given."""
+    on_refusal: Mapping[str, Any]
+    """Stand-in images, for a pipeline that may be called without one but may not like it."""
+    defaults: Mapping[str, Any]
+    """The pipeline's own defaults of all other arguments."""
+
+
+def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[str, Any]) -> CallArguments:
+    """Check the requested arguments against the pipeline's call and add what it needs besides."""
+    parameters = _parameters(pipeline)
+    given = _named_as_the_pipeline_does(type(pipeline).__name__, parameters, requested)
+    _check_numbers(given)
+    missing = {name: parameter for name, parameter in parameters.items() if name not in given}
+    stand_ins = {name: value for name, value in needed.items() if name in missing}
+    if "prompt" in missing and not _has_any(given, ("prompt_embeds", "prompt_2", "image_embeds")):
+        stand_ins["prompt"] = STAND_IN_PROMPT
+    if _carries_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):
+        stand_ins["ip_adapter_image"] = stand_in_image(pipeline, given)
+    for name, parameter in missing.items():
+        if parameter.default is parameter.empty and name not in stand_ins:
+            stand_ins[name] = _stand_in(pipeline, name, given)
+    if "output_type" in missing and _has_any(parameters, ("num_frames", "video_length")):
+        stand_ins["output_type"] = "pt"  # frames stay tensors: pictures of a film would only take memory
+    optional_images = {name for name in IMAGES if name in missing and name not in stand_ins}
+    return CallArguments(
+        given=given,
+        stand_ins=stand_ins,
+        on_refusal={name: _stand_in(pipeline, name, given) for name in sorted(optional_images)},
+        defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
+    )
+
+
+def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    signature = inspect.signature(type(pipeline).__call__)
+    return {name: p for name, p in signature.parameters.items() if p.kind in kinds and name != "self"}
+
+
+def _named_as_the_pipeline_does(
+    pipeline: str, parameters: Mapping[str, Any], requested: Mapping[str, Any]
+) -> dict[str, Any]:
+    given = {}
+    for name, value in requested.items():
+        names = (name, *OTHER_NAMES.get(name, ()))
+        found = next((other for other in names if other in parameters), None)
+        if found is None:
+            hints = difflib.get_close_matches(name, parameters, n=3)
+            hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
+            raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
+        given[found] = value
+    return given
+
+
+def _check_numbers(given: Mapping[str, Any]) -> None:
+    for name in ("height", "width"):
+        size = given.get(name)
+        if size is not None and (not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= LARGEST_SIDE):
+            raise RequestError(f"{name} is {size!r}; give a whole number of pixels from 1 to {LARGEST_SIDE}")
+    for name in ("num_inference_steps", "num_frames", "num_images_per_prompt", "num_videos_per_prompt", "batch_size"):
+        count = given.get(name)
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= 10**5):
+            raise RequestError(f"{name} is {count!r}; give a whole number from 1 to 100000")
+
+
+def _has_any(names: Any, wanted: tuple[str, ...]) -> bool:
+    return any(name in names for name in wanted)
+
+
+def _carries_ip_adapter(pipeline: Any) -> bool:
+    for slot in ("unet", "transformer"):
+        denoiser = getattr(pipeline, slot, None)
+        if getattr(getattr(denoiser, "config", None), "encoder_hid_dim_type", None) == "ip_image_proj":
+            return True
+    return False
+
+
+def _stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
+    if name in STAND_INS:
+        return STAND_INS[name](pipeline, given)
+    if "mask" in name:
+        return stand_in_image(pipeline, given, "L")
+    if "image" in name:
+        return stand_in_image(pipeline, given)
+    raise RequestError(f"{type(pipeline).__name__} needs the call argument {name!r}; give it with --set {name}=VALUE")
+
+
+def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
+    """A plain picture of the size that is generated; as many as there are ControlNets."""
+    from PIL import Image
+
+    width, height = (given.get(side) or _usual_size(pipeline) for side in ("width", "height"))
+    image = Image.new(mode, (width, height), "white" if mode == "L" else "grey")
+    nets = getattr(getattr(pipeline, "controlnet", None), "nets", None)
+    return [image] * len(nets) if nets is not None and mode == "RGB" else image
+
+
+def _usual_size(pipeline: Any) -> int:
+    """The size the model was made for, in pixels."""
+    if type(pipeline).__name__ == "StableDiffusionUpscalePipeline":
+        return 128
+    for slot in ("unet", "transformer", "prior_prior", "prior"):
+        size = getattr(getattr(getattr(pipeline, slot, None), "config", None), "sample_size", None)
+        if isinstance(size, int):
+            return size * int(getattr(pipeline, "vae_scale_factor", 8) or 8)
+    return 512
+
+
+def _video(pipeline: Any, given: Mapping[str, Any]) -> list[Any]:
+    return [stand_in_image(pipeline, given)] * int(given.get("num_frames") or 16)
+
+
+def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    """What Stable Cascade's prior hands over: 42.67 pixels to a cell."""
+    rows, columns = (ceil((given.get(side) or 1024) / 42.67) for side in ("height", "width"))
+    config = pipeline.decoder.config
+    channels = getattr(config, "effnet_in_channels", None) or 16
+    return torch.zeros(1, channels, rows, columns)
+
+
+def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    return torch.zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
+
+
+STAND_INS: dict[str, Any] = {
+    "prompt": lambda pipeline, given: STAND_IN_PROMPT,
+    "class_labels": lambda pipeline, given: [0],
+    "video": _video,
+    "source_prompt": lambda pipeline, given: STAND_IN_PROMPT,
+    "target_prompt": lambda pipeline, given: STAND_IN_PROMPT,
+    "image_embeddings": _stage_c_embeddings,
+    "image_embeds": _image_embeddings,
+    "negative_image_embeds": _image_embeddings,
+    "hint": lambda pipeline, given: torch.zeros(1, 3, given.get("height") or 512, given.get("width") or 512),
+    "reference_image": stand_in_image,
+    "source_image": stand_in_image,
+    "example_image": stand_in_image,
+}
+
+
+def plain(value: Any) -> Any:
+    """A call argument as a value that JSON can hold; what it cannot hold is described."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, torch.Tensor):
+        return f"tensor {'x'.join(map(str, value.shape)) or 'scalar'} {str(value.dtype).removeprefix('torch.')}"
+    if isinstance(value, torch.Generator):
+        return "generator"
+    if hasattr(value, "size") and hasattr(value, "mode"):
+        return f"image {value.size[0]}x{value.size[1]}"
+    if hasattr(value, "shape"):
+        return f"array {'x'.join(map(str, value.shape))}"
+    return getattr(value, "__name__", type(value).__name__)

@@ -1,0 +1,276 @@
+"""Runs a pipeline's own ``__call__`` on virtual weights and records what every component call costs."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from diffprof.errors import DiffprofError, PipelineError
+from diffprof.measure import surroundings
+from diffprof.measure.boundary import described, leaves, output_sizes, replayable, signature, with_real_zeros
+from diffprof.measure.components import (
+    DENOISING_ROLES,
+    components_of,
+    entry_methods,
+    parts_of,
+    role_of,
+    uncompiled,
+)
+from diffprof.measure.counting.functions import FunctionMode
+from diffprof.measure.counting.recorder import Recorder
+from diffprof.measure.counting.virtual import VirtualMode
+from diffprof.measure.patching import DRY_RUN_LOCK, Patches
+from diffprof.measure.snapshot import Snapshot
+from diffprof.profiles.record import Call, Cost, Stage
+
+Progress = Callable[[str, int | None, int | None], None]
+
+
+@dataclass(frozen=True)
+class DryRunResult:
+    """What a dry run has seen, in the order of execution."""
+
+    calls: tuple[Call, ...]
+    stages: tuple[Stage, ...]
+    outside: Cost
+    """What the pipeline's own code did outside of any component."""
+    assumptions: tuple[str, ...]
+    sizes: dict[str, int]
+    """Height, width and frames of what came out."""
+
+
+def dry_run(
+    pipeline: Any,
+    arguments: dict[str, Any],
+    prepare: Callable[[], None] | None = None,
+    progress: Progress | None = None,
+) -> DryRunResult:
+    """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
+
+    `prepare` is called first and may change the pipeline; that is put back too.
+    """
+    with DRY_RUN_LOCK:
+        snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
+        try:
+            if prepare is not None:
+                prepare()
+            run = _DryRun(pipeline, progress)
+            with _own_schedulers(pipeline) as schedulers:
+                run.execute(arguments, schedulers)
+        finally:
+            snapshot.restore()
+    return run.result()
+
+
+def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
+    for component in components_of(pipeline).values():
+        yield from component.modules()
+
+
+@contextlib.contextmanager
+def _own_schedulers(pipeline: Any) -> Iterator[dict[str, Any]]:
+    """Work on copies of the schedulers: they keep histories in lists, which a dry run would fill."""
+    schedulers = {
+        name: part for name, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
+    }
+    copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
+    holders = [pipeline, *(value for value in vars(pipeline).values() if hasattr(value, "register_modules"))]
+    before = [(holder, dict(vars(holder))) for holder in holders]
+    for holder in holders:
+        for name, value in list(vars(holder).items()):
+            for slot, scheduler in schedulers.items():
+                if value is scheduler:
+                    vars(holder)[name] = copies[slot]
+    try:
+        yield copies
+    finally:
+        for holder, attributes in before:
+            vars(holder).clear()
+            vars(holder).update(attributes)
+
+
+@dataclass
+class _Known:
+    """A component call that was counted: what it cost, what it gave back, and what that depends on."""
+
+    cost: Cost
+    output: Any
+    inputs_read: frozenset[int]
+    values: bytes
+
+
+class _DryRun:
+    def __init__(self, pipeline: Any, progress: Progress | None) -> None:
+        self.pipeline = pipeline
+        self.progress = progress
+        self.components = components_of(pipeline)
+        self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
+        self.recorder = Recorder()
+        self.mode = VirtualMode(self.recorder, surroundings.real_weights(self.components.values()))
+        self.calls: list[Call] = []
+        self.sizes: dict[str, int] = {}
+        self.steps: dict[str, list[list[int]]] = {}
+        """Scheduler -> for each executed step the numbers of the calls that belong to it."""
+        self.pending: list[int] = []
+        """Calls of denoisers since the last step of a scheduler."""
+        self.known: dict[Any, list[_Known]] = {}
+        self.slots: dict[int, str] = {}
+        self.paths: dict[int, str] = {}
+        for slot, component in self.components.items():
+            for root in (component, uncompiled(component)):
+                self.slots.setdefault(id(root), slot)
+            for path, module in uncompiled(component).named_modules():
+                self.paths.setdefault(id(module), path)
+        self.never_replayed = {
+            slot for slot, component in self.components.items() if surroundings.keeps_state(uncompiled(component))
+        }
+
+    def execute(self, arguments: dict[str, Any], schedulers: dict[str, Any]) -> None:
+        with Patches() as patches, torch.compiler.set_stance("force_eager"):
+            surroundings.prepare(patches, self.mode, self.pipeline)
+            self._catch_components(patches)
+            self._catch_schedulers(patches, schedulers)
+            with self.mode, FunctionMode(self.mode):
+                try:
+                    self.sizes = output_sizes(self.pipeline(**arguments))
+                except (DiffprofError, KeyboardInterrupt):
+                    raise
+                except Exception as error:
+                    name = type(self.pipeline).__name__
+                    message = str(error).strip() or type(error).__name__
+                    raise PipelineError(f"{name} refused the call: {message}") from error
+
+    def result(self) -> DryRunResult:
+        stages = []
+        for scheduler, steps in self.steps.items():
+            for number, members in enumerate(steps):
+                for index in members:
+                    self.calls[index] = replace(self.calls[index], step=number)
+            members = [self.calls[index] for step in steps for index in step]
+            denoisers = dict.fromkeys(call.component for call in members if self.roles[call.component] == "denoiser")
+            macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
+            stages.append(Stage(scheduler, tuple(denoisers), macs))
+        return DryRunResult(
+            calls=tuple(self.calls),
+            stages=tuple(stages),
+            outside=self.recorder.outside.cost(peak_live_bytes=0),
+            assumptions=tuple(self.recorder.assumptions),
+            sizes=self.sizes,
+        )
+
+    def _catch_components(self, patches: Patches) -> None:
+        recorder = self.recorder
+
+        def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+                if recorder.open is None:
+                    slot = self.slots.get(id(module))
+                    if slot is not None:
+                        return self._component_call(slot, "forward", original, module, args, kwargs)
+                path = self.paths.get(id(module))
+                if path is None:
+                    return original(module, *args, **kwargs)
+                recorder.enter_module(path, module, args, kwargs)
+                try:
+                    return surroundings.call_module(original, module, args, kwargs)
+                finally:
+                    recorder.leave_module()
+
+            return call
+
+        patches.function(torch.nn.Module, "__call__", calling)
+        methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
+        for owner, name in methods:
+            patches.function(owner, name, lambda original, name=name: self._entering(name, original))
+
+    def _entering(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+            slot = self.slots.get(id(module)) if self.recorder.open is None else None
+            if slot is None:
+                return original(module, *args, **kwargs)
+            return self._component_call(slot, name, original, module, args, kwargs)
+
+        return enter
+
+    def _catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
+        names = {id(scheduler): slot for slot, scheduler in schedulers.items()}
+        by_class = {type(scheduler): slot for slot, scheduler in reversed(schedulers.items())}
+
+        def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
+            def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+                slot = names.get(id(scheduler)) or by_class.get(type(scheduler), type(scheduler).__name__)
+                if self.pending:
+                    self.steps.setdefault(slot, []).append(self.pending)
+                    self.pending = []
+                return original(scheduler, *args, **kwargs)
+
+            return step
+
+        for owner in by_class:
+            patches.function(owner, "step", stepping)
+
+    def _component_call(
+        self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        inputs = leaves((args, kwargs))
+        key = (slot, method, surroundings.fingerprint(module), signature(self.mode, (args, kwargs)))
+        may_replay = slot not in self.never_replayed and not torch.is_grad_enabled() and replayable((args, kwargs))
+        known = self._recall(key, inputs) if may_replay else None
+        if known is None:
+            known = self._count(slot, method, original, module, args, kwargs, inputs)
+            if may_replay:
+                self.known.setdefault(key, []).append(known)
+        if known.cost.operations:
+            self._note(slot, method, original, args, kwargs, known.cost)
+        return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
+
+    def _recall(self, key: Any, inputs: list[Any]) -> _Known | None:
+        for known in self.known.get(key, ()):
+            if known.values == _digest(inputs, known.inputs_read):
+                return known
+        return None
+
+    def _count(
+        self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
+    ) -> _Known:
+        if self.progress:
+            self.progress(f"counting {slot}", None, None)
+        recorder = self.recorder
+        with recorder.component_call(type(uncompiled(module)).__name__) as call:
+            real = [tensor for tensor in inputs if isinstance(tensor, torch.Tensor) and not self.mode.is_virtual(tensor)]
+            call.origins.inputs(real)
+            if method == "forward":
+                recorder.enter_module("", module, args, kwargs)
+                try:
+                    output = surroundings.call_module(original, module, args, kwargs)
+                finally:
+                    recorder.leave_module()
+            else:
+                output = original(module, *args, **kwargs)
+            inputs_read = frozenset(call.origins.inputs_read)
+            call.origins.forget()
+            cost = call.cost(recorder.live.peak - call.live_bytes_before)
+        return _Known(cost, output, inputs_read, _digest(inputs, inputs_read))
+
+    def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
+        if self.roles[slot] in DENOISING_ROLES:
+            self.pending.append(len(self.calls))
+        function = type(uncompiled(self.components[slot])).forward if method == "forward" else original
+        self.calls.append(Call(slot, method, described(function, args, kwargs), None, cost))
+
+
+def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:
+    """Of the values of those real inputs that the component's code has read."""
+    digest = hashlib.blake2b(digest_size=16)
+    real = [tensor for tensor in inputs if isinstance(tensor, torch.Tensor) and not tensor.is_meta]
+    with torch._C._DisableTorchDispatch():
+        for number in sorted(numbers):
+            tensor = real[number].detach().cpu().contiguous()
+            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.digest()

@@ -1,0 +1,70 @@
+"""The plan of a pipeline: classes and configuration values, whatever place they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diffprof.catalogue import Entry, TokenizerFacts
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """One slot: a class of diffusers or transformers and what to build it with."""
+
+    slot: str
+    library: str
+    """diffusers, transformers, or the name of a pipeline package of diffusers such as ``stable_diffusion``."""
+    class_name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    only_differences: bool = False
+    """The config holds what differs from the class's defaults, not a published file."""
+    folder: Path | None = None
+    """Where tokenizer files lie."""
+    tokenizer: TokenizerFacts | None = None
+    parameters: int | None = None
+    """The published count, where one is known."""
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A pipeline to be built."""
+
+    name: str
+    source: str
+    """catalogue, folder or hub."""
+    pipeline: str
+    parts: Mapping[str, PartPlan]
+    pipeline_config: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
+    call: Mapping[str, Any] = field(default_factory=dict)
+    assumptions: tuple[str, ...] = ()
+
+
+def from_entry(entry: Entry) -> Blueprint:
+    """The plan of a catalogue model."""
+    parts = {
+        slot: PartPlan(
+            slot=slot,
+            library=part.library,
+            class_name=part.class_name,
+            config=part.config,
+            only_differences=True,
+            tokenizer=part.tokenizer,
+            parameters=part.parameters,
+        )
+        for slot, part in entry.components.items()
+    }
+    assumptions = [f"not confirmed by a published file: {sentence}" for sentence in entry.unconfirmed]
+    return Blueprint(
+        name=entry.name,
+        source="catalogue",
+        pipeline=entry.pipeline,
+        parts=parts,
+        pipeline_config=entry.pipeline_config,
+        dtype=entry.dtype,
+        call=entry.call,
+        assumptions=tuple(assumptions),
+    )

@@ -1,0 +1,103 @@
+"""Finds the classes that a plan names: those of diffusers and transformers, and no others."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from diffprof.errors import RequestError, UnsafeModelError
+
+OLD_NAMES = {"CLIPFeatureExtractor": "CLIPImageProcessor", "SiglipFeatureExtractor": "SiglipImageProcessor"}
+"""Classes that the libraries have renamed; published folders still use the old names."""
+
+
+def pipeline_class(name: str) -> Any:
+    """A pipeline class of diffusers by its name."""
+    import diffusers
+
+    owner = _attribute(diffusers, name)
+    if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)):
+        known = [other for other in dir(diffusers) if other.endswith("Pipeline")]
+        hints = difflib.get_close_matches(name, known, n=2)
+        hint = f"; did you mean {' or '.join(hints)}?" if hints else ""
+        raise UnsafeModelError(f"diffusers has no pipeline {name}{hint} diffprof builds no pipeline code of other origin.")
+    return owner
+
+
+def part_class(library: str, class_name: str, config: Mapping[str, Any] | None = None) -> Any:
+    """A class of diffusers or transformers; anything else is refused before it is imported."""
+    import diffusers
+    import transformers
+
+    class_name = OLD_NAMES.get(class_name, class_name)
+    if library == "transformers":
+        owner = _attribute(transformers, class_name)
+    elif library == "diffusers":
+        owner = _attribute(diffusers, class_name) or _in_pipeline_packages(class_name)
+        owner = _remapped(owner, config or {})
+    elif re.fullmatch(r"[a-z0-9_]+", library) and hasattr(diffusers.pipelines, library):
+        owner = _attribute(getattr(diffusers.pipelines, library), class_name)
+    else:
+        raise UnsafeModelError(
+            f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
+        )
+    if owner is None:
+        raise RequestError(
+            f"the installed {library if library == 'transformers' else 'diffusers'} has no class {class_name}; "
+            "update it, or check the model's configuration"
+        )
+    if not (isinstance(owner, type) and owner.__module__.split(".")[0] in ("diffusers", "transformers")):
+        raise UnsafeModelError(f"{library}.{class_name} is not a class of diffusers or transformers")
+    return owner
+
+
+def scheduler_class(name: str) -> Any:
+    """A scheduler by its class name or the distinctive part of it, in any case: ``heun``, ``EulerDiscrete``, ``ddim``."""
+    import diffusers
+
+    known = [other for other in dir(diffusers) if other.endswith("Scheduler") and not other.startswith("Flax")]
+    short = {other.removesuffix("Scheduler").removesuffix("Discrete").lower(): other for other in sorted(known, reverse=True)}
+    by_name = {other.lower(): other for other in known} | short
+    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
+    found = by_name.get(wanted) or by_name.get(wanted + "scheduler") or by_name.get(wanted + "discrete")
+    if found is None:
+        hints = difflib.get_close_matches(wanted, by_name, n=4, cutoff=0.4)
+        names = ", ".join(dict.fromkeys(by_name[hint] for hint in hints)) or ", ".join(sorted(known)[:8]) + ", ..."
+        raise RequestError(f"unknown scheduler {name!r}; near it are {names}")
+    return getattr(diffusers, found)
+
+
+def _attribute(module: Any, name: str) -> Any:
+    """An exported name; a missing optional dependency counts as absent."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        return None
+    return getattr(module, name, None)
+
+
+def _remapped(owner: Any, config: Mapping[str, Any]) -> Any:
+    """What diffusers itself builds for an old class name: `Transformer2DModel` of a DiT is a `DiTTransformer2DModel`."""
+    if owner is None or owner.__name__ != "Transformer2DModel":
+        return owner
+    from diffusers.models.model_loading_utils import _CLASS_REMAPPING_DICT
+
+    names = _CLASS_REMAPPING_DICT["Transformer2DModel"]
+    name = names.get(str(config.get("norm_type", "layer_norm")))
+    return part_class("diffusers", name) if name else owner
+
+
+def _in_pipeline_packages(class_name: str) -> Any:
+    """Models that diffusers does not export live in the packages of their pipelines."""
+    for place in PIPELINE_MODELS.get(class_name, ()):
+        return getattr(importlib.import_module(place), class_name)
+    return None
+
+
+PIPELINE_MODELS = {
+    "StableDiffusionSafetyChecker": ("diffusers.pipelines.stable_diffusion.safety_checker",),
+    "StableUnCLIPImageNormalizer": ("diffusers.pipelines.stable_diffusion.stable_unclip_image_normalizer",),
+    "PaellaVQModel": ("diffusers.pipelines.wuerstchen",),
+    "LDMBertModel": ("diffusers.pipelines.latent_diffusion",),
+}

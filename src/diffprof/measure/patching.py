@@ -1,0 +1,51 @@
+"""Changes to classes and modules that last as long as a dry run, and only for the thread that runs it."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+DRY_RUN_LOCK = threading.RLock()
+"""One dry run at a time: they change classes. Other threads go on undisturbed, see `Patches.function`."""
+
+_ABSENT = object()
+
+
+class Patches:
+    """Replaces attributes and puts the very same objects back, in reverse order, also after an exception."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Any, str, Any]] = []
+        self._thread = threading.get_ident()
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        self._before.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+    def function(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Replace a function by `make(original)` for this thread; every other thread gets the original."""
+        original = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
+        replacement = make(original)
+        thread = self._thread
+
+        @functools.wraps(original)
+        def for_this_thread(*args: Any, **kwargs: Any) -> Any:
+            return (replacement if threading.get_ident() == thread else original)(*args, **kwargs)
+
+        self.set(owner, name, for_this_thread)
+
+    def undo(self) -> None:
+        while self._before:
+            owner, name, value = self._before.pop()
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+    def __enter__(self) -> Patches:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.undo()

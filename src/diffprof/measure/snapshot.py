@@ -1,0 +1,78 @@
+"""Remembers the state of a live pipeline before a dry run and puts it back exactly, also after an exception."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import torch
+
+
+class Snapshot:
+    """The attributes of a pipeline and of everything in it that its code can change, and the random state."""
+
+    def __init__(self, pipeline: Any, modules: Iterator[torch.nn.Module], arguments: dict[str, Any]) -> None:
+        self._objects: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+        self._remember(pipeline)
+        for module in modules:
+            self._remember(module)
+        for value in list(vars(pipeline).values()):
+            if isinstance(value, torch.nn.Module) or type(value).__module__.split(".")[0] == "transformers":
+                continue
+            if hasattr(value, "__dict__") and type(value).__module__.startswith("diffusers."):
+                self._remember(value)
+        self._random = _RandomState(arguments)
+
+    def restore(self) -> None:
+        for owner, attributes, containers in self._objects.values():
+            now = vars(owner)
+            for name in [name for name in now if name not in attributes]:
+                del now[name]
+            now.update(attributes)
+            for name, before in containers.items():
+                _refill(attributes[name], before)
+        self._random.restore()
+
+    def _remember(self, owner: Any) -> None:
+        """Attributes, one level into containers, and the states that diffusers' hooks keep."""
+        if id(owner) in self._objects:
+            return
+        attributes = dict(vars(owner))
+        containers = {name: value.copy() for name, value in attributes.items() if type(value) in (dict, list, set)}
+        self._objects[id(owner)] = (owner, attributes, containers)
+        for value in attributes.values():
+            for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
+                if type(part).__module__.startswith("diffusers.hooks") and hasattr(part, "__dict__"):
+                    self._remember(part)
+
+
+def _refill(container: Any, before: Any) -> None:
+    if type(container) is list:
+        container[:] = before
+    else:
+        container.clear()
+        container.update(before)
+
+
+class _RandomState:
+    """Of torch, of each GPU in use, of numpy, of Python, and of the generators that were passed as arguments."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._torch = torch.get_rng_state()
+        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+        self._numpy = numpy.random.get_state()
+        self._python = random.getstate()
+        found = (value if isinstance(value, (list, tuple)) else (value,) for value in arguments.values())
+        generators = [part for parts in found for part in parts if isinstance(part, torch.Generator)]
+        self._generators = [(generator, generator.get_state()) for generator in generators]
+
+    def restore(self) -> None:
+        torch.set_rng_state(self._torch)
+        if self._cuda is not None:
+            torch.cuda.set_rng_state_all(self._cuda)
+        numpy.random.set_state(self._numpy)
+        random.setstate(self._python)
+        for generator, state in self._generators:
+            generator.set_state(state)

@@ -1,0 +1,1 @@
+"""From a profile to what people and programs read. The only layer that formats numbers."""

@@ -1,0 +1,113 @@
+"""Tables that fit: columns that give way, in an order of importance, when the terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from diffprof.render.plain import clean
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+GAP = 2
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its heading, its cells, and how it behaves when there is little room.
+
+    A cell may have several lines. `least` is the width down to which the cells may be wrapped, or cut when `cut`;
+    None: not at all. Columns with the highest `rank` are left out first, those of rank 0 never.
+    """
+
+    heading: str
+    cells: Sequence[str]
+    rank: int = 0
+    justify: Literal["left", "right"] = "right"
+    least: int | None = None
+    cut: bool = False
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        from rich.cells import cell_len
+
+        return max(cell_len(line) for text in (self.heading, *self.cells) for line in (text.split("\n") or [""]))
+
+    @property
+    def smallest(self) -> int:
+        return self.width if self.least is None else min(self.least, self.width)
+
+
+def needed(columns: Sequence[Column]) -> int:
+    """The width below which the columns do not fit."""
+    return sum(column.smallest for column in columns) + GAP * (len(columns) - 1)
+
+
+def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+    """The columns that fit into `width`, the least important ones left out."""
+    kept = list(columns)
+    while needed(kept) > width:
+        least_important = max(kept, key=lambda column: column.rank)
+        if least_important.rank == 0:
+            break
+        kept.remove(least_important)
+    return kept
+
+
+def table(columns: Sequence[Column], width: int, total: bool = False) -> Table:
+    """The columns as a rich table of at most `width`; with `total`, the last row is set apart."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    result = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        # One cell of padding and the cell of the box between columns make the gap.
+        padding=(0, GAP - 1, 0, 0),
+        pad_edge=False,
+        header_style="bold",
+    )
+    for column, cells in zip(columns, _widths(columns, width), strict=True):
+        result.add_column(
+            Text(column.heading),
+            justify=column.justify,
+            style=column.style,
+            no_wrap=column.least is None or column.cut,
+            width=cells,
+            overflow="ellipsis" if column.cut else "fold",
+            vertical="top",
+        )
+    count = len(columns[0].cells)
+    for number in range(count):
+        if total and number == count - 1:
+            result.add_section()
+        result.add_row(*(_cell(column.cells[number]) for column in columns))
+    return result
+
+
+def _widths(columns: Sequence[Column], width: int) -> list[int]:
+    """What each column gets: its smallest width, and the room that is left goes to the first that can use it."""
+    left = max(0, width - needed(columns))
+    widths = []
+    for column in columns:
+        more = min(left, column.width - column.smallest)
+        left -= more
+        widths.append(column.smallest + more)
+    return widths
+
+
+def _cell(text: str) -> Text:
+    from rich.text import Text
+
+    # Text, not markup: a name such as "[red]" stays a name.
+    first, *more = (clean(line) for line in text.split("\n"))
+    cell = Text(first)
+    for line in more:
+        cell.append("\n")
+        cell.append(line, style="dim")
+    return cell

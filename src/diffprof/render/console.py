@@ -1,0 +1,75 @@
+"""A profile on the console: one table that a newcomer understands at once, then the totals, then what was assumed."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from diffprof.profiles.record import Profile
+from diffprof.render.columns import table
+from diffprof.render.headline import headline, summary
+from diffprof.render.plain import clean
+from diffprof.render.views import DEFAULT_DEPTH, By, columns_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LABEL_WIDTH = 8
+
+
+def print_profile(
+    profile: Profile,
+    console: Console,
+    by: By = By.component,
+    depth: int = DEFAULT_DEPTH,
+    verbose: bool = False,
+) -> None:
+    """Print the profile as the table that was asked for, with what it adds up to below."""
+    from rich.text import Text
+
+    columns = columns_of(profile, by, depth, console.width, console.options.ascii_only)
+    console.print(Text(clean(headline(profile)), style="bold"))
+    console.print(Text(clean(_composition(profile)), style="dim"))
+    console.print()
+    if columns[0].cells:
+        console.print(table(columns, console.width, total=by is By.component))
+    else:
+        console.print(Text(f"There is nothing to show by {by.value}."))
+    console.print()
+    for label, line in summary(profile, verbose):
+        _print_labelled(console, label, line)
+
+
+def text(
+    profile: Profile, width: int = 100, by: By = By.component, depth: int = DEFAULT_DEPTH, verbose: bool = False
+) -> str:
+    """The same as plain text, without colours, for files and pipes."""
+    from rich.console import Console
+
+    # No file of ours is the terminal: nothing is detected, the text is the same on every machine.
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    with console.capture() as captured:
+        print_profile(profile, console, by, depth, verbose)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _composition(profile: Profile) -> str:
+    request = profile.request
+    switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
+    switches += [f"{name} on" for name in request.enable]
+    return ", ".join([f"{request.pipeline}, from the {request.source}", *switches])
+
+
+def _print_labelled(console: Console, label: str, line: str) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    if console.width < 5 * LABEL_WIDTH:
+        console.print(Padding(Text(clean(f"{label}: {line}" if label else line)), 0))
+        return
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=LABEL_WIDTH, style="bold")
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label), Text(clean(line)))
+    console.print(grid)

@@ -1,0 +1,123 @@
+"""The catalogue as people and programs read it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.catalogue import Entry, Part
+from diffprof.render import numbers
+from diffprof.render.columns import Column, fitting, table
+from diffprof.render.csv import table_csv
+from diffprof.render.plain import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLUMNS = ("name", "title", "media", "pipeline", "denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id")
+
+
+def print_models(entries: Sequence[Entry], console: Console) -> None:
+    """The list of models as a table."""
+    columns = [
+        Column("name", [entry.name for entry in entries], justify="left", style="bold"),
+        Column("title", [entry.title for entry in entries], rank=2, justify="left"),
+        Column("media", [entry.media for entry in entries], rank=3, justify="left"),
+        Column("denoiser", [numbers.parameters(_denoiser(entry)) for entry in entries], rank=1),
+        Column("all parameters", [numbers.parameters(entry.parameters) for entry in entries], rank=1),
+        Column("pipeline", [entry.pipeline for entry in entries], rank=5, justify="left", style="dim"),
+        Column("hub id", [entry.hub_id for entry in entries], rank=4, justify="left", style="dim"),
+    ]
+    console.print(table(fitting(columns, console.width), console.width))
+
+
+def models_json(entries: Sequence[Entry]) -> str:
+    """The list of models as JSON."""
+    return json.dumps([_summary(entry) for entry in entries], indent=2) + "\n"
+
+
+def models_csv(entries: Sequence[Entry]) -> str:
+    """The list of models as CSV."""
+    return table_csv(COLUMNS, [_summary(entry) for entry in entries])
+
+
+def model_json(entry: Entry) -> str:
+    """All that the catalogue says about a model, as JSON."""
+    return json.dumps(dataclasses.asdict(entry), indent=2) + "\n"
+
+
+def print_model(entry: Entry, console: Console) -> None:
+    """All that the catalogue says about a model, for people."""
+    _line(console, f"{entry.title} ({entry.name})", style="bold")
+    _line(console, f"{entry.pipeline}, {entry.media}, {entry.dtype}, {numbers.parameters(entry.parameters)} parameters")
+    _line(console, f"hub id {entry.hub_id}" + (f"; also {', '.join(entry.aliases)}" if entry.aliases else ""))
+    _line(console, f"from {entry.source}", style="dim")
+    for title, values in (
+        ("Pipeline", entry.pipeline_config),
+        ("Call", entry.call),
+        ("Recommended", entry.recommended),
+    ):
+        if values:
+            _line(console, f"{title}: {_values(values)}")
+    for part in entry.components.values():
+        _print_part(part, console)
+    console.print()
+    if not entry.unconfirmed:
+        _line(console, "Unconfirmed: nothing.")
+    for number, remark in enumerate(entry.unconfirmed):
+        _line(console, f"Unconfirmed {number + 1}: {remark}", style="yellow")
+
+
+def _print_part(part: Part, console: Console) -> None:
+    console.print()
+    _line(console, f"{part.slot}: {part.class_name} of {part.library}", style="bold")
+    if part.parameters is not None:
+        buffers = f", and {numbers.exact(part.buffers)} elements of persistent buffers" if part.buffers else ""
+        _line(console, f"{numbers.exact(part.parameters)} parameters{buffers}", indent=2)
+    if part.published:
+        _line(console, f"published: {part.published}", indent=2)
+    if part.tokenizer:
+        facts = part.tokenizer
+        # transformers writes "no limit" as a length of 10^30 or so.
+        limited = facts.model_max_length < 10**9
+        length = f"at most {numbers.exact(facts.model_max_length)} tokens" if limited else "any number of tokens"
+        _line(console, f"{length}, {numbers.exact(facts.vocab_size)} words, padding {facts.padding_side}", indent=2)
+    for key, value in part.config.items():
+        _line(console, f"{key} = {_value(value)}", indent=2)
+    if part.source:
+        _line(console, f"from {part.source}", indent=2, style="dim")
+
+
+def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
+
+
+def _summary(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "media": entry.media,
+        "pipeline": entry.pipeline,
+        "denoiser": entry.denoiser.slot if entry.denoiser else None,
+        "denoiser_parameters": _denoiser(entry),
+        "parameters": entry.parameters,
+        "dtype": entry.dtype,
+        "hub_id": entry.hub_id,
+    }
+
+
+def _denoiser(entry: Entry) -> int:
+    return (entry.denoiser.parameters or 0) if entry.denoiser else 0
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {_value(value)}" for key, value in values.items())
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

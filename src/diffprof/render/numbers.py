@@ -1,0 +1,105 @@
+"""How numbers are written, everywhere: exact with separators, or short with an SI prefix and always a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_SI = ("", "K", "M", "G", "T", "P", "E", "Z", "Y")
+_COUNTS = ("", "K", "M", "B", "T")
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def exact(number: int) -> str:
+    """``804,257,464,320``"""
+    return f"{number:,}"
+
+
+def short(number: int) -> str:
+    """``804.26 G``: for a column whose heading has the unit."""
+    figure, prefix = _scaled(number, 1000, _SI)
+    return f"{figure} {prefix}".rstrip()
+
+
+def macs(number: int) -> str:
+    """``804.26 GMACs``"""
+    return _with_unit(number, 1000, _SI, "MACs")
+
+
+def flops(number: int) -> str:
+    """``1.61 TFLOPs``"""
+    return _with_unit(number, 1000, _SI, "FLOPs")
+
+
+def parameters(number: int) -> str:
+    """``865.91M``, ``11.90B``: as model cards write it."""
+    figure, prefix = _scaled(number, 1000, _COUNTS)
+    return f"{figure}{prefix}"
+
+
+def gigabytes(number: int) -> str:
+    """``2.58 GB``: powers of 1000."""
+    return _with_unit(number, 1000, _SI, "B")
+
+
+def gibibytes(number: int) -> str:
+    """``2.40 GiB``: powers of 1024."""
+    return _with_unit(number, 1024, _BINARY, "B")
+
+
+def both_bytes(number: int) -> str:
+    """``2.58 GB (2.40 GiB)``: no reader has to guess which one is meant."""
+    return f"{gigabytes(number)} ({gibibytes(number)})" if number >= 1000 else gigabytes(number)
+
+
+def percent(share: float) -> str:
+    """``95.1 %``. A share that is not all of it never reads as 100 %, one that is not nothing never as 0 %."""
+    if share <= 0:
+        return "0 %"
+    if share < 0.001:
+        return "<0.1 %"
+    if 0.999 < share < 1:
+        return ">99.9 %"
+    return "100 %" if share >= 1 else f"{100 * share:.1f} %"
+
+
+def bar(share: float, width: int, ascii_only: bool = False) -> str:
+    """A bar of `width` cells at 100 %, in eighths of a cell."""
+    eighths = round(max(0.0, min(share, 1.0)) * width * 8)
+    if ascii_only:
+        return "#" * round(eighths / 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``0-30`` or ``0-9, 20``: runs of whole numbers in rising order."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def times(count: int, noun: str) -> str:
+    """``1 step``, ``30 steps``"""
+    return f"{exact(count)} {noun}" if count == 1 else f"{exact(count)} {noun}s"
+
+
+def _with_unit(number: int, base: int, prefixes: Sequence[str], unit: str) -> str:
+    figure, prefix = _scaled(number, base, prefixes)
+    return f"{figure} {prefix}{unit}"
+
+
+def _scaled(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
+    """The figure with two decimals and the prefix that goes with it; numbers below `base` stay whole."""
+    if abs(number) < base:
+        return str(number), ""
+    place = 0
+    scaled = float(number)
+    # Compared after rounding: 999,999,999 is 1.00 G, not 1000.00 M.
+    while round(abs(scaled), 2) >= base and place < len(prefixes) - 1:
+        scaled /= base
+        place += 1
+    return f"{scaled:.2f}", prefixes[place]

@@ -1,0 +1,183 @@
+"""The tables that a profile can be seen as: by component, kind of work, module, attention or call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from diffprof.analyse.attention import AttentionRow, attention_table
+from diffprof.analyse.calls import call_table
+from diffprof.analyse.components import ComponentRow, component_table
+from diffprof.analyse.kinds import kind_table
+from diffprof.analyse.modules import ModuleRow, module_table
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.columns import Column, fitting, needed
+
+
+class By(str, Enum):
+    """What the rows of the table are."""
+
+    component = "component"
+    kind = "kind"
+    module = "module"
+    attention = "attention"
+    call = "call"
+
+
+DEFAULT_DEPTH = 1
+
+# Bars of a cell a piece; at most and at least.
+WIDE_BAR, NARROW_BAR = 20, 9
+
+
+def columns_of(profile: Profile, by: By, depth: int, width: int, ascii_only: bool = False) -> list[Column]:
+    """The columns of the view that fit into `width`."""
+    if by is By.module:
+        return fitting(_modules(module_table(profile, depth), ascii_only), width)
+    if by is By.component:
+        return _components(profile, width, ascii_only)
+    view = {By.kind: _kinds, By.attention: _attention, By.call: _calls}[by]
+    return fitting(view(profile, ascii_only), width)
+
+
+def _components(profile: Profile, width: int, ascii_only: bool) -> list[Column]:
+    """One line for each component where there is room, else two: the class goes below the name."""
+    rows = component_table(profile)
+    wide = _component_columns(profile, rows, True, ascii_only)
+    return wide if needed(wide) <= width else fitting(_component_columns(profile, rows, False, ascii_only), width)
+
+
+def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, ascii_only: bool) -> list[Column]:
+    total = profile.total
+    roles = [row.role.replace("_", " ") for row in rows]
+    names = [row.component if wide else f"{row.component}\n{row.class_name}" for row in rows]
+    shares = [row.share for row in rows]
+    per_call, total_macs = ("MACs per call", "total MACs") if wide else ("MACs\nper call", "total\nMACs")
+    columns = [
+        Column(
+            "component", [*names, "total"], justify="left", least=None if wide else 20, style="bold" if wide else ""
+        ),
+        Column("class", [*(row.class_name for row in rows), ""], justify="left", style="dim"),
+        Column("role", [*roles, ""], rank=3, justify="left", least=None if wide else 8),
+        Column("calls", [*(numbers.exact(row.calls) for row in rows), numbers.exact(total.calls)], rank=1),
+        Column(
+            "parameters" if wide else "para-\nmeters",
+            [*(numbers.parameters(row.parameters) for row in rows), numbers.parameters(total.parameters)],
+            rank=2,
+        ),
+        Column(per_call, [*(_per_call(row, wide) for row in rows), ""], rank=4),
+        Column(total_macs, [*(numbers.short(row.macs) for row in rows), numbers.short(total.macs)]),
+        _share(shares, wide, ascii_only, total=True),
+    ]
+    return columns if wide else [column for column in columns if column.heading != "class"]
+
+
+def _per_call(row: ComponentRow, wide: bool) -> str:
+    if not row.calls:
+        return "-"
+    if row.least_macs_per_call == row.most_macs_per_call:
+        return numbers.short(row.macs // row.calls)
+    between = " to " if wide else "\nto "
+    return f"{numbers.short(row.least_macs_per_call)}{between}{numbers.short(row.most_macs_per_call)}"
+
+
+def _share(shares: Sequence[float], wide: bool, ascii_only: bool, total: bool = False) -> Column:
+    size = WIDE_BAR if wide else NARROW_BAR
+    cells = []
+    for share in shares:
+        figure, bar = numbers.percent(share), numbers.bar(share, size, ascii_only)
+        cells.append(f"{figure:>7}  {bar}" if wide else f"{figure:>7}\n{bar}")
+    if total:
+        cells.append(f"{numbers.percent(1.0 if any(shares) else 0.0):>7}")
+    return Column("  share", cells, justify="left", style="cyan")
+
+
+def _kinds(profile: Profile, ascii_only: bool) -> list[Column]:
+    rows = kind_table(profile)
+    return [
+        Column(
+            "kind of work", [f"  {row.kind}" if row.part_of else row.kind for row in rows], justify="left", least=12
+        ),
+        Column("executions", [numbers.exact(row.executions) for row in rows], rank=2),
+        Column("MACs", [numbers.short(row.macs) for row in rows]),
+        Column("other FLOPs", [numbers.short(row.other_flops) for row in rows], rank=1),
+        Column("read", [_bytes(row.read_bytes) for row in rows], rank=3),
+        Column("written", [_bytes(row.written_bytes) for row in rows], rank=4),
+        _share_of_macs([row.share for row in rows], ascii_only),
+    ]
+
+
+def _share_of_macs(shares: list[float], ascii_only: bool) -> Column:
+    cells = [f"{numbers.percent(share):>7} {numbers.bar(share, NARROW_BAR, ascii_only)}" for share in shares]
+    return Column("  share of MACs", cells, justify="left", style="cyan")
+
+
+def _bytes(count: int | None) -> str:
+    return "" if count is None else numbers.gigabytes(count)
+
+
+def _modules(rows: list[ModuleRow], ascii_only: bool) -> list[Column]:
+    def each(value: Callable[[ModuleRow], str]) -> list[str]:
+        return [value(row) for row in rows]
+
+    return [
+        Column("module", each(_module_name), justify="left", least=20),
+        Column("class", each(lambda row: row.class_name), rank=3, justify="left", least=14, cut=True, style="dim"),
+        Column("calls", each(lambda row: numbers.exact(row.calls) if row.calls else "-"), rank=4),
+        Column("parameters", each(lambda row: numbers.parameters(row.parameters)), rank=2),
+        Column("MACs", each(lambda row: numbers.short(row.macs))),
+        Column("other FLOPs", each(lambda row: numbers.short(row.other_flops)), rank=5),
+        _share_of_macs([row.share for row in rows], ascii_only),
+    ]
+
+
+def _module_name(row: ModuleRow) -> str:
+    name = row.path.rpartition(".")[2] if row.path else row.component
+    many = f" ({row.repeats} together)" if row.repeats > 1 else ""
+    return f"{'  ' * row.depth}{name}{many}"
+
+
+def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
+    rows = attention_table(profile)
+    return [
+        Column("where", [f"{row.component}\n{row.module}" for row in rows], justify="left", least=18),
+        Column("relation", [_relation(row) for row in rows], justify="left"),
+        Column(
+            "query x\nkey tokens",
+            [f"{numbers.exact(row.query_tokens)} x\n{numbers.exact(row.key_tokens)}" for row in rows],
+        ),
+        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=2),
+        Column("batch", [numbers.exact(row.batch) for row in rows], rank=4),
+        Column("times", [numbers.exact(row.executions) for row in rows], rank=3),
+        Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=1),
+        Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=5),
+        Column("AV\nMACs", [numbers.short(row.av_macs) for row in rows], rank=1),
+        _share([row.share for row in rows], False, ascii_only),
+    ]
+
+
+def _relation(row: AttentionRow) -> str:
+    remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
+    return "\n".join([row.relation, *([", ".join(remarks)] if remarks else [])])
+
+
+def _heads(row: AttentionRow) -> str:
+    return str(row.heads) if row.heads == row.key_heads else f"{row.heads} ({row.key_heads} of keys)"
+
+
+def _head_size(row: AttentionRow) -> str:
+    return str(row.head_size) if row.head_size == row.value_size else f"{row.head_size} and {row.value_size}"
+
+
+def _calls(profile: Profile, ascii_only: bool) -> list[Column]:
+    rows = call_table(profile)
+    return [
+        Column("call", [f"{row.component}.{row.method}\n{row.inputs}" for row in rows], justify="left", least=24),
+        Column("times", [numbers.exact(row.count) for row in rows]),
+        Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=3, justify="left", least=6),
+        Column("MACs\nper call", [numbers.short(row.macs_per_call) for row in rows], rank=1),
+        Column("total\nMACs", [numbers.short(row.macs) for row in rows]),
+        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=2),
+        _share([row.share for row in rows], False, ascii_only),
+    ]

@@ -1,0 +1,244 @@
+"""Profiles written down by hand, small enough to check by eye and whole enough for every table."""
+
+from __future__ import annotations
+
+from diffprof.profiles.record import (
+    NO_WORK,
+    Attention,
+    Call,
+    Component,
+    Cost,
+    Environment,
+    Ledger,
+    Module,
+    ModuleWork,
+    Operation,
+    Profile,
+    Request,
+    Stage,
+    Steps,
+    Work,
+)
+
+ENVIRONMENT = Environment(diffprof="0.1.0", python="3.11.7", torch="2.8.0", diffusers="0.42.1", transformers="5.22.0")
+
+# Stable Diffusion 2.1 base at 512x512, 30 steps, guidance 7.5: the MACs of one call are the published ones.
+UNET_MACS = 804_257_464_320
+TEXT_ENCODER_MACS = 22_563_616_768
+VAE_MACS = 1_257_259_466_752
+UNET_CALLS = 31
+
+
+def stable_diffusion() -> Profile:
+    """Three components, 34 calls of which 31 are steps, self and cross attention, two assumptions."""
+    unet, text, vae = _unet_cost(), _text_cost(), _vae_cost()
+    calls = (
+        *[Call("text_encoder", "forward", "input_ids 1x77", None, text)] * 2,
+        *[
+            Call("unet", "forward", "sample 2x4x64x64, encoder_hidden_states 2x77x1024", n, unet)
+            for n in range(UNET_CALLS)
+        ],
+        Call("vae", "decode", "z 1x4x64x64", None, vae),
+    )
+    return Profile(
+        request=Request(
+            model="sd-2.1-base",
+            source="catalogue",
+            pipeline="StableDiffusionPipeline",
+            arguments={"height": 512, "width": 512, "num_inference_steps": 30, "guidance_scale": 7.5},
+            defaults={"prompt": "a photo", "num_images_per_prompt": 1, "eta": 0.0, "negative_prompt": None},
+            dtype="float16",
+        ),
+        environment=ENVIRONMENT,
+        components={
+            "vae": _component("vae", "AutoencoderKL", "vae", 83_653_863, calls, vae_modules()),
+            "text_encoder": _component("text_encoder", "CLIPTextModel", "text_encoder", 340_387_840, calls),
+            "unet": _component("unet", "UNet2DConditionModel", "denoiser", 865_910_724, calls, unet_modules()),
+        },
+        steps=Steps((Stage("PNDMScheduler", ("unet",), (UNET_MACS,) * UNET_CALLS),)),
+        calls=calls,
+        ledger=Ledger(
+            executed_ops=12_345,
+            known_ops=12_345,
+            moved_bytes=9_876_543_210,
+            known_bytes=9_876_543_210,
+            assumptions=(
+                "The tokenizer is a stand-in with the published lengths and special tokens.",
+                "The prompt is a stand-in of 7 words.",
+            ),
+        ),
+    )
+
+
+def nothing() -> Profile:
+    """A pipeline that called nothing: every share and every per-call figure is a division by zero waiting to happen."""
+    return Profile(
+        request=Request("empty", "object", "DiffusionPipeline", {}),
+        environment=ENVIRONMENT,
+        components={"unet": Component("unet", "UNet2DModel", "denoiser", "float32", 0, 0, 0)},
+        steps=Steps(),
+        calls=(),
+        ledger=Ledger(0, 0, 0, 0),
+    )
+
+
+def hostile() -> Profile:
+    """Names that try to be markup, colours or new lines; a cascade; an operation without a formula; uneven calls."""
+    small = Cost(
+        Work(1_000, 10, 4, 4),
+        64,
+        operations=(Operation("aten::fft", "fft", "2x2", "float32", 1, Work(1_000, 10, 4, 4), False),),
+    )
+    large = Cost(Work(3_000_000, 10, 4, 4), 128)
+    calls = (
+        Call("[red]evil[/red]", "forward", "x 1\n2", 0, small),
+        Call("[red]evil[/red]", "forward", "x 2", 1, large),
+        Call("decoder", "forward", "x 2", 0, large),
+    )
+    return Profile(
+        request=Request(
+            "[bold]\x1b[31m:smile:\nmodel",
+            "folder",
+            "StableCascadeCombinedPipeline",
+            {"prompt": "[/] \udcff"},
+            scheduler="DDPMScheduler",
+            enable=("vae_tiling",),
+        ),
+        environment=ENVIRONMENT,
+        components={
+            "[red]evil[/red]": _component("[red]evil[/red]", "C[lass]", "denoiser", 1_500, calls),
+            "decoder": _component("decoder", "StableCascadeUNet", "denoiser", 20, calls, buffers=3),
+        },
+        steps=Steps(
+            (
+                Stage("DDPMWuerstchenScheduler", ("[red]evil[/red]",), (1_000, 3_000_000)),
+                Stage("DDPMWuerstchenScheduler", ("decoder",), (3_000_000,)),
+            )
+        ),
+        calls=calls,
+        ledger=Ledger(3_000, 2_999, 24, 16, {"aten::fft": 1}, ("one [b]",)),
+    )
+
+
+def _component(
+    slot: str,
+    class_name: str,
+    role: str,
+    parameters: int,
+    calls: tuple[Call, ...],
+    modules: tuple[Module, ...] = (),
+    buffers: int = 0,
+) -> Component:
+    own = [call for call in calls if call.component == slot]
+    return Component(
+        slot=slot,
+        class_name=class_name,
+        role=role,
+        dtype="float16",
+        parameters=parameters,
+        buffers=buffers,
+        weight_bytes=2 * (parameters + buffers),
+        calls=len(own),
+        work=sum((call.work for call in own), NO_WORK),
+        peak_live_bytes=max((call.cost.peak_live_bytes for call in own), default=0),
+        modules=modules or (Module("", class_name, parameters),),
+    )
+
+
+def unet_modules() -> tuple[Module, ...]:
+    blocks = [Module(f"down_blocks.{n}", "CrossAttnDownBlock2D", 0) for n in range(3)]
+    inner = [Module(f"down_blocks.{n}.attentions", "Transformer2DModel", 100_000_000) for n in range(3)]
+    pairs = [module for pair in zip(blocks, inner, strict=True) for module in pair]
+    return (
+        Module("", "UNet2DConditionModel", 0),
+        Module("conv_in", "Conv2d", 11_840),
+        Module("down_blocks", "ModuleList", 0),
+        *pairs,
+        Module("mid_block", "UNetMidBlock2DCrossAttn", 565_898_884),
+    )
+
+
+def vae_modules() -> tuple[Module, ...]:
+    return (
+        Module("", "AutoencoderKL", 0),
+        Module("decoder", "Decoder", 49_490_199),
+        Module("encoder", "Encoder", 34_163_664),
+    )
+
+
+def _unet_cost() -> Cost:
+    self_attention = Attention(
+        "self", "down_blocks.*.attentions", 2, 4_096, 4_096, 5, 5, 64, 64, False, False, 3,
+        3 * 2 * 5 * 4_096 * 4_096 * 64, 3 * 2 * 5 * 4_096 * 4_096 * 5, 3 * 2 * 5 * 4_096 * 4_096 * 64,
+    )  # fmt: skip
+    cross_attention = Attention(
+        "cross", "down_blocks.*.attentions", 2, 4_096, 77, 5, 5, 64, 64, False, True, 3,
+        3 * 2 * 5 * 4_096 * 77 * 64, 3 * 2 * 5 * 4_096 * 77 * 5, 3 * 2 * 5 * 4_096 * 77 * 64,
+    )  # fmt: skip
+    attention = Work(
+        self_attention.macs + cross_attention.macs,
+        self_attention.softmax_flops + cross_attention.softmax_flops,
+        90_000_000,
+        30_000_000,
+    )
+    linear = Work(300_000_000_000, 0, 2_000_000_000, 400_000_000)
+    convolution = Work(UNET_MACS - attention.macs - linear.macs, 0, 3_000_000_000, 500_000_000)
+    norm = Work(0, 1_200_000_000, 700_000_000, 700_000_000)
+    whole = attention + linear + convolution + norm
+    block = Work(200_000_000_000, 600_000_000, 1_000_000_000, 300_000_000)
+    conv_in = Work(94_371_840, 0, 100_000, 2_621_440)
+    mid = Work(
+        whole.macs - 3 * block.macs - conv_in.macs,
+        whole.other_flops - 3 * block.other_flops,
+        whole.read_bytes - 3 * block.read_bytes - conv_in.read_bytes,
+        whole.written_bytes - 3 * block.written_bytes - conv_in.written_bytes,
+    )
+    return Cost(
+        work=whole,
+        peak_live_bytes=314_572_800,
+        operations=(
+            Operation("aten::convolution", "convolution", "2x4x64x64, 320x4x3x3, 320", "float16", 66, convolution),
+            Operation("aten::addmm", "linear", "8192x320, 320x320, 320", "float16", 150, linear),
+            Operation("attention", "attention", "2x5x4096x64", "float16", 6, attention),
+            Operation("aten::native_group_norm", "norm", "2x320x64x64", "float16", 61, norm),
+        ),
+        modules=(
+            ModuleWork("", "UNet2DConditionModel", 1, NO_WORK),
+            ModuleWork("conv_in", "Conv2d", 1, conv_in),
+            *[ModuleWork(f"down_blocks.{n}.attentions", "Transformer2DModel", 1, block) for n in range(3)],
+            ModuleWork("mid_block", "UNetMidBlock2DCrossAttn", 1, mid),
+        ),
+        attention=(self_attention, cross_attention),
+    )
+
+
+def _text_cost() -> Cost:
+    work = Work(TEXT_ENCODER_MACS, 50_000_000, 680_000_000, 40_000_000)
+    attention = Attention(
+        "self", "text_model.encoder.layers.*.self_attn", 1, 77, 77, 16, 16, 64, 64, True, False, 23,
+        23 * 16 * 77 * 77 * 64, 23 * 16 * 77 * 77 * 5, 23 * 16 * 77 * 77 * 64,
+    )  # fmt: skip
+    rest = Work(
+        work.macs - attention.macs, work.other_flops - attention.softmax_flops, work.read_bytes, work.written_bytes
+    )
+    return Cost(
+        work=work,
+        peak_live_bytes=2_000_000,
+        operations=(
+            Operation("aten::addmm", "linear", "77x1024, 1024x1024, 1024", "float16", 138, rest),
+            Operation(
+                "attention", "attention", "1x16x77x64", "float16", 23, Work(attention.macs, attention.softmax_flops)
+            ),
+        ),
+        attention=(attention,),
+    )
+
+
+def _vae_cost() -> Cost:
+    work = Work(VAE_MACS, 9_000_000_000, 5_000_000_000, 4_000_000_000)
+    return Cost(
+        work=work,
+        peak_live_bytes=1_073_741_824,
+        operations=(Operation("aten::convolution", "convolution", "1x512x64x64, 512x512x3x3", "float16", 35, work),),
+        modules=(ModuleWork("decoder", "Decoder", 1, work),),
+    )

@@ -1,0 +1,108 @@
+"""Pipelines whose denoiser is steered by a second network that sees a control image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .image_inputs import image_run, inpaint_run
+from .inputs import seeded_image, short_run
+from .small_pipeline import Arguments, Components, SmallPipeline
+from .stable_diffusion import UNET_SIZES, stable_diffusion_components
+from .stable_diffusion_3 import TRANSFORMER_SIZES as SD3_TRANSFORMER_SIZES
+from .stable_diffusion_3 import stable_diffusion_3_components
+from .stable_diffusion_xl import XL_CONDITIONING, stable_diffusion_xl_components
+
+if TYPE_CHECKING:
+    from diffusers import ModelMixin
+
+
+def _controlnet(**changes: Any) -> ModelMixin:
+    from diffusers import ControlNetModel
+
+    blocks = {
+        "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+        "conditioning_embedding_out_channels": (4, 8),
+    }
+    return ControlNetModel(**{**UNET_SIZES, **blocks, **changes})
+
+
+def _two_controlnets() -> Components:
+    return stable_diffusion_components(controlnet=[_controlnet(), _controlnet()])
+
+
+def _controlnet_union() -> ModelMixin:
+    from diffusers import ControlNetUnionModel
+
+    return ControlNetUnionModel(
+        **{**UNET_SIZES, **XL_CONDITIONING},
+        conditioning_embedding_out_channels=(4, 8),
+        num_control_type=2,
+        num_trans_channel=8,
+        num_trans_head=2,
+        num_proj_channel=8,
+    )
+
+
+def _sd3_controlnet() -> ModelMixin:
+    from diffusers import SD3ControlNetModel
+
+    return SD3ControlNetModel(**SD3_TRANSFORMER_SIZES, num_layers=1)
+
+
+def controlled_run(**changes: Any) -> Arguments:
+    return short_run(height=32, width=32, **changes)
+
+
+PIPELINES = (
+    SmallPipeline(
+        "stable-diffusion-controlnet",
+        "controlnet",
+        "StableDiffusionControlNetPipeline",
+        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: controlled_run(image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-two-controlnets",
+        "controlnet",
+        "StableDiffusionControlNetPipeline",
+        _two_controlnets,
+        lambda: controlled_run(
+            image=[seeded_image(32), seeded_image(32)], control_guidance_end=[1.0, 0.5]
+        ),
+    ),
+    SmallPipeline(
+        "stable-diffusion-controlnet-img2img",
+        "controlnet",
+        "StableDiffusionControlNetImg2ImgPipeline",
+        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: image_run(control_image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-controlnet-inpaint",
+        "controlnet",
+        "StableDiffusionControlNetInpaintPipeline",
+        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: inpaint_run(control_image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-xl-controlnet",
+        "controlnet",
+        "StableDiffusionXLControlNetPipeline",
+        lambda: stable_diffusion_xl_components(controlnet=_controlnet(**XL_CONDITIONING)),
+        lambda: controlled_run(image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-xl-controlnet-union",
+        "controlnet",
+        "StableDiffusionXLControlNetUnionPipeline",
+        lambda: stable_diffusion_xl_components(controlnet=_controlnet_union()),
+        lambda: controlled_run(control_image=seeded_image(32), control_mode=0),
+    ),
+    SmallPipeline(
+        "stable-diffusion-3-controlnet",
+        "controlnet",
+        "StableDiffusion3ControlNetPipeline",
+        lambda: stable_diffusion_3_components(controlnet=_sd3_controlnet()),
+        lambda: controlled_run(control_image=seeded_image(32)),
+    ),
+)
