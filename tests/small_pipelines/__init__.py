@@ -14,7 +14,11 @@ from . import (
     hidream,
     image_inputs,
     joint_transformers,
+    kandinsky,
+    layered_text,
+    masked_tokens,
     qwen_image,
+    runtime_options,
     stable_diffusion,
     stable_diffusion_3,
     stable_diffusion_xl,
@@ -22,6 +26,7 @@ from . import (
     video_transformers,
     video_unets,
     wan,
+    world_models,
 )
 from .small_pipeline import SmallPipeline
 
@@ -38,13 +43,18 @@ _MODULES = (
     flux,
     diffusion_transformers,
     joint_transformers,
+    layered_text,
     hidream,
     qwen_image,
+    kandinsky,
     cascades,
+    masked_tokens,
     wan,
     video_transformers,
+    world_models,
     video_unets,
     audio,
+    runtime_options,
 )
 
 SMALL_PIPELINES: dict[str, SmallPipeline] = {

@@ -1,15 +1,15 @@
-"""Audio from text: Stable Audio and AudioLDM 2."""
+"""Audio from text: Stable Audio, AudioLDM 2 and ACE-Step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .autoencoders import image_autoencoder
 from .inputs import PROMPT, seeded_generator
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .stable_diffusion import ddim_scheduler
-from .text_encoders import TEXT_WIDTH, t5_encoder
-from .tokenizers import VOCABULARY_SIZE, roberta_tokenizer, t5_tokenizer
+from .text_encoders import TEXT_WIDTH, qwen3_model, t5_encoder
+from .tokenizers import VOCABULARY_SIZE, qwen_tokenizer, roberta_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -157,9 +157,62 @@ def _vocoder() -> PreTrainedModel:
     )
 
 
+def _ace_step_components() -> Components:
+    from diffusers import (
+        AceStepTransformer1DModel,
+        AutoencoderOobleck,
+        FlowMatchEulerDiscreteScheduler,
+    )
+    from diffusers.pipelines.ace_step import AceStepConditionEncoder
+
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "sliding_window": 16,
+    }
+    latent_channels = 8
+    autoencoder = AutoencoderOobleck(
+        encoder_hidden_size=6,
+        downsampling_ratios=[1, 2],
+        channel_multiples=[2, 4],
+        decoder_channels=3,
+        decoder_input_channels=latent_channels,
+        sampling_rate=4,
+    )
+    return {
+        "transformer": AceStepTransformer1DModel(
+            **sizes,
+            num_hidden_layers=2,
+            in_channels=3 * latent_channels,
+            audio_acoustic_hidden_dim=latent_channels,
+        ),
+        "condition_encoder": AceStepConditionEncoder(
+            **sizes,
+            text_hidden_dim=TEXT_WIDTH,
+            timbre_hidden_dim=latent_channels,
+            num_lyric_encoder_hidden_layers=1,
+            num_timbre_encoder_hidden_layers=1,
+        ),
+        "vae": autoencoder,
+        "text_encoder": qwen3_model(),
+        "tokenizer": qwen_tokenizer(),
+        "scheduler": FlowMatchEulerDiscreteScheduler(num_train_timesteps=1),
+    }
+
+
 PIPELINES = (
     SmallPipeline(
         "stable-audio", "audio", "StableAudioPipeline", _stable_audio_components, _audio_run
     ),
     SmallPipeline("audioldm2", "audio", "AudioLDM2Pipeline", _audioldm2_components, _audio_run),
+    SmallPipeline(
+        "ace-step",
+        "audio",
+        "AceStepPipeline",
+        _ace_step_components,
+        lambda: {**_audio_run(), "lyrics": "by the sea", "audio_duration": 0.4},
+    ),
 )

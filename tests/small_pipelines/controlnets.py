@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .image_inputs import image_run, inpaint_run
 from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
-from .stable_diffusion import UNET_SIZES, stable_diffusion_components
+from .stable_diffusion import UNET_SIZES, stable_diffusion_components, stable_diffusion_unet
 from .stable_diffusion_3 import TRANSFORMER_SIZES as SD3_TRANSFORMER_SIZES
 from .stable_diffusion_3 import stable_diffusion_3_components
 from .stable_diffusion_xl import XL_CONDITIONING, stable_diffusion_xl_components
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from diffusers import ModelMixin
 
 
-def _controlnet(**changes: Any) -> ModelMixin:
+def controlnet_model(**changes: Any) -> ModelMixin:
     from diffusers import ControlNetModel
 
     blocks = {
@@ -27,7 +27,7 @@ def _controlnet(**changes: Any) -> ModelMixin:
 
 
 def _two_controlnets() -> Components:
-    return stable_diffusion_components(controlnet=[_controlnet(), _controlnet()])
+    return stable_diffusion_components(controlnet=[controlnet_model(), controlnet_model()])
 
 
 def _controlnet_union() -> ModelMixin:
@@ -40,6 +40,26 @@ def _controlnet_union() -> ModelMixin:
         num_trans_channel=8,
         num_trans_head=2,
         num_proj_channel=8,
+    )
+
+
+def _controlnet_xs_components() -> Components:
+    """A small control network that also reads from the UNet it steers, block by block."""
+    from diffusers import ControlNetXSAdapter
+
+    controlnet = ControlNetXSAdapter(
+        block_out_channels=(4, 8),
+        base_block_out_channels=UNET_SIZES["block_out_channels"],
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        conditioning_embedding_out_channels=(4, 8),
+        num_attention_heads=2,
+        cross_attention_dim=UNET_SIZES["cross_attention_dim"],
+        max_norm_num_groups=4,
+        use_linear_projection=False,
+        sample_size=16,
+    )
+    return stable_diffusion_components(
+        unet=stable_diffusion_unet(layers_per_block=2), controlnet=controlnet
     )
 
 
@@ -58,7 +78,7 @@ PIPELINES = (
         "stable-diffusion-controlnet",
         "controlnet",
         "StableDiffusionControlNetPipeline",
-        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: stable_diffusion_components(controlnet=controlnet_model()),
         lambda: controlled_run(image=seeded_image(32)),
     ),
     SmallPipeline(
@@ -74,21 +94,21 @@ PIPELINES = (
         "stable-diffusion-controlnet-img2img",
         "controlnet",
         "StableDiffusionControlNetImg2ImgPipeline",
-        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: stable_diffusion_components(controlnet=controlnet_model()),
         lambda: image_run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-controlnet-inpaint",
         "controlnet",
         "StableDiffusionControlNetInpaintPipeline",
-        lambda: stable_diffusion_components(controlnet=_controlnet()),
+        lambda: stable_diffusion_components(controlnet=controlnet_model()),
         lambda: inpaint_run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-xl-controlnet",
         "controlnet",
         "StableDiffusionXLControlNetPipeline",
-        lambda: stable_diffusion_xl_components(controlnet=_controlnet(**XL_CONDITIONING)),
+        lambda: stable_diffusion_xl_components(controlnet=controlnet_model(**XL_CONDITIONING)),
         lambda: controlled_run(image=seeded_image(32)),
     ),
     SmallPipeline(
@@ -104,5 +124,26 @@ PIPELINES = (
         "StableDiffusion3ControlNetPipeline",
         lambda: stable_diffusion_3_components(controlnet=_sd3_controlnet()),
         lambda: controlled_run(control_image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-controlnet-xs",
+        "controlnet",
+        "StableDiffusionControlNetXSPipeline",
+        _controlnet_xs_components,
+        lambda: controlled_run(image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-xl-controlnet-img2img",
+        "controlnet",
+        "StableDiffusionXLControlNetImg2ImgPipeline",
+        lambda: stable_diffusion_xl_components(controlnet=controlnet_model(**XL_CONDITIONING)),
+        lambda: image_run(control_image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "stable-diffusion-xl-controlnet-inpaint",
+        "controlnet",
+        "StableDiffusionXLControlNetInpaintPipeline",
+        lambda: stable_diffusion_xl_components(controlnet=controlnet_model(**XL_CONDITIONING)),
+        lambda: inpaint_run(control_image=seeded_image(32)),
     ),
 )

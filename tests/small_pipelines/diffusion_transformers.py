@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .autoencoders import deep_compression_autoencoder, image_autoencoder
+from .autoencoders import deep_compression_autoencoder, image_autoencoder, wan_autoencoder
 from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .stable_diffusion import ddim_scheduler
-from .text_encoders import TEXT_WIDTH, bert_model, gemma2_model, gemma_model, t5_encoder
+from .text_encoders import (
+    TEXT_WIDTH,
+    bert_model,
+    gemma2_model,
+    gemma_model,
+    t5_encoder,
+    t5_gemma_encoder,
+)
 from .tokenizers import (
     bert_tokenizer,
     gemma_tokenizer,
@@ -108,6 +115,25 @@ def _sana_sprint_components() -> Components:
     )
 
 
+def _sana_video_components() -> Components:
+    from diffusers import DPMSolverMultistepScheduler, SanaVideoTransformer3DModel
+
+    transformer = SanaVideoTransformer3DModel(
+        num_attention_heads=2,
+        attention_head_dim=12,
+        num_layers=1,
+        num_cross_attention_heads=2,
+        cross_attention_head_dim=12,
+        cross_attention_dim=24,
+        caption_channels=TEXT_WIDTH,
+        sample_size=8,
+        rope_max_seq_len=32,
+    )
+    return sana_components(
+        transformer=transformer, vae=wan_autoencoder(), scheduler=DPMSolverMultistepScheduler()
+    )
+
+
 def _sana_controlnet() -> ModelMixin:
     from diffusers import SanaControlNetModel
 
@@ -181,6 +207,26 @@ def _lumina_components() -> Components:
     }
 
 
+def _prx_components() -> Components:
+    from diffusers import FlowMatchEulerDiscreteScheduler, PRXTransformer2DModel
+
+    transformer = PRXTransformer2DModel(
+        in_channels=4,
+        context_in_dim=TEXT_WIDTH,
+        hidden_size=16,
+        num_heads=2,
+        depth=1,
+        axes_dim=[4, 4],
+    )
+    return {
+        "transformer": transformer,
+        "vae": image_autoencoder(shift_factor=0.0),
+        "scheduler": FlowMatchEulerDiscreteScheduler(),
+        "text_encoder": t5_gemma_encoder(),
+        "tokenizer": gemma_tokenizer(model_max_length=64),
+    }
+
+
 PIPELINES = (
     SmallPipeline(
         "dit",
@@ -218,6 +264,13 @@ PIPELINES = (
         lambda: without_binning(pag_scale=3.0),
     ),
     SmallPipeline(
+        "sana-video",
+        "video",
+        "SanaVideoPipeline",
+        _sana_video_components,
+        lambda: without_binning(frames=9),
+    ),
+    SmallPipeline(
         "hunyuan-dit", "dit", "HunyuanDiTPipeline", _hunyuan_dit_components, without_binning
     ),
     SmallPipeline(
@@ -233,5 +286,27 @@ PIPELINES = (
         "LuminaPipeline",
         _lumina_components,
         lambda: short_run(height=32, width=32, clean_caption=False),
+    ),
+    SmallPipeline("prx", "dit", "PRXPipeline", _prx_components, without_binning),
+    SmallPipeline(
+        "pixart-sigma-perturbed-attention",
+        "dit",
+        "PixArtSigmaPAGPipeline",
+        lambda: {**_pixart_components(), "pag_applied_layers": "blocks.1"},
+        lambda: without_binning(pag_scale=3.0),
+    ),
+    SmallPipeline(
+        "sana-sprint-img2img",
+        "img2img",
+        "SanaSprintImg2ImgPipeline",
+        _sana_sprint_components,
+        lambda: without_binning(image=seeded_image(32)),
+    ),
+    SmallPipeline(
+        "hunyuan-dit-perturbed-attention",
+        "dit",
+        "HunyuanDiTPAGPipeline",
+        lambda: _hunyuan_dit_components(pag_applied_layers="1"),
+        lambda: without_binning(pag_scale=3.0),
     ),
 )

@@ -166,4 +166,13 @@ PIPELINES = (
         lambda: flux_components(transformer=_fill_transformer(), resolution=32),
         _visual_cloze_arguments,
     ),
+    SmallPipeline(
+        "flux-controlnet-img2img",
+        "controlnet",
+        "FluxControlNetImg2ImgPipeline",
+        lambda: flux_components(controlnet=_controlnet()),
+        lambda: image_run(
+            control_image=seeded_image(32), height=32, width=32, max_sequence_length=48
+        ),
+    ),
 )

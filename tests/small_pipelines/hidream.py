@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .autoencoders import flow_image_autoencoder
 from .inputs import short_run
 from .small_pipeline import Components, SmallPipeline
@@ -12,6 +14,9 @@ from .text_encoders import (
     t5_encoder,
 )
 from .tokenizers import clip_tokenizer, llama_tokenizer, t5_tokenizer
+
+if TYPE_CHECKING:
+    from diffusers import DiffusionPipeline
 
 
 def _components() -> Components:
@@ -48,7 +53,18 @@ def _components() -> Components:
     }
 
 
+def _shrink_default_area(pipeline: DiffusionPipeline) -> None:
+    """Whatever size is asked for, the pipeline makes an image of its own default area."""
+    pipeline.default_sample_size = 32
+
+
 PIPELINES = (
-    # Whatever size is asked for, the pipeline makes an image of its own default area.
-    SmallPipeline("hidream", "mmdit", "HiDreamImagePipeline", _components, short_run),
+    SmallPipeline(
+        "hidream",
+        "mmdit",
+        "HiDreamImagePipeline",
+        _components,
+        lambda: short_run(height=32, width=32),
+        extend=_shrink_default_area,
+    ),
 )

@@ -183,6 +183,16 @@ def _marigold_components() -> Components:
     )
 
 
+def _marigold_intrinsics_components() -> Components:
+    """One run predicts three images, so three sets of latents beside those of the input."""
+    return {
+        **_marigold_components(),
+        "unet": stable_diffusion_unet(in_channels=16, out_channels=12),
+        "prediction_type": "intrinsics",
+        "target_properties": {"target_names": ["albedo", "shading", "residual"]},
+    }
+
+
 def _marigold_arguments() -> Arguments:
     return short_run(prompt=None, image=seeded_image(32), processing_resolution=0, ensemble_size=1)
 
@@ -296,6 +306,13 @@ PIPELINES = (
         "perception",
         "MarigoldNormalsPipeline",
         lambda: {**_marigold_components(), "prediction_type": "normals"},
+        _marigold_arguments,
+    ),
+    SmallPipeline(
+        "marigold-intrinsics",
+        "perception",
+        "MarigoldIntrinsicsPipeline",
+        _marigold_intrinsics_components,
         _marigold_arguments,
     ),
 )

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from .autoencoders import flow_image_autoencoder, image_autoencoder
 from .image_inputs import image_run
-from .inputs import short_run
+from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import (
     TEXT_WIDTH,
     gemma2_model,
     glm_model,
     qwen2_5_vl,
-    qwen3_for_causal_lm,
     qwen3_model,
     t5_encoder,
     umt5_encoder,
@@ -104,36 +103,6 @@ def _longcat_components() -> Components:
     }
 
 
-def _flux2_klein_components() -> Components:
-    """The text is three hidden layers of a language model, side by side."""
-    from diffusers import AutoencoderKLFlux2, Flux2Transformer2DModel
-
-    transformer = Flux2Transformer2DModel(
-        **{
-            **FLUX_LIKE_SIZES,
-            "joint_attention_dim": 3 * TEXT_WIDTH,
-            "axes_dims_rope": (4, 4, 4, 4),
-        },
-        timestep_guidance_channels=16,
-        guidance_embeds=False,
-    )
-    autoencoder = AutoencoderKLFlux2(
-        block_out_channels=(8, 16),
-        down_block_types=("DownEncoderBlock2D",) * 2,
-        up_block_types=("UpDecoderBlock2D",) * 2,
-        layers_per_block=1,
-        latent_channels=4,
-        norm_num_groups=4,
-    )
-    return {
-        "transformer": transformer,
-        "vae": autoencoder,
-        "scheduler": _flow_scheduler(),
-        "text_encoder": qwen3_for_causal_lm(),
-        "tokenizer": qwen_tokenizer(),
-    }
-
-
 def _aura_flow_components() -> Components:
     from diffusers import AuraFlowTransformer2DModel
 
@@ -156,11 +125,13 @@ def _aura_flow_components() -> Components:
     }
 
 
-def _cogview_components(transformer_class: str, scheduler: SchedulerMixin) -> Components:
+def _cogview_components(
+    transformer_class: str, scheduler: SchedulerMixin, in_channels: int = 4
+) -> Components:
     import diffusers
 
     transformer = getattr(diffusers, transformer_class)(
-        in_channels=4,
+        in_channels=in_channels,
         out_channels=4,
         num_layers=1,
         attention_head_dim=8,
@@ -184,12 +155,12 @@ def _cogview3_components() -> Components:
     }
 
 
-def _cogview4_components() -> Components:
+def _cogview4_components(in_channels: int = 4) -> Components:
     scheduler = _flow_scheduler(
         base_shift=0.25, max_shift=0.75, use_dynamic_shifting=True, time_shift_type="linear"
     )
     return {
-        **_cogview_components("CogView4Transformer2DModel", scheduler),
+        **_cogview_components("CogView4Transformer2DModel", scheduler, in_channels),
         "text_encoder": glm_model(),
         "tokenizer": llama_tokenizer(),
     }
@@ -305,13 +276,6 @@ PIPELINES = (
         _longcat_components,
         lambda: _image_run(enable_prompt_rewrite=False),
     ),
-    SmallPipeline(
-        "flux2-klein",
-        "mmdit",
-        "Flux2KleinPipeline",
-        _flux2_klein_components,
-        lambda: _image_run(text_encoder_out_layers=(0, 1, 2), max_sequence_length=64),
-    ),
     SmallPipeline("aura-flow", "mmdit", "AuraFlowPipeline", _aura_flow_components, _image_run),
     SmallPipeline(
         "cogview3-plus", "mmdit", "CogView3PlusPipeline", _cogview3_components, _image_run
@@ -328,5 +292,20 @@ PIPELINES = (
     ),
     SmallPipeline(
         "hunyuan-image", "mmdit", "HunyuanImagePipeline", _hunyuan_image_components, _image_run
+    ),
+    SmallPipeline(
+        "z-image-img2img",
+        "img2img",
+        "ZImageImg2ImgPipeline",
+        _z_image_components,
+        lambda: image_run(height=32, width=32),
+        extend=_fill_padding_tokens,
+    ),
+    SmallPipeline(
+        "cogview4-control",
+        "controlnet",
+        "CogView4ControlPipeline",
+        lambda: _cogview4_components(in_channels=8),
+        lambda: _image_run(control_image=seeded_image(32)),
     ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .autoencoders import qwen_image_autoencoder
-from .inputs import short_run
+from .image_inputs import image_run, inpaint_run
+from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, qwen2_5_vl
 from .tokenizers import qwen_tokenizer
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from diffusers import ModelMixin
 
 
-def qwen_image_components(**changes: Any) -> Components:
+def _components(**changes: Any) -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     return {
@@ -22,32 +23,71 @@ def qwen_image_components(**changes: Any) -> Components:
         "vae": qwen_image_autoencoder(),
         "text_encoder": qwen2_5_vl(),
         "tokenizer": qwen_tokenizer(),
-        "transformer": qwen_image_transformer(),
+        "transformer": _transformer(),
         **changes,
     }
 
 
-def qwen_image_transformer(**changes: Any) -> ModelMixin:
+def _transformer() -> ModelMixin:
     from diffusers import QwenImageTransformer2DModel
 
-    sizes: dict[str, Any] = {
-        "patch_size": 2,
-        "in_channels": 16,
-        "out_channels": 4,
-        "num_layers": 2,
-        "attention_head_dim": 16,
-        "num_attention_heads": 2,
-        "joint_attention_dim": TEXT_WIDTH,
-        "axes_dims_rope": (8, 4, 4),
-    }
-    return QwenImageTransformer2DModel(**{**sizes, **changes})
+    return QwenImageTransformer2DModel(**TRANSFORMER_SIZES)
 
 
-def guided_run(**changes: Any) -> Arguments:
+TRANSFORMER_SIZES: dict[str, Any] = {
+    "patch_size": 2,
+    "in_channels": 16,
+    "out_channels": 4,
+    "num_layers": 2,
+    "attention_head_dim": 16,
+    "num_attention_heads": 2,
+    "joint_attention_dim": TEXT_WIDTH,
+    "axes_dims_rope": (8, 4, 4),
+}
+
+
+def _controlnet() -> ModelMixin:
+    from diffusers import QwenImageControlNetModel
+
+    return QwenImageControlNetModel(**{**TRANSFORMER_SIZES, "num_layers": 1})
+
+
+def _guided_run(**changes: Any) -> Arguments:
     """A run with true guidance, which calls the transformer once for each of the two prompts."""
-    return short_run(negative_prompt="blurred", true_cfg_scale=4.0, height=32, width=32, **changes)
+    return short_run(height=32, width=32, **GUIDANCE, **changes)
+
+
+GUIDANCE: Arguments = {"negative_prompt": "blurred", "true_cfg_scale": 4.0}
 
 
 PIPELINES = (
-    SmallPipeline("qwen-image", "mmdit", "QwenImagePipeline", qwen_image_components, guided_run),
+    SmallPipeline("qwen-image", "mmdit", "QwenImagePipeline", _components, _guided_run),
+    SmallPipeline(
+        "qwen-image-unguided",
+        "mmdit",
+        "QwenImagePipeline",
+        _components,
+        lambda: short_run(height=32, width=32, true_cfg_scale=1.0),
+    ),
+    SmallPipeline(
+        "qwen-image-img2img",
+        "img2img",
+        "QwenImageImg2ImgPipeline",
+        _components,
+        lambda: image_run(height=32, width=32, **GUIDANCE),
+    ),
+    SmallPipeline(
+        "qwen-image-inpaint",
+        "inpaint",
+        "QwenImageInpaintPipeline",
+        _components,
+        lambda: inpaint_run(**GUIDANCE),
+    ),
+    SmallPipeline(
+        "qwen-image-controlnet",
+        "controlnet",
+        "QwenImageControlNetPipeline",
+        lambda: _components(controlnet=_controlnet()),
+        lambda: _guided_run(control_image=seeded_image(32)),
+    ),
 )

@@ -203,8 +203,9 @@ PIPELINES = (
         "stable-diffusion-panorama",
         "unet",
         "StableDiffusionPanoramaPipeline",
-        stable_diffusion_components,
-        lambda: short_run(height=128, width=160),
+        lambda: stable_diffusion_components(vae=image_autoencoder(levels=4)),
+        # Wide enough for two of the overlapping views, each 64 latents wide.
+        lambda: short_run(height=64, width=576),
     ),
     SmallPipeline(
         "stable-diffusion-gligen",

@@ -82,6 +82,13 @@ def gemma2_model(**changes: Any) -> PreTrainedModel:
     return Gemma2Model(Gemma2Config(**{**DECODER_SIZES, "head_dim": 8, **changes}))
 
 
+def t5_gemma_encoder() -> PreTrainedModel:
+    from transformers import T5GemmaConfig, T5GemmaEncoderModel
+
+    encoder_sizes = {**DECODER_SIZES, "head_dim": 8}
+    return T5GemmaEncoderModel(T5GemmaConfig(encoder=encoder_sizes, is_encoder_decoder=False))
+
+
 def llama_model(**changes: Any) -> PreTrainedModel:
     from transformers import LlamaConfig, LlamaModel
 
@@ -125,6 +132,44 @@ def qwen3_for_causal_lm(**changes: Any) -> PreTrainedModel:
     return Qwen3ForCausalLM(Qwen3Config(**{**DECODER_SIZES, "head_dim": 8, **changes}))
 
 
+def gemma3_for_conditional_generation() -> PreTrainedModel:
+    from transformers import Gemma3Config, Gemma3ForConditionalGeneration
+
+    vision_sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+    }
+    config = Gemma3Config(
+        text_config={**DECODER_SIZES, "head_dim": 8},
+        vision_config=vision_sizes,
+        mm_tokens_per_image=4,
+    )
+    return Gemma3ForConditionalGeneration(config)
+
+
+def qwen3_vl() -> PreTrainedModel:
+    from transformers import Qwen3VLConfig, Qwen3VLModel
+
+    vision_sizes = {
+        "depth": 1,
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_heads": 2,
+        "out_hidden_size": TEXT_WIDTH,
+        "deepstack_visual_indexes": [0],
+    }
+    config = Qwen3VLConfig(
+        text_config={**DECODER_SIZES, "head_dim": 8, **QWEN_ROTARY},
+        vision_config=vision_sizes,
+        **_qwen_tokens(),
+    )
+    return Qwen3VLModel(config)
+
+
 def qwen2_vl() -> PreTrainedModel:
     from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 
@@ -160,6 +205,12 @@ def qwen2_5_vl(**changes: Any) -> PreTrainedModel:
         **_qwen_tokens(),
     )
     return Qwen2_5_VLForConditionalGeneration(config)
+
+
+def qwen2_5_vl_text_model(**changes: Any) -> PreTrainedModel:
+    from transformers import Qwen2_5_VLTextConfig, Qwen2_5_VLTextModel
+
+    return Qwen2_5_VLTextModel(Qwen2_5_VLTextConfig(**{**DECODER_SIZES, **QWEN_ROTARY, **changes}))
 
 
 QWEN_ROTARY: dict[str, Any] = {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 1, 2]}}

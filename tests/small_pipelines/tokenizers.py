@@ -52,13 +52,17 @@ def t5_tokenizer(**settings: Any) -> PreTrainedTokenizerFast:
     return T5TokenizerFast(vocab=special_tokens + characters, extra_ids=0, **settings)
 
 
-def gemma_tokenizer() -> PreTrainedTokenizerFast:
+def gemma_tokenizer(**settings: Any) -> PreTrainedTokenizerFast:
     """A start token before the text."""
     from transformers import GemmaTokenizer
 
     vocabulary = _numbered(["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "▁", "\n", *CHARACTERS])
     return GemmaTokenizer(
-        vocab=vocabulary, merges=[], add_bos_token=True, chat_template=CHAT_TEMPLATE
+        vocab=vocabulary,
+        merges=[],
+        add_bos_token=True,
+        chat_template=CHAT_TEMPLATE,
+        **settings,
     )
 
 

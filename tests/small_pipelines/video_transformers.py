@@ -27,7 +27,7 @@ def _flow_with_t5(**components: Any) -> Components:
     return _with_t5(scheduler=FlowMatchEulerDiscreteScheduler(), **components)
 
 
-def _cogvideox_components(**transformer_changes: Any) -> Components:
+def cogvideox_components(**transformer_changes: Any) -> Components:
     from diffusers import CogVideoXDDIMScheduler, CogVideoXTransformer3DModel
 
     sizes: dict[str, Any] = {
@@ -231,26 +231,26 @@ def _easyanimate_components() -> Components:
 
 
 PIPELINES = (
-    SmallPipeline("cogvideox", "video", "CogVideoXPipeline", _cogvideox_components, video_run),
+    SmallPipeline("cogvideox", "video", "CogVideoXPipeline", cogvideox_components, video_run),
     SmallPipeline(
         "cogvideox-rotary",
         "video",
         "CogVideoXPipeline",
-        lambda: _cogvideox_components(use_rotary_positional_embeddings=True),
+        lambda: cogvideox_components(use_rotary_positional_embeddings=True),
         lambda: video_run(use_dynamic_cfg=True),
     ),
     SmallPipeline(
         "cogvideox-image-to-video",
         "video",
         "CogVideoXImageToVideoPipeline",
-        lambda: _cogvideox_components(in_channels=8),
+        lambda: cogvideox_components(in_channels=8),
         lambda: video_run(image=seeded_image(16)),
     ),
     SmallPipeline(
         "cogvideox-video-to-video",
         "video",
         "CogVideoXVideoToVideoPipeline",
-        _cogvideox_components,
+        cogvideox_components,
         lambda: video_run(
             video=seeded_video(9, 16), num_frames=None, num_inference_steps=3, strength=0.7
         ),
@@ -310,5 +310,19 @@ PIPELINES = (
         "EasyAnimatePipeline",
         _easyanimate_components,
         lambda: video_run(num_frames=5, negative_prompt=""),
+    ),
+    SmallPipeline(
+        "cogvideox-fun-control",
+        "video",
+        "CogVideoXFunControlPipeline",
+        lambda: cogvideox_components(in_channels=8),
+        lambda: video_run(control_video=seeded_video(9, 16), num_frames=None),
+    ),
+    SmallPipeline(
+        "ltx-condition",
+        "video",
+        "LTXConditionPipeline",
+        _ltx_components,
+        lambda: video_run(image=seeded_image(32), height=32, width=32),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .controlnets import controlnet_model
 from .image_encoders import clip_image_encoder, clip_image_processor
 from .inputs import seeded_image, seeded_video, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
@@ -13,6 +14,7 @@ from .stable_diffusion import (
     latent_diffusion_components,
     stable_diffusion_components,
 )
+from .stable_diffusion_xl import stable_diffusion_xl_components
 from .text_encoders import TEXT_WIDTH
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ def _animatediff_components() -> Components:
     )
 
 
-def _motion_adapter() -> ModelMixin:
+def _motion_adapter(**changes: Any) -> ModelMixin:
     from diffusers import MotionAdapter
 
     return MotionAdapter(
@@ -33,6 +35,7 @@ def _motion_adapter() -> ModelMixin:
         motion_layers_per_block=1,
         motion_norm_num_groups=2,
         motion_num_attention_heads=2,
+        **changes,
     )
 
 
@@ -166,5 +169,23 @@ PIPELINES = (
         "TextToVideoZeroPipeline",
         stable_diffusion_components,
         lambda: short_run(video_length=2, t0=0, t1=1),
+    ),
+    SmallPipeline(
+        "animatediff-controlnet",
+        "video",
+        "AnimateDiffControlNetPipeline",
+        lambda: {**_animatediff_components(), "controlnet": controlnet_model()},
+        lambda: short_run(
+            conditioning_frames=seeded_video(3, 32), num_frames=3, height=32, width=32
+        ),
+    ),
+    SmallPipeline(
+        "animatediff-sdxl",
+        "video",
+        "AnimateDiffSDXLPipeline",
+        lambda: stable_diffusion_xl_components(
+            motion_adapter=_motion_adapter(use_motion_mid_block=False)
+        ),
+        lambda: short_run(num_frames=3),
     ),
 )

@@ -97,6 +97,14 @@ def _skyreels_components(**transformer_changes: Any) -> Components:
     )
 
 
+def _skyreels_image_to_video_components() -> Components:
+    return {
+        **_skyreels_components(in_channels=IMAGE_TO_VIDEO_CHANNELS, image_dim=TEXT_WIDTH),
+        "image_encoder": clip_image_encoder(),
+        "image_processor": clip_image_processor(),
+    }
+
+
 def _unipc_scheduler() -> SchedulerMixin:
     from diffusers import UniPCMultistepScheduler
 
@@ -150,5 +158,12 @@ PIPELINES = (
         "SkyReelsV2DiffusionForcingPipeline",
         lambda: _skyreels_components(inject_sample_info=True),
         video_run,
+    ),
+    SmallPipeline(
+        "skyreels-v2-image-to-video",
+        "video",
+        "SkyReelsV2ImageToVideoPipeline",
+        _skyreels_image_to_video_components,
+        lambda: video_run(image=seeded_image(16)),
     ),
 )

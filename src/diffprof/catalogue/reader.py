@@ -44,6 +44,13 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:count]
 
 
+def unknown(name: str) -> str:
+    """The sentence for a model that nobody knows, with the names that look most like it."""
+    near = nearest(name)
+    meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
+    return f"Unknown model {name!r}; {meant}"
+
+
 def content(name: str) -> bytes | None:
     """The bytes of the model's file, from which all that the catalogue says about it follows."""
     path = _path(name)

@@ -73,7 +73,8 @@ def _place(model: str) -> Place:
     looks_like_path = model.startswith((".", "/", "~")) or "\\" in model
     if not looks_like_path and catalogue.content(model) is not None:
         return Place.catalogue
-    if Path(model).expanduser().exists():
+    # An empty name would be the current folder.
+    if model and _folder(model).exists():
         return Place.folder
     if looks_like_path:
         raise RequestError(
@@ -81,14 +82,7 @@ def _place(model: str) -> Place:
         )
     if _HUB_ID.fullmatch(model):
         return Place.hub
-    raise RequestError(unknown_model(model))
-
-
-def unknown_model(name: str) -> str:
-    """The sentence for a model that nobody knows, with the names that look most like it."""
-    near = catalogue.nearest(name)
-    meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
-    return f"Unknown model {name!r}; {meant}"
+    raise RequestError(catalogue.unknown(model))
 
 
 def _key(asked: Asked, place: Place) -> str | None:
@@ -108,12 +102,20 @@ def _content(model: str, place: Place) -> bytes | None:
     """What the profile depends on in the model's configuration; None when it is not on this machine."""
     if place is Place.catalogue:
         return catalogue.content(model)
-    folder = Path(model).expanduser() if place is Place.folder else _hub_snapshot(model)
+    folder = _folder(model) if place is Place.folder else _hub_snapshot(model)
     try:
         return cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
     except OSError:
         # A file that cannot be read is for the engine to complain about.
         return None
+
+
+def _folder(model: str) -> Path:
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:
+        # "~nobody": there is no such user, so it is a name like any other.
+        return Path(model)
 
 
 def _hub_snapshot(hub_id: str) -> Path | None:

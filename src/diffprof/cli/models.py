@@ -8,8 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof import catalogue
-from diffprof.cli.cached import unknown_model
-from diffprof.cli.output import write_text
+from diffprof.cli.terminal import console, write_text
 from diffprof.errors import RequestError
 
 
@@ -54,12 +53,10 @@ def models(
 
     found = [entry for entry in catalogue.entries() if match is None or _matches(entry, match)]
     if not found and match is not None:
-        raise RequestError(unknown_model(match))
+        raise RequestError(catalogue.unknown(match))
     if json or csv:
         write_text(render.models_json(found) if json else render.models_csv(found))
     else:
-        from diffprof.cli.output import console
-
         render.print_models(found, console())
 
 
@@ -73,12 +70,10 @@ def show(
 
     entry = catalogue.find(name)
     if entry is None:
-        raise RequestError(unknown_model(name))
+        raise RequestError(catalogue.unknown(name))
     if json:
         write_text(render.model_json(entry))
     else:
-        from diffprof.cli.output import console
-
         render.print_model(entry, console())
 
 

@@ -6,14 +6,11 @@ import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.profiles.record import Profile
 from diffprof.render.views import DEFAULT_DEPTH, By
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 TEXT_FILE_WIDTH = 100
 
@@ -47,7 +44,7 @@ class Output:
             self._write_file(profile, self.file)
             if not self.quiet:
                 sys.stderr.write(f"Wrote {self.file}\n")
-        elif self.form is Form.console:
+        elif self.form is Form.console and console().is_terminal:
             from diffprof.render.console import print_profile
 
             print_profile(profile, console(), self.by, self.depth, self.verbose)
@@ -73,7 +70,9 @@ class Output:
             return csv_text(profile, self.by, self.depth)
         from diffprof.render.console import text
 
-        return text(profile, TEXT_FILE_WIDTH, self.by, self.depth, self.verbose)
+        if self.file:
+            return text(profile, TEXT_FILE_WIDTH, self.by, self.depth, self.verbose)
+        return text(profile, console().width, self.by, self.depth, self.verbose, sys.stdout.encoding or "utf-8")
 
 
 def output(
@@ -115,16 +114,3 @@ def _check_place(file: Path) -> None:
         raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
     if not file.parent.is_dir():
         raise OutputError(f"Cannot write {file}: there is no folder {file.parent}.")
-
-
-def console() -> Console:
-    """The console for standard output: as wide as the terminal; no colours without one, or where NO_COLOR is set."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False)
-
-
-def write_text(text: str) -> None:
-    """Text on standard output, as it is."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -26,6 +26,9 @@ OPTIONS = {
     "num_frames": "frames",
 }
 
+# What the engine takes beside call arguments: each has an option of its own.
+RESERVED = ("model", "dtype", "scheduler", "enable", "progress")
+
 _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -60,6 +63,8 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     name, equals, value = setting.partition("=")
     if not equals or not name.isidentifier():
         raise RequestError(f"--set takes KEY=VALUE with the name of a call argument as KEY, not {setting!r}.")
+    if name in RESERVED:
+        raise RequestError(f"{name} is not a call argument; `diffprof profile --help` lists the options for it.")
     return name, _value(value)
 
 

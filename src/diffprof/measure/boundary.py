@@ -14,7 +14,7 @@ import torch
 from PIL.Image import Image
 
 from diffprof.measure.counting.recorder import shape_text
-from diffprof.measure.counting.virtual import VirtualMode, real_zeros
+from diffprof.measure.counting.virtual import real_zeros
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.Generator, Enum)
 
@@ -33,14 +33,14 @@ def replayable(value: Any) -> bool:
     return all(isinstance(leaf, (torch.Tensor, *PLAIN)) for leaf in leaves(value))
 
 
-def signature(mode: VirtualMode, value: Any) -> Any:
+def signature(value: Any) -> Any:
     """Shapes, dtypes and plain values: what a call's cost depends on."""
     if isinstance(value, torch.Tensor):
-        return (tuple(value.shape), value.dtype, mode.is_virtual(value))
+        return (tuple(value.shape), value.dtype)
     if isinstance(value, Mapping):
-        return tuple((name, signature(mode, part)) for name, part in value.items())
+        return tuple((name, signature(part)) for name, part in value.items())
     if isinstance(value, (list, tuple)):
-        return tuple(signature(mode, part) for part in value)
+        return tuple(signature(part) for part in value)
     if isinstance(value, torch.Generator):
         return "generator"
     if isinstance(value, PLAIN):

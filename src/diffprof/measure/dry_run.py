@@ -55,7 +55,7 @@ def dry_run(
 
     `prepare` is called first and may change the pipeline; that is put back too.
     """
-    with DRY_RUN_LOCK:
+    with DRY_RUN_LOCK, one_thread():
         snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
         try:
             if prepare is not None:
@@ -66,6 +66,17 @@ def dry_run(
         finally:
             snapshot.restore()
     return run.result()
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """What is computed for real is small: sharing it out would take longer than doing it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
@@ -219,7 +230,7 @@ class _DryRun:
         self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         inputs = leaves((args, kwargs))
-        key = (slot, method, surroundings.fingerprint(module), signature(self.mode, (args, kwargs)))
+        key = (slot, method, surroundings.fingerprint(module), signature((args, kwargs)))
         may_replay = slot not in self.never_replayed and not torch.is_grad_enabled() and replayable((args, kwargs))
         known = self._recall(key, inputs) if may_replay else None
         if known is None:
@@ -243,8 +254,7 @@ class _DryRun:
             self.progress(f"counting {slot}", None, None)
         recorder = self.recorder
         with recorder.component_call(type(uncompiled(module)).__name__) as call:
-            real = [tensor for tensor in inputs if isinstance(tensor, torch.Tensor) and not self.mode.is_virtual(tensor)]
-            call.origins.inputs(real)
+            call.origins.inputs({i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta})
             if method == "forward":
                 recorder.enter_module("", module, args, kwargs)
                 try:
@@ -254,7 +264,6 @@ class _DryRun:
             else:
                 output = original(module, *args, **kwargs)
             inputs_read = frozenset(call.origins.inputs_read)
-            call.origins.forget()
             cost = call.cost(recorder.live.peak - call.live_bytes_before)
         return _Known(cost, output, inputs_read, _digest(inputs, inputs_read))
 
@@ -268,9 +277,10 @@ class _DryRun:
 def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:
     """Of the values of those real inputs that the component's code has read."""
     digest = hashlib.blake2b(digest_size=16)
-    real = [tensor for tensor in inputs if isinstance(tensor, torch.Tensor) and not tensor.is_meta]
     with torch._C._DisableTorchDispatch():
         for number in sorted(numbers):
-            tensor = real[number].detach().cpu().contiguous()
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+            tensor = inputs[number]
+            if not tensor.is_meta:
+                values = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+                digest.update(values.numpy().tobytes())
     return digest.digest()

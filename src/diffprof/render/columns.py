@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from diffprof.render.plain import clean
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 2
+NARROWEST = 8
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ def needed(columns: Sequence[Column]) -> int:
 
 
 def fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """The columns that fit into `width`, the least important ones left out."""
+    """The columns that fit into `width`: the least important ones are left out, then the others wrap more."""
     kept = list(columns)
     while needed(kept) > width:
         least_important = max(kept, key=lambda column: column.rank)
         if least_important.rank == 0:
-            break
+            return [replace(column, least=column.least and min(column.least, NARROWEST)) for column in kept]
         kept.remove(least_important)
     return kept
 
@@ -77,7 +78,8 @@ def table(columns: Sequence[Column], width: int, total: bool = False) -> Table:
             Text(column.heading),
             justify=column.justify,
             style=column.style,
-            no_wrap=column.least is None or column.cut,
+            # Never by cutting, even where nothing fits: half a number is a wrong number.
+            no_wrap=column.cut,
             width=cells,
             overflow="ellipsis" if column.cut else "fold",
             vertical="top",

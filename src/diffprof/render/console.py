@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LABEL_WIDTH = 8
+_ASCII = str.maketrans({"·": "-", "ᵀ": "T", "…": "~"})
+_SOURCES = {
+    "catalogue": "from the catalogue",
+    "folder": "from a folder",
+    "hub": "from the hub",
+    "object": "a live pipeline",
+}
 
 
 def print_profile(
@@ -41,23 +48,30 @@ def print_profile(
 
 
 def text(
-    profile: Profile, width: int = 100, by: By = By.component, depth: int = DEFAULT_DEPTH, verbose: bool = False
+    profile: Profile,
+    width: int = 100,
+    by: By = By.component,
+    depth: int = DEFAULT_DEPTH,
+    verbose: bool = False,
+    encoding: str = "utf-8",
 ) -> str:
-    """The same as plain text, without colours, for files and pipes."""
+    """The same as plain text, without colours, for files and pipes; only with signs that `encoding` has."""
     from rich.console import Console
 
-    # No file of ours is the terminal: nothing is detected, the text is the same on every machine.
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    # Not the terminal, whatever there is: nothing is detected, the text is the same on every machine.
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(file=file, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as captured:
         print_profile(profile, console, by, depth, verbose)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    shown = captured.get().translate(_ASCII) if console.options.ascii_only else captured.get()
+    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
 def _composition(profile: Profile) -> str:
     request = profile.request
     switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
     switches += [f"{name} on" for name in request.enable]
-    return ", ".join([f"{request.pipeline}, from the {request.source}", *switches])
+    return ", ".join([request.pipeline, _SOURCES.get(request.source, request.source), *switches])
 
 
 def _print_labelled(console: Console, label: str, line: str) -> None:

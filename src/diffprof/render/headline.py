@@ -9,9 +9,18 @@ from diffprof.render import numbers
 
 def headline(profile: Profile) -> str:
     """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
-    request = profile.request
-    parts = [request.model, _size(profile), _steps(profile), _guidance(profile), _batch(profile), _dtype(profile)]
+    parts = [_model(profile), _size(profile), _steps(profile), _guidance(profile), _batch(profile), _dtype(profile)]
     return " · ".join(part for part in parts if part)
+
+
+def _model(profile: Profile) -> str:
+    """The model's name; of a folder only the last part, which is what tells it from others."""
+    model = profile.request.model
+    return (
+        (model.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or model)
+        if profile.request.source == "folder"
+        else model
+    )
 
 
 def _size(profile: Profile) -> str:
@@ -81,16 +90,17 @@ def _stages(profile: Profile) -> list[str]:
     lines = []
     for stage in profile.steps.stages:
         what = ", ".join(stage.denoisers) or "the denoiser"
-        alike = len(set(stage.step_macs)) <= 1
-        each = "each" if alike else "most of them"
+        mostly = "" if len(set(stage.step_macs)) <= 1 else "mostly "
         lines.append(
-            f"{numbers.times(stage.count, 'denoising step')} with {stage.scheduler}, "
-            f"{numbers.macs(stage.macs)} {each} in {what}"
+            f"{numbers.times(stage.count, 'denoising step')} of {what} with {stage.scheduler}, "
+            f"{mostly}{numbers.macs(stage.macs)} each"
         )
     return lines
 
 
 def _ledger(ledger: Ledger) -> str:
+    if not ledger.executed_ops:
+        return "no operation was executed."
     ops, moved = share(ledger.known_ops, ledger.executed_ops), share(ledger.known_bytes, ledger.moved_bytes)
     known = (
         f"{numbers.percent(ops)} of {numbers.exact(ledger.executed_ops)} executed operations "

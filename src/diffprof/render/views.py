@@ -59,14 +59,14 @@ def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, a
             "component", [*names, "total"], justify="left", least=None if wide else 20, style="bold" if wide else ""
         ),
         Column("class", [*(row.class_name for row in rows), ""], justify="left", style="dim"),
-        Column("role", [*roles, ""], rank=3, justify="left", least=None if wide else 8),
-        Column("calls", [*(numbers.exact(row.calls) for row in rows), numbers.exact(total.calls)], rank=1),
+        Column("role", [*roles, ""], rank=4, justify="left", least=None if wide else 8),
+        Column("calls", [*(numbers.exact(row.calls) for row in rows), numbers.exact(total.calls)], rank=2),
         Column(
             "parameters" if wide else "para-\nmeters",
             [*(numbers.parameters(row.parameters) for row in rows), numbers.parameters(total.parameters)],
-            rank=2,
+            rank=3,
         ),
-        Column(per_call, [*(_per_call(row, wide) for row in rows), ""], rank=4),
+        Column(per_call, [*(_per_call(row, wide) for row in rows), ""], rank=5),
         Column(total_macs, [*(numbers.short(row.macs) for row in rows), numbers.short(total.macs)]),
         _share(shares, wide, ascii_only, total=True),
     ]
@@ -90,7 +90,7 @@ def _share(shares: Sequence[float], wide: bool, ascii_only: bool, total: bool = 
         cells.append(f"{figure:>7}  {bar}" if wide else f"{figure:>7}\n{bar}")
     if total:
         cells.append(f"{numbers.percent(1.0 if any(shares) else 0.0):>7}")
-    return Column("  share", cells, justify="left", style="cyan")
+    return Column("  share", cells, rank=1, justify="left", style="cyan")
 
 
 def _kinds(profile: Profile, ascii_only: bool) -> list[Column]:
@@ -99,18 +99,18 @@ def _kinds(profile: Profile, ascii_only: bool) -> list[Column]:
         Column(
             "kind of work", [f"  {row.kind}" if row.part_of else row.kind for row in rows], justify="left", least=12
         ),
-        Column("executions", [numbers.exact(row.executions) for row in rows], rank=2),
+        Column("executions", [numbers.exact(row.executions) for row in rows], rank=3),
         Column("MACs", [numbers.short(row.macs) for row in rows]),
-        Column("other FLOPs", [numbers.short(row.other_flops) for row in rows], rank=1),
-        Column("read", [_bytes(row.read_bytes) for row in rows], rank=3),
-        Column("written", [_bytes(row.written_bytes) for row in rows], rank=4),
+        Column("other FLOPs", [numbers.short(row.other_flops) for row in rows], rank=2),
+        Column("read", [_bytes(row.read_bytes) for row in rows], rank=4),
+        Column("written", [_bytes(row.written_bytes) for row in rows], rank=5),
         _share_of_macs([row.share for row in rows], ascii_only),
     ]
 
 
 def _share_of_macs(shares: list[float], ascii_only: bool) -> Column:
     cells = [f"{numbers.percent(share):>7} {numbers.bar(share, NARROW_BAR, ascii_only)}" for share in shares]
-    return Column("  share of MACs", cells, justify="left", style="cyan")
+    return Column("  share of MACs", cells, rank=1, justify="left", style="cyan")
 
 
 def _bytes(count: int | None) -> str:
@@ -122,12 +122,12 @@ def _modules(rows: list[ModuleRow], ascii_only: bool) -> list[Column]:
         return [value(row) for row in rows]
 
     return [
-        Column("module", each(_module_name), justify="left", least=20),
-        Column("class", each(lambda row: row.class_name), rank=3, justify="left", least=14, cut=True, style="dim"),
-        Column("calls", each(lambda row: numbers.exact(row.calls) if row.calls else "-"), rank=4),
-        Column("parameters", each(lambda row: numbers.parameters(row.parameters)), rank=2),
+        Column("module", each(_module_name), justify="left", least=30),
+        Column("class", each(lambda row: row.class_name), rank=4, justify="left", least=14, cut=True, style="dim"),
+        Column("calls", each(lambda row: numbers.exact(row.calls) if row.calls else "-"), rank=5),
+        Column("parameters", each(lambda row: numbers.parameters(row.parameters)), rank=3),
         Column("MACs", each(lambda row: numbers.short(row.macs))),
-        Column("other FLOPs", each(lambda row: numbers.short(row.other_flops)), rank=5),
+        Column("other FLOPs", each(lambda row: numbers.short(row.other_flops)), rank=6),
         _share_of_macs([row.share for row in rows], ascii_only),
     ]
 
@@ -146,13 +146,14 @@ def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
         Column(
             "query x\nkey tokens",
             [f"{numbers.exact(row.query_tokens)} x\n{numbers.exact(row.key_tokens)}" for row in rows],
+            rank=2,
         ),
-        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=2),
-        Column("batch", [numbers.exact(row.batch) for row in rows], rank=4),
-        Column("times", [numbers.exact(row.executions) for row in rows], rank=3),
-        Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=1),
-        Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=5),
-        Column("AV\nMACs", [numbers.short(row.av_macs) for row in rows], rank=1),
+        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=3),
+        Column("batch", [numbers.exact(row.batch) for row in rows], rank=5),
+        Column("times", [numbers.exact(row.executions) for row in rows], rank=4),
+        Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=2),
+        Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=6),
+        Column("AV\nMACs", [numbers.short(row.av_macs) for row in rows], rank=2),
         _share([row.share for row in rows], False, ascii_only),
     ]
 
@@ -174,10 +175,10 @@ def _calls(profile: Profile, ascii_only: bool) -> list[Column]:
     rows = call_table(profile)
     return [
         Column("call", [f"{row.component}.{row.method}\n{row.inputs}" for row in rows], justify="left", least=24),
-        Column("times", [numbers.exact(row.count) for row in rows]),
-        Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=3, justify="left", least=6),
-        Column("MACs\nper call", [numbers.short(row.macs_per_call) for row in rows], rank=1),
+        Column("times", [numbers.exact(row.count) for row in rows], rank=2),
+        Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=4, justify="left", least=6),
+        Column("MACs\nper call", [numbers.short(row.macs_per_call) for row in rows], rank=2),
         Column("total\nMACs", [numbers.short(row.macs) for row in rows]),
-        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=2),
+        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=3),
         _share([row.share for row in rows], False, ascii_only),
     ]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from diffprof.measure.counting import formulas
 from diffprof.profiles.record import Attention, Cost, ModuleWork, Operation, Work
@@ -166,36 +167,26 @@ class Origins:
 
     def __init__(self) -> None:
         self.inputs_read: set[int] = set()
-        self._of: dict[int, frozenset[int]] = {}
-        self._kept: list[torch.Tensor] = []
+        self._of: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
-    def inputs(self, tensors: Sequence[torch.Tensor]) -> None:
-        for number, tensor in enumerate(tensors):
-            self._mark(tensor, frozenset({number}))
+    def inputs(self, tensors: Mapping[int, torch.Tensor]) -> None:
+        for number, tensor in tensors.items():
+            self._of[tensor] = self._of.get(tensor, frozenset()) | {number}
 
     def derived(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
         origins = self._origins(tensors)
         if origins:
             for tensor in _flat(result):
                 if isinstance(tensor, torch.Tensor):
-                    self._mark(tensor, self._of.get(id(tensor), frozenset()) | origins)
+                    self._of[tensor] = self._of.get(tensor, frozenset()) | origins
 
     def read(self, tensors: Sequence[torch.Tensor]) -> None:
         self.inputs_read |= self._origins(tensors)
 
-    def forget(self) -> None:
-        """The call has ended: let go of its tensors."""
-        self._of.clear()
-        self._kept.clear()
-
-    def _mark(self, tensor: torch.Tensor, origins: frozenset[int]) -> None:
-        self._of[id(tensor)] = origins
-        self._kept.append(tensor)  # an id is only valid while its tensor lives
-
     def _origins(self, tensors: Sequence[torch.Tensor]) -> frozenset[int]:
         if not self._of:
             return frozenset()
-        return frozenset().union(*(self._of.get(id(tensor), frozenset()) for tensor in tensors))
+        return frozenset().union(*(self._of.get(tensor, frozenset()) for tensor in tensors))
 
 
 class CallTally:

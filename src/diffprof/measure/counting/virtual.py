@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import prod
 from typing import Any
 
 import torch
@@ -40,6 +39,10 @@ class VirtualMode(TorchDispatchMode):
         self.recorder = recorder
         self.weights = weights
         """`id`s of real tensors that stand for their shape only."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled in a dry run; guarding every operation against it would cost more than the rest
 
     def is_virtual(self, tensor: torch.Tensor) -> bool:
         return tensor.is_meta or id(tensor) in self.weights
@@ -180,9 +183,16 @@ def _really(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
     result = func(*args, **kwargs)
-    mode.recorder.add(executed(func, tensors, args, result))
+    key = (func, _signature(args), _signature(result))
+    op = _REMEMBERED_REAL.get(key)
+    if op is None:
+        op = _REMEMBERED_REAL[key] = executed(func, tensors, args, result)
+    mode.recorder.add(op)
     mode.recorder.derived(tensors, result)
     return result
+
+
+_REMEMBERED_REAL: dict[Any, Executed] = {}
 
 
 def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -212,13 +222,17 @@ def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """No tensor goes in: real, unless it is large and asked for on the meta device."""
-    device = kwargs.get("device")
-    if device is not None and torch.device(device).type == "meta":
-        result = func(*args, **kwargs)
-        if result.numel() <= LARGEST_REAL:
-            result = func(*args, **{**kwargs, "device": torch.device("cpu")})
-    else:
+    """No tensor goes in: real when it is small, virtual when it is large, whatever device was asked for."""
+    if all(argument.name != "device" for argument in func._schema.arguments):
+        return func(*args, **kwargs)
+    generator = kwargs.get("generator")
+    on_meta = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+    on_meta |= {"device": torch.device("meta")} | ({"generator": None} if "generator" in kwargs else {})
+    result = func(*args, **on_meta)
+    if result.numel() <= LARGEST_REAL:
+        device = kwargs.get("device")
+        if device is not None and torch.device(device).type == "meta":
+            kwargs = {**kwargs, "device": generator.device if generator is not None else torch.device("cpu")}
         result = func(*args, **kwargs)
     mode.recorder.add(executed(func, [], args, result))
     return result
@@ -249,6 +263,8 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     if not mode.is_virtual(source) and not (to_meta and source.numel() > LARGEST_REAL):
         if to_meta:
             kwargs = {**kwargs, "device": source.device}
+            if kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None:
+                return _view(mode, aten.alias.default, (source,), {})  # where all is on one device, nothing is copied
         return _really(mode, func, args, kwargs, [source])
     kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
     return _ordinary(mode, func, (source if source.is_meta else _as_meta(source),), kwargs)
@@ -321,6 +337,6 @@ def stand_in(tensor: torch.Tensor) -> torch.Tensor:
 
 def real_zeros(tensor: torch.Tensor) -> torch.Tensor:
     """A writable real tensor of the same shape, all zeros, where that is small enough; else the tensor itself."""
-    if prod(tensor.shape) > 4 * LARGEST_REAL:
+    if tensor.numel() > LARGEST_REAL:
         return tensor
     return torch.zeros(tensor.shape, dtype=tensor.dtype)

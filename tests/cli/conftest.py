@@ -1,0 +1,71 @@
+"""Running the command line in this process, with an engine that counts nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from diffprof.cli import main
+from diffprof.profiles.record import Profile
+from tests.profiles_made_by_hand import stable_diffusion
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``run("profile", "sdxl")`` is ``diffprof profile sdxl``."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run_it(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["diffprof", *arguments])
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return run_it
+
+
+@dataclass
+class Engine:
+    """Stands in for the engine: notes what it was asked and gives a profile made by hand, or raises."""
+
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    failure: BaseException | None = None
+
+    def profile(self, model: str, **request: Any) -> Profile:
+        self.requests.append({"model": model, **request})
+        if self.failure is not None:
+            raise self.failure
+        return stable_diffusion()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return self.requests[-1]
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    stand_in = Engine()
+    module = ModuleType("diffprof.measure.profile")
+    module.profile = stand_in.profile  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "diffprof.measure.profile", module)
+    return stand_in

@@ -1,0 +1,152 @@
+"""However a command ends, there is an exit code and at most one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import diffprof
+from diffprof.cli.app import COMMANDS
+from diffprof.errors import DiffprofError, PipelineError, RequestError
+from tests.cli.conftest import Engine, Run
+from tests.profiles_made_by_hand import stable_diffusion
+
+
+def test_without_a_command_there_is_help(run: Run) -> None:
+    ended = run()
+    assert ended.code == 0
+    assert ended == run("--help")
+    for command, sentence in COMMANDS.items():
+        assert command in ended.out
+        assert sentence in ended.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_module_whose_help_begins_as_listed(command: str, run: Run) -> None:
+    assert import_module(f"diffprof.cli.{command}").app
+    ended = run(command, "--help")
+    assert ended.code == 0
+    assert COMMANDS[command] in " ".join(ended.out.split())
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version").out == f"diffprof {diffprof.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["proflie"], "did you mean profile?"),
+        (["nonsense"], "There is no command nonsense"),
+        (["--nonsense"], "--nonsense"),
+        (["profile"], "MODEL"),
+        (["profile", "sdxl", "--height", "tall"], "--height"),
+        (["profile", "sdxl", "--by", "nobody"], "--by"),
+        (["show"], "FILE"),
+        (["cache", "burn"], "burn"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(arguments: list[str], words: str, run: Run) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith("diffprof: error: ")
+    assert ended.err.count("\n") == 1
+    assert words in ended.err
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "words"),
+    [
+        (RequestError("That is impossible"), 2, "error: That is impossible.\n"),
+        (PipelineError("StableDiffusionPipeline says:\nno"), 1, "StableDiffusionPipeline says: no."),
+        (DiffprofError("It failed."), 1, "error: It failed.\n"),
+        (ValueError("surprise"), 1, "a bug in diffprof (ValueError: surprise)"),
+        (DiffprofError("\x1b[31mred"), 1, "?[31mred"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_a_failure_of_the_engine_is_one_sentence(
+    failure: BaseException, code: int, words: str, run: Run, engine: Engine
+) -> None:
+    engine.failure = failure
+    ended = run("profile", "sdxl")
+    assert ended.code == code
+    assert ended.out == ""
+    assert words in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_debug_shows_the_traceback_wherever_it_stands(place: int, run: Run, engine: Engine) -> None:
+    engine.failure = ValueError("surprise")
+    arguments = ["profile", "sdxl"]
+    arguments.insert(place, "--debug")
+    with pytest.raises(ValueError, match="surprise"):
+        run(*arguments)
+
+
+def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    path = stable_diffusion().save(tmp_path / "p.json")
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        command = [sys.executable, "-m", "diffprof", "show", str(path), "--json"]
+        ended = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert ended.stderr == b""
+    assert ended.returncode == 1
+
+
+WITHOUT_TORCH = """
+import sys
+sys.argv = ["diffprof", *sys.argv[1:]]
+import diffprof
+from diffprof.cli import main
+if "load" in sys.argv:
+    diffprof.load(sys.argv[2])
+else:
+    main()
+heavy = {"torch", "diffusers", "transformers", "numpy", "accelerate", "huggingface_hub"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["models"],
+        ["models", "show", "sdxl"],
+        ["show", "FILE"],
+        ["show", "FILE", "--depth", "3"],
+        ["show", "FILE", "--csv"],
+        ["cache", "info"],
+        ["load", "FILE"],
+        ["profile", "no-such-model"],
+    ],
+)
+def test_what_does_not_count_imports_no_torch(arguments: list[str], tmp_path: Path) -> None:
+    path = stable_diffusion().save(tmp_path / "p.json")
+    given = [str(path) if argument == "FILE" else argument for argument in arguments]
+    ended = python("-c", WITHOUT_TORCH, *given)
+    assert ended.returncode == 0, ended.stderr.decode()
+
+
+def test_help_imports_neither_rich_nor_the_commands() -> None:
+    code = (
+        "import sys; sys.argv = ['diffprof', '--help']; from diffprof.cli import main; main(); "
+        "assert not {'rich', 'json', 'diffprof.cli.profile', 'diffprof.profiles'} & set(sys.modules)"
+    )
+    ended = python("-c", code)
+    assert ended.returncode == 0, ended.stderr.decode()

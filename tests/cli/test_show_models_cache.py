@@ -1,0 +1,112 @@
+"""The commands that read what is there: ``show``, ``models`` and ``cache``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import diffprof
+from diffprof import catalogue
+from diffprof.profiles import cache
+from diffprof.render.console import text
+from diffprof.render.views import By
+from tests.cli.conftest import Run
+from tests.profiles_made_by_hand import hostile, stable_diffusion
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    return str(stable_diffusion().save(tmp_path / "p.json.gz"))
+
+
+def test_show_prints_a_saved_profile(saved: str, run: Run) -> None:
+    assert run("show", saved).out == text(stable_diffusion(), 100)
+    assert run("show", saved, "--by", "attention").out == text(stable_diffusion(), 100, By.attention)
+    assert run("show", saved, "--depth", "2", "-v").out == text(stable_diffusion(), 100, By.module, 2, verbose=True)
+
+
+def test_show_converts(saved: str, run: Run, tmp_path: Path) -> None:
+    run("show", saved, "-o", str(tmp_path / "q.json"))
+    assert diffprof.load(tmp_path / "q.json") == stable_diffusion()
+    assert json.loads(run("show", saved, "--json").out)["total"]["macs"] == stable_diffusion().total.macs
+
+
+def test_a_hostile_profile_cannot_drive_the_terminal(run: Run, tmp_path: Path) -> None:
+    path = str(hostile().save(tmp_path / "p.json"))
+    for by in By:
+        ended = run("show", path, "--by", by.value, "--verbose")
+        assert ended.code == 0
+        assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": {"name": "diffprof-profile", "version": 9}}'])
+def test_show_refuses_what_is_no_profile(content: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(content)
+    ended = run("show", str(path))
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.count("\n") == 1
+    assert str(path) in ended.err
+
+
+def test_show_says_that_a_file_is_not_there(run: Run) -> None:
+    ended = run("show", "none.json")
+    assert ended.code == 2
+    assert "none.json" in ended.err
+
+
+def test_models_lists_every_model(run: Run) -> None:
+    names = [entry.name for entry in catalogue.entries()]
+    shown = run("models").out
+    assert all(name in shown for name in names)
+    assert [row["name"] for row in json.loads(run("models", "--json").out)] == names
+    assert [row["name"] for row in csv.DictReader(io.StringIO(run("models", "--csv").out))] == names
+
+
+@pytest.mark.parametrize("arguments", [["flux"], ["--match", "FLUX"]])
+def test_a_word_narrows_the_list(arguments: list[str], run: Run) -> None:
+    names = [row["name"] for row in json.loads(run("models", *arguments, "--json").out)]
+    assert "flux.1-dev" in names
+    assert "sdxl" not in names
+
+
+def test_options_may_stand_before_the_word(run: Run) -> None:
+    assert run("models", "--json", "flux") == run("models", "flux", "--json")
+
+
+def test_show_model_tells_everything(run: Run) -> None:
+    shown = " ".join(run("models", "show", "Stabilityai/Stable-Diffusion-2-1-Base").out.split())
+    entry = catalogue.find("sd-2.1-base")
+    assert entry is not None
+    for part in entry.components.values():
+        assert part.class_name in shown
+    assert "865,910,724 parameters" in shown
+    assert "cross_attention_dim = 1024" in shown
+    assert "Unconfirmed" in shown
+
+
+@pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
+def test_every_model_can_be_shown(entry: catalogue.Entry, run: Run) -> None:
+    assert run("models", "show", entry.name).code == 0
+    values = json.loads(run("models", "show", entry.name, "--json").out)
+    assert values["hub_id"] == entry.hub_id
+    assert values["components"].keys() == entry.components.keys()
+
+
+@pytest.mark.parametrize("arguments", [["show", "sdlx"], ["sdlx"]])
+def test_a_model_that_is_not_there_is_refused_with_the_nearest_names(arguments: list[str], run: Run) -> None:
+    ended = run("models", *arguments)
+    assert ended.code == 2
+    assert "sdxl" in ended.err
+
+
+def test_the_cache_can_be_looked_at_and_emptied(run: Run, own_cache: Path) -> None:
+    cache.write("a" * 64, stable_diffusion())
+    assert f"{own_cache}: 1 profile, " in run("cache", "info").out
+    assert run("cache").out == run("cache", "info").out
+    assert "removed 1 profile, " in run("cache", "clear").out
+    assert f"{own_cache}: 0 profiles, 0 B\n" == run("cache", "info").out

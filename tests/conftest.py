@@ -1,0 +1,35 @@
+"""What all tests share: golden files with an overwrite switch, a cache of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="Overwrite the golden files with what came out.")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or fills the user's cache."""
+    folder = tmp_path / "diffprof-cache"
+    monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with the golden file of that name, next to the test; ``--update-golden`` writes it instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = request.path.parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"{path.name} is missing; make it with --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,95 @@
+"""The console shows the right figures at every width, and nothing from outside can disturb it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from diffprof.analyse.modules import module_table
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.console import print_profile, text
+from diffprof.render.views import By
+from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
+
+MADE_BY_HAND = [stable_diffusion, nothing, hostile]
+
+
+@pytest.mark.parametrize("width", [50, 80, 100, 140])
+def test_components_look_as_they_should(width: int, golden: Callable[[str, str], None]) -> None:
+    golden(f"component-{width}.txt", text(stable_diffusion(), width))
+
+
+@pytest.mark.parametrize("by", [By.kind, By.module, By.attention, By.call])
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_other_tables_look_as_they_should(by: By, width: int, golden: Callable[[str, str], None]) -> None:
+    golden(f"{by.value}-{width}.txt", text(stable_diffusion(), width, by, depth=2))
+
+
+def test_verbose_lists_what_was_assumed(golden: Callable[[str, str], None]) -> None:
+    golden("verbose.txt", text(stable_diffusion(), 100, verbose=True))
+
+
+def test_hostile_names_stay_names(golden: Callable[[str, str], None]) -> None:
+    shown = text(hostile(), 100, verbose=True)
+    golden("hostile.txt", shown)
+    assert "[red]evil[/red]" in shown
+    assert "\x1b" not in shown
+
+
+def test_a_pipeline_that_called_nothing_can_be_shown(golden: Callable[[str, str], None]) -> None:
+    golden("nothing.txt", text(nothing(), 80))
+
+
+@pytest.mark.parametrize("make", MADE_BY_HAND)
+@pytest.mark.parametrize("by", list(By))
+@pytest.mark.parametrize("width", [20, 40, 60, 79, 80, 99, 119, 200])
+def test_no_line_is_wider_than_the_console(make: Callable[[], Profile], by: By, width: int) -> None:
+    lines = text(make(), width, by, depth=3, verbose=True).splitlines()
+    assert max(cell_len(line) for line in lines) <= width
+
+
+@pytest.mark.parametrize("width", range(20, 160, 7))
+def test_no_number_is_ever_cut(width: int) -> None:
+    shown = text(stable_diffusion(), width, By.module, depth=2)
+    table = shown[: shown.index("Total")]
+    for row in module_table(stable_diffusion(), depth=2):
+        assert numbers.short(row.macs) in table
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_totals_are_exact_and_have_units(width: int) -> None:
+    shown = " ".join(text(stable_diffusion(), width).split())
+    total = stable_diffusion().total
+    assert f"exactly {total.macs:,} MACs = {total.flops:,} FLOPs" in shown
+    assert "26.23 TMACs = 52.47 TFLOPs" in shown
+
+
+def _printed(profile: Profile, **options: object) -> str:
+    file = io.StringIO()
+    print_profile(profile, Console(file=file, width=80, **options))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def test_a_terminal_gets_colours_and_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    assert "\x1b[" in _printed(stable_diffusion(), force_terminal=True, color_system="standard")
+    assert "\x1b" not in _printed(stable_diffusion(), force_terminal=False)
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = _printed(stable_diffusion(), force_terminal=True, color_system="standard")
+    assert "\x1b[36m" not in shown
+
+
+def test_where_only_ascii_is_known_there_is_only_ascii() -> None:
+    for by in By:
+        shown = text(stable_diffusion(), 80, by, encoding="ascii")
+        assert shown.isascii()
+    assert "########" in text(stable_diffusion(), 80, encoding="ascii")
