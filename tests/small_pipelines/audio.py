@@ -9,7 +9,7 @@ from .inputs import PROMPT, seeded_generator
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .stable_diffusion import ddim_scheduler
 from .text_encoders import TEXT_WIDTH, qwen3_model, t5_encoder
-from .tokenizers import VOCABULARY_SIZE, qwen_tokenizer, roberta_tokenizer, t5_tokenizer
+from .text_tokenizers import VOCABULARY_SIZE, qwen_tokenizer, roberta_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

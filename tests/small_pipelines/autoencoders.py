@@ -34,12 +34,12 @@ def flow_image_autoencoder(levels: int = 2, latent_channels: int = 4, **changes:
     return image_autoencoder(levels, latent_channels, **{**flow_settings, **changes})
 
 
-def deep_compression_autoencoder(latent_channels: int = 4) -> ModelMixin:
+def deep_compression_autoencoder() -> ModelMixin:
     """An AutoencoderDC with one convolutional and one linear-attention level."""
     from diffusers import AutoencoderDC
 
     return AutoencoderDC(
-        latent_channels=latent_channels,
+        latent_channels=4,
         attention_head_dim=2,
         encoder_block_types=("ResBlock", "EfficientViTBlock"),
         decoder_block_types=("ResBlock", "EfficientViTBlock"),
@@ -68,9 +68,10 @@ def wan_autoencoder(**changes: Any) -> ModelMixin:
     return AutoencoderKLWan(**{**sizes, **changes})
 
 
-def qwen_image_autoencoder(latent_channels: int = 4, **changes: Any) -> ModelMixin:
+def qwen_image_autoencoder() -> ModelMixin:
     from diffusers import AutoencoderKLQwenImage
 
+    latent_channels = 4
     return AutoencoderKLQwenImage(
         base_dim=8,
         z_dim=latent_channels,
@@ -79,29 +80,27 @@ def qwen_image_autoencoder(latent_channels: int = 4, **changes: Any) -> ModelMix
         temperal_downsample=[False, True],
         latents_mean=[0.0] * latent_channels,
         latents_std=[1.0] * latent_channels,
-        **changes,
     )
 
 
-def cogvideox_autoencoder(latent_channels: int = 4) -> ModelMixin:
+def cogvideox_autoencoder() -> ModelMixin:
     from diffusers import AutoencoderKLCogVideoX
 
     return AutoencoderKLCogVideoX(
         block_out_channels=(8, 8, 8, 8),
-        latent_channels=latent_channels,
+        latent_channels=4,
         layers_per_block=1,
         norm_num_groups=2,
         temporal_compression_ratio=4,
     )
 
 
-def hunyuan_video_autoencoder(latent_channels: int = 4, **changes: Any) -> ModelMixin:
+def hunyuan_video_autoencoder() -> ModelMixin:
     from diffusers import AutoencoderKLHunyuanVideo
 
     return AutoencoderKLHunyuanVideo(
-        latent_channels=latent_channels,
+        latent_channels=4,
         block_out_channels=(8, 8, 8, 8),
         layers_per_block=1,
         norm_num_groups=4,
-        **changes,
     )

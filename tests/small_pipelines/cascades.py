@@ -14,7 +14,7 @@ from .text_encoders import (
     clip_text_encoder_with_projection,
     t5_encoder,
 )
-from .tokenizers import clip_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin, SchedulerMixin

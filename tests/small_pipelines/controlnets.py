@@ -69,7 +69,7 @@ def _sd3_controlnet() -> ModelMixin:
     return SD3ControlNetModel(**SD3_TRANSFORMER_SIZES, num_layers=1)
 
 
-def controlled_run(**changes: Any) -> Arguments:
+def _controlled_run(**changes: Any) -> Arguments:
     return short_run(height=32, width=32, **changes)
 
 
@@ -79,14 +79,14 @@ PIPELINES = (
         "controlnet",
         "StableDiffusionControlNetPipeline",
         lambda: stable_diffusion_components(controlnet=controlnet_model()),
-        lambda: controlled_run(image=seeded_image(32)),
+        lambda: _controlled_run(image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-two-controlnets",
         "controlnet",
         "StableDiffusionControlNetPipeline",
         _two_controlnets,
-        lambda: controlled_run(
+        lambda: _controlled_run(
             image=[seeded_image(32), seeded_image(32)], control_guidance_end=[1.0, 0.5]
         ),
     ),
@@ -109,28 +109,28 @@ PIPELINES = (
         "controlnet",
         "StableDiffusionXLControlNetPipeline",
         lambda: stable_diffusion_xl_components(controlnet=controlnet_model(**XL_CONDITIONING)),
-        lambda: controlled_run(image=seeded_image(32)),
+        lambda: _controlled_run(image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-xl-controlnet-union",
         "controlnet",
         "StableDiffusionXLControlNetUnionPipeline",
         lambda: stable_diffusion_xl_components(controlnet=_controlnet_union()),
-        lambda: controlled_run(control_image=seeded_image(32), control_mode=0),
+        lambda: _controlled_run(control_image=seeded_image(32), control_mode=0),
     ),
     SmallPipeline(
         "stable-diffusion-3-controlnet",
         "controlnet",
         "StableDiffusion3ControlNetPipeline",
         lambda: stable_diffusion_3_components(controlnet=_sd3_controlnet()),
-        lambda: controlled_run(control_image=seeded_image(32)),
+        lambda: _controlled_run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-controlnet-xs",
         "controlnet",
         "StableDiffusionControlNetXSPipeline",
         _controlnet_xs_components,
-        lambda: controlled_run(image=seeded_image(32)),
+        lambda: _controlled_run(image=seeded_image(32)),
     ),
     SmallPipeline(
         "stable-diffusion-xl-controlnet-img2img",

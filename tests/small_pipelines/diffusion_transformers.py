@@ -16,14 +16,14 @@ from .text_encoders import (
     t5_encoder,
     t5_gemma_encoder,
 )
-from .tokenizers import (
+from .text_tokenizers import (
     bert_tokenizer,
     gemma_tokenizer,
     t5_tokenizer,
 )
 
 if TYPE_CHECKING:
-    from diffusers import ModelMixin
+    from diffusers import DiffusionPipeline, ModelMixin
 
 
 def _dit_components() -> Components:
@@ -41,9 +41,9 @@ def _dit_components() -> Components:
     return {"transformer": transformer, "vae": image_autoencoder(), "scheduler": ddim_scheduler()}
 
 
-def _pixart_components(**transformer_changes: Any) -> Components:
+def _pixart_components() -> Components:
     return {
-        "transformer": _pixart_transformer(**transformer_changes),
+        "transformer": _pixart_transformer(),
         "vae": image_autoencoder(),
         "text_encoder": t5_encoder(),
         "tokenizer": t5_tokenizer(),
@@ -51,27 +51,26 @@ def _pixart_components(**transformer_changes: Any) -> Components:
     }
 
 
-def _pixart_transformer(**changes: Any) -> ModelMixin:
+def _pixart_transformer() -> ModelMixin:
     from diffusers import PixArtTransformer2DModel
 
-    sizes: dict[str, Any] = {
-        "sample_size": 8,
-        "num_layers": 2,
-        "attention_head_dim": 8,
-        "num_attention_heads": 4,
-        "in_channels": 4,
-        "out_channels": 8,
-        "cross_attention_dim": 32,
-        "caption_channels": TEXT_WIDTH,
-    }
-    return PixArtTransformer2DModel(**{**sizes, **changes})
+    return PixArtTransformer2DModel(
+        sample_size=8,
+        num_layers=2,
+        attention_head_dim=8,
+        num_attention_heads=4,
+        in_channels=4,
+        out_channels=8,
+        cross_attention_dim=32,
+        caption_channels=TEXT_WIDTH,
+    )
 
 
-def sana_components(**changes: Any) -> Components:
+def _sana_components(**changes: Any) -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     return {
-        "transformer": sana_transformer(),
+        "transformer": _sana_transformer(),
         "vae": deep_compression_autoencoder(),
         "text_encoder": gemma2_model(),
         "tokenizer": gemma_tokenizer(),
@@ -80,7 +79,7 @@ def sana_components(**changes: Any) -> Components:
     }
 
 
-def sana_transformer(**changes: Any) -> ModelMixin:
+def _sana_transformer(**changes: Any) -> ModelMixin:
     from diffusers import SanaTransformer2DModel
 
     return SanaTransformer2DModel(**{**SANA_TRANSFORMER_SIZES, **changes})
@@ -101,7 +100,7 @@ SANA_TRANSFORMER_SIZES: dict[str, Any] = {
 }
 
 
-def without_binning(**changes: Any) -> Arguments:
+def _without_binning(**changes: Any) -> Arguments:
     """Without this, the smallest size would be that of the nearest trained resolution."""
     return short_run(height=32, width=32, use_resolution_binning=False, **changes)
 
@@ -109,8 +108,8 @@ def without_binning(**changes: Any) -> Arguments:
 def _sana_sprint_components() -> Components:
     from diffusers import SCMScheduler
 
-    return sana_components(
-        transformer=sana_transformer(guidance_embeds=True, qk_norm="rms_norm_across_heads"),
+    return _sana_components(
+        transformer=_sana_transformer(guidance_embeds=True, qk_norm="rms_norm_across_heads"),
         scheduler=SCMScheduler(),
     )
 
@@ -129,7 +128,7 @@ def _sana_video_components() -> Components:
         sample_size=8,
         rope_max_seq_len=32,
     )
-    return sana_components(
+    return _sana_components(
         transformer=transformer, vae=wan_autoencoder(), scheduler=DPMSolverMultistepScheduler()
     )
 
@@ -207,6 +206,13 @@ def _lumina_components() -> Components:
     }
 
 
+def _fill_padding_token(pipeline: DiffusionPipeline) -> None:
+    """The model leaves this weight as the memory was; a checkpoint would fill it."""
+    import torch
+
+    torch.nn.init.normal_(pipeline.transformer.pad_token, std=0.02)
+
+
 def _prx_components() -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler, PRXTransformer2DModel
 
@@ -236,49 +242,49 @@ PIPELINES = (
         lambda: short_run(prompt=None, class_labels=[1]),
     ),
     SmallPipeline(
-        "pixart-alpha", "dit", "PixArtAlphaPipeline", _pixart_components, without_binning
+        "pixart-alpha", "dit", "PixArtAlphaPipeline", _pixart_components, _without_binning
     ),
     SmallPipeline(
-        "pixart-sigma", "dit", "PixArtSigmaPipeline", _pixart_components, without_binning
+        "pixart-sigma", "dit", "PixArtSigmaPipeline", _pixart_components, _without_binning
     ),
-    SmallPipeline("sana", "linear-attention", "SanaPipeline", sana_components, without_binning),
+    SmallPipeline("sana", "linear-attention", "SanaPipeline", _sana_components, _without_binning),
     SmallPipeline(
         "sana-sprint",
         "linear-attention",
         "SanaSprintPipeline",
         _sana_sprint_components,
-        without_binning,
+        _without_binning,
     ),
     SmallPipeline(
         "sana-controlnet",
         "controlnet",
         "SanaControlNetPipeline",
-        lambda: sana_components(controlnet=_sana_controlnet()),
-        lambda: without_binning(control_image=seeded_image(32)),
+        lambda: _sana_components(controlnet=_sana_controlnet()),
+        lambda: _without_binning(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "sana-perturbed-attention",
         "linear-attention",
         "SanaPAGPipeline",
-        sana_components,
-        lambda: without_binning(pag_scale=3.0),
+        _sana_components,
+        lambda: _without_binning(pag_scale=3.0),
     ),
     SmallPipeline(
         "sana-video",
         "video",
         "SanaVideoPipeline",
         _sana_video_components,
-        lambda: without_binning(frames=9),
+        lambda: _without_binning(frames=9),
     ),
     SmallPipeline(
-        "hunyuan-dit", "dit", "HunyuanDiTPipeline", _hunyuan_dit_components, without_binning
+        "hunyuan-dit", "dit", "HunyuanDiTPipeline", _hunyuan_dit_components, _without_binning
     ),
     SmallPipeline(
         "hunyuan-dit-controlnet",
         "controlnet",
         "HunyuanDiTControlNetPipeline",
         _hunyuan_dit_controlnet_components,
-        lambda: without_binning(control_image=seeded_image(32)),
+        lambda: _without_binning(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "lumina",
@@ -286,27 +292,28 @@ PIPELINES = (
         "LuminaPipeline",
         _lumina_components,
         lambda: short_run(height=32, width=32, clean_caption=False),
+        extend=_fill_padding_token,
     ),
-    SmallPipeline("prx", "dit", "PRXPipeline", _prx_components, without_binning),
+    SmallPipeline("prx", "dit", "PRXPipeline", _prx_components, _without_binning),
     SmallPipeline(
         "pixart-sigma-perturbed-attention",
         "dit",
         "PixArtSigmaPAGPipeline",
         lambda: {**_pixart_components(), "pag_applied_layers": "blocks.1"},
-        lambda: without_binning(pag_scale=3.0),
+        lambda: _without_binning(pag_scale=3.0),
     ),
     SmallPipeline(
         "sana-sprint-img2img",
         "img2img",
         "SanaSprintImg2ImgPipeline",
         _sana_sprint_components,
-        lambda: without_binning(image=seeded_image(32)),
+        lambda: _without_binning(image=seeded_image(32)),
     ),
     SmallPipeline(
         "hunyuan-dit-perturbed-attention",
         "dit",
         "HunyuanDiTPAGPipeline",
         lambda: _hunyuan_dit_components(pag_applied_layers="1"),
-        lambda: without_binning(pag_scale=3.0),
+        lambda: _without_binning(pag_scale=3.0),
     ),
 )

@@ -10,7 +10,7 @@ from .image_inputs import image_run, inpaint_run
 from .inputs import PROMPT, half_mask, seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, clip_text_encoder, t5_encoder
-from .tokenizers import clip_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin
@@ -19,7 +19,7 @@ LATENT_CHANNELS = 2
 PACKED_CHANNELS = 4 * LATENT_CHANNELS
 
 
-def flux_components(**changes: Any) -> Components:
+def _components(**changes: Any) -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     return {
@@ -29,7 +29,7 @@ def flux_components(**changes: Any) -> Components:
         "tokenizer": clip_tokenizer(),
         "text_encoder_2": t5_encoder(),
         "tokenizer_2": t5_tokenizer(),
-        "transformer": flux_transformer(),
+        "transformer": _transformer(),
         **changes,
     }
 
@@ -48,26 +48,26 @@ TRANSFORMER_SIZES: dict[str, Any] = {
 }
 
 
-def flux_transformer(**changes: Any) -> ModelMixin:
+def _transformer(**changes: Any) -> ModelMixin:
     from diffusers import FluxTransformer2DModel
 
     return FluxTransformer2DModel(**{**TRANSFORMER_SIZES, **changes})
 
 
-def flux_run(**changes: Any) -> Arguments:
+def _run(**changes: Any) -> Arguments:
     return short_run(height=32, width=32, max_sequence_length=48, **changes)
 
 
 def _fill_transformer() -> ModelMixin:
     """A transformer that also sees the masked image and, pixel by pixel, the mask."""
     pixels_per_token = 4 * 4
-    return flux_transformer(
+    return _transformer(
         in_channels=2 * PACKED_CHANNELS + pixels_per_token, out_channels=PACKED_CHANNELS
     )
 
 
 def _control_transformer() -> ModelMixin:
-    return flux_transformer(in_channels=2 * PACKED_CHANNELS, out_channels=PACKED_CHANNELS)
+    return _transformer(in_channels=2 * PACKED_CHANNELS, out_channels=PACKED_CHANNELS)
 
 
 def _controlnet() -> ModelMixin:
@@ -81,7 +81,7 @@ def _redux_components() -> Components:
     from diffusers.pipelines.flux import ReduxImageEncoder
 
     texts = ("text_encoder", "tokenizer", "text_encoder_2", "tokenizer_2")
-    components = flux_components()
+    components = _components()
     return {
         "image_encoder": siglip_image_encoder(),
         "feature_extractor": clip_image_processor(),
@@ -102,55 +102,55 @@ def _visual_cloze_arguments() -> Arguments:
 
 
 PIPELINES = (
-    SmallPipeline("flux", "mmdit", "FluxPipeline", flux_components, flux_run),
+    SmallPipeline("flux", "mmdit", "FluxPipeline", _components, _run),
     SmallPipeline(
         "flux-true-guidance",
         "mmdit",
         "FluxPipeline",
-        lambda: flux_components(transformer=flux_transformer(guidance_embeds=False)),
-        lambda: flux_run(negative_prompt="blurred", true_cfg_scale=3.0),
+        lambda: _components(transformer=_transformer(guidance_embeds=False)),
+        lambda: _run(negative_prompt="blurred", true_cfg_scale=3.0),
     ),
     SmallPipeline(
         "flux-img2img",
         "img2img",
         "FluxImg2ImgPipeline",
-        flux_components,
+        _components,
         lambda: image_run(height=32, width=32, max_sequence_length=48),
     ),
     SmallPipeline(
         "flux-inpaint",
         "inpaint",
         "FluxInpaintPipeline",
-        flux_components,
+        _components,
         lambda: inpaint_run(max_sequence_length=48),
     ),
     SmallPipeline(
         "flux-fill",
         "inpaint",
         "FluxFillPipeline",
-        lambda: flux_components(transformer=_fill_transformer()),
-        lambda: flux_run(image=seeded_image(32), mask_image=half_mask(32)),
+        lambda: _components(transformer=_fill_transformer()),
+        lambda: _run(image=seeded_image(32), mask_image=half_mask(32)),
     ),
     SmallPipeline(
         "flux-control",
         "controlnet",
         "FluxControlPipeline",
-        lambda: flux_components(transformer=_control_transformer()),
-        lambda: flux_run(control_image=seeded_image(32)),
+        lambda: _components(transformer=_control_transformer()),
+        lambda: _run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "flux-controlnet",
         "controlnet",
         "FluxControlNetPipeline",
-        lambda: flux_components(controlnet=_controlnet()),
-        lambda: flux_run(control_image=seeded_image(32)),
+        lambda: _components(controlnet=_controlnet()),
+        lambda: _run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "flux-kontext",
         "img2img",
         "FluxKontextPipeline",
-        flux_components,
-        lambda: flux_run(image=seeded_image(32), max_area=32 * 32, _auto_resize=False),
+        _components,
+        lambda: _run(image=seeded_image(32), max_area=32 * 32, _auto_resize=False),
     ),
     SmallPipeline(
         "flux-redux",
@@ -163,14 +163,14 @@ PIPELINES = (
         "visual-cloze",
         "img2img",
         "VisualClozeGenerationPipeline",
-        lambda: flux_components(transformer=_fill_transformer(), resolution=32),
+        lambda: _components(transformer=_fill_transformer(), resolution=32),
         _visual_cloze_arguments,
     ),
     SmallPipeline(
         "flux-controlnet-img2img",
         "controlnet",
         "FluxControlNetImg2ImgPipeline",
-        lambda: flux_components(controlnet=_controlnet()),
+        lambda: _components(controlnet=_controlnet()),
         lambda: image_run(
             control_image=seeded_image(32), height=32, width=32, max_sequence_length=48
         ),

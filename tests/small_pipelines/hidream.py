@@ -13,7 +13,7 @@ from .text_encoders import (
     llama_for_causal_lm,
     t5_encoder,
 )
-from .tokenizers import clip_tokenizer, llama_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, llama_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline

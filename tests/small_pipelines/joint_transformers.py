@@ -17,7 +17,7 @@ from .text_encoders import (
     t5_encoder,
     umt5_encoder,
 )
-from .tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline, SchedulerMixin

@@ -17,7 +17,7 @@ from .text_encoders import (
     qwen2_5_vl,
     t5_encoder,
 )
-from .tokenizers import clip_tokenizer, qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, qwen_tokenizer, t5_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from .text_encoders import (
     qwen3_for_causal_lm,
     qwen3_vl,
 )
-from .tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer
+from .text_tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def _flux2_klein_components(**changes: Any) -> Components:
+def _flux2_klein_components() -> Components:
     """The text is three hidden layers of a language model, side by side."""
     from diffusers import (
         AutoencoderKLFlux2,
@@ -54,7 +54,6 @@ def _flux2_klein_components(**changes: Any) -> Components:
         "scheduler": FlowMatchEulerDiscreteScheduler(),
         "text_encoder": qwen3_for_causal_lm(),
         "tokenizer": qwen_tokenizer(),
-        **changes,
     }
 
 

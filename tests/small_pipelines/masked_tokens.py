@@ -5,7 +5,7 @@ from __future__ import annotations
 from .inputs import short_run
 from .small_pipeline import Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, clip_text_encoder_with_projection
-from .tokenizers import clip_tokenizer
+from .text_tokenizers import clip_tokenizer
 
 
 def _amused_components() -> Components:

@@ -9,7 +9,7 @@ from .image_inputs import image_run, inpaint_run
 from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, qwen2_5_vl
-from .tokenizers import qwen_tokenizer
+from .text_tokenizers import qwen_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin

@@ -8,7 +8,7 @@ from .autoencoders import image_autoencoder
 from .inputs import short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, clip_text_encoder
-from .tokenizers import clip_tokenizer
+from .text_tokenizers import clip_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin, SchedulerMixin

@@ -9,7 +9,7 @@ from .image_inputs import image_run, inpaint_run
 from .inputs import short_run
 from .small_pipeline import Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, clip_text_encoder_with_projection, t5_encoder
-from .tokenizers import clip_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin
@@ -19,7 +19,7 @@ def stable_diffusion_3_components(**changes: Any) -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     return {
-        "transformer": stable_diffusion_3_transformer(),
+        "transformer": _transformer(),
         "scheduler": FlowMatchEulerDiscreteScheduler(),
         "vae": flow_image_autoencoder(latent_channels=LATENT_CHANNELS),
         "text_encoder": clip_text_encoder_with_projection(),
@@ -47,7 +47,7 @@ TRANSFORMER_SIZES: dict[str, Any] = {
 }
 
 
-def stable_diffusion_3_transformer(**changes: Any) -> ModelMixin:
+def _transformer(**changes: Any) -> ModelMixin:
     from diffusers import SD3Transformer2DModel
 
     blocks = {"num_layers": 2, "dual_attention_layers": (0,), "qk_norm": "rms_norm"}
@@ -57,7 +57,7 @@ def stable_diffusion_3_transformer(**changes: Any) -> ModelMixin:
 def _perturbed_components() -> Components:
     """Attention can be perturbed only in blocks without a second attention."""
     return stable_diffusion_3_components(
-        transformer=stable_diffusion_3_transformer(dual_attention_layers=()),
+        transformer=_transformer(dual_attention_layers=()),
         pag_applied_layers=["blocks.0"],
     )
 

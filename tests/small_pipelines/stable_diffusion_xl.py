@@ -10,7 +10,7 @@ from .inputs import seeded_image, short_run
 from .small_pipeline import Components, SmallPipeline
 from .stable_diffusion import BETAS, stable_diffusion_unet
 from .text_encoders import TEXT_WIDTH, clip_text_encoder, clip_text_encoder_with_projection
-from .tokenizers import clip_tokenizer
+from .text_tokenizers import clip_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin

@@ -1,10 +1,10 @@
-"""Tiny text encoders, all of the same width, for the tokenizers in `tokenizers`."""
+"""Tiny text encoders, all of the same width, for the tokenizers in `text_tokenizers`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .tokenizers import VOCABULARY_SIZE, qwen_token_id
+from .text_tokenizers import VOCABULARY_SIZE, qwen_token_id
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -21,10 +21,10 @@ DECODER_SIZES: dict[str, Any] = {
 }
 
 
-def clip_text_encoder(**changes: Any) -> PreTrainedModel:
+def clip_text_encoder() -> PreTrainedModel:
     from transformers import CLIPTextModel
 
-    return CLIPTextModel(_clip_text_config(**changes))
+    return CLIPTextModel(_clip_text_config())
 
 
 def clip_text_encoder_with_projection(**changes: Any) -> PreTrainedModel:
@@ -50,16 +50,16 @@ def _clip_text_config(**changes: Any) -> Any:
     return CLIPTextConfig(**{**sizes, **changes})
 
 
-def t5_encoder(**changes: Any) -> PreTrainedModel:
+def t5_encoder() -> PreTrainedModel:
     from transformers import T5Config, T5EncoderModel
 
-    return T5EncoderModel(T5Config(**{**_t5_sizes(), **changes}))
+    return T5EncoderModel(T5Config(**_t5_sizes()))
 
 
-def umt5_encoder(**changes: Any) -> PreTrainedModel:
+def umt5_encoder() -> PreTrainedModel:
     from transformers import UMT5Config, UMT5EncoderModel
 
-    return UMT5EncoderModel(UMT5Config(**{**_t5_sizes(), **changes}))
+    return UMT5EncoderModel(UMT5Config(**_t5_sizes()))
 
 
 def _t5_sizes() -> dict[str, Any]:
@@ -76,10 +76,10 @@ def _t5_sizes() -> dict[str, Any]:
     }
 
 
-def gemma2_model(**changes: Any) -> PreTrainedModel:
+def gemma2_model() -> PreTrainedModel:
     from transformers import Gemma2Config, Gemma2Model
 
-    return Gemma2Model(Gemma2Config(**{**DECODER_SIZES, "head_dim": 8, **changes}))
+    return Gemma2Model(Gemma2Config(**DECODER_SIZES, head_dim=8))
 
 
 def t5_gemma_encoder() -> PreTrainedModel:
@@ -89,47 +89,47 @@ def t5_gemma_encoder() -> PreTrainedModel:
     return T5GemmaEncoderModel(T5GemmaConfig(encoder=encoder_sizes, is_encoder_decoder=False))
 
 
-def llama_model(**changes: Any) -> PreTrainedModel:
+def llama_model() -> PreTrainedModel:
     from transformers import LlamaConfig, LlamaModel
 
-    return LlamaModel(LlamaConfig(**{**DECODER_SIZES, **changes}))
+    return LlamaModel(LlamaConfig(**DECODER_SIZES))
 
 
-def llama_for_causal_lm(**changes: Any) -> PreTrainedModel:
+def llama_for_causal_lm() -> PreTrainedModel:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    return LlamaForCausalLM(LlamaConfig(**{**DECODER_SIZES, **changes}))
+    return LlamaForCausalLM(LlamaConfig(**DECODER_SIZES))
 
 
-def gemma_model(**changes: Any) -> PreTrainedModel:
+def gemma_model() -> PreTrainedModel:
     from transformers import GemmaConfig, GemmaModel
 
-    return GemmaModel(GemmaConfig(**{**DECODER_SIZES, "head_dim": 8, **changes}))
+    return GemmaModel(GemmaConfig(**DECODER_SIZES, head_dim=8))
 
 
-def glm_model(**changes: Any) -> PreTrainedModel:
+def glm_model() -> PreTrainedModel:
     from transformers import GlmConfig, GlmModel
 
-    return GlmModel(GlmConfig(**{**DECODER_SIZES, "head_dim": 8, "pad_token_id": 0, **changes}))
+    return GlmModel(GlmConfig(**DECODER_SIZES, head_dim=8, pad_token_id=0))
 
 
-def bert_model(**changes: Any) -> PreTrainedModel:
+def bert_model() -> PreTrainedModel:
     from transformers import BertConfig, BertModel
 
     sizes = {name: DECODER_SIZES[name] for name in DECODER_SIZES if name != "num_key_value_heads"}
-    return BertModel(BertConfig(**{**sizes, **changes}))
+    return BertModel(BertConfig(**sizes))
 
 
-def qwen3_model(**changes: Any) -> PreTrainedModel:
+def qwen3_model() -> PreTrainedModel:
     from transformers import Qwen3Config, Qwen3Model
 
-    return Qwen3Model(Qwen3Config(**{**DECODER_SIZES, "head_dim": 8, **changes}))
+    return Qwen3Model(Qwen3Config(**DECODER_SIZES, head_dim=8))
 
 
-def qwen3_for_causal_lm(**changes: Any) -> PreTrainedModel:
+def qwen3_for_causal_lm() -> PreTrainedModel:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    return Qwen3ForCausalLM(Qwen3Config(**{**DECODER_SIZES, "head_dim": 8, **changes}))
+    return Qwen3ForCausalLM(Qwen3Config(**DECODER_SIZES, head_dim=8))
 
 
 def gemma3_for_conditional_generation() -> PreTrainedModel:

@@ -10,7 +10,7 @@ from .inputs import seeded_image, seeded_video
 from .small_pipeline import Components, SmallPipeline
 from .stable_diffusion import ddim_scheduler
 from .text_encoders import TEXT_WIDTH, clip_text_encoder, llama_model, qwen2_vl, t5_encoder
-from .tokenizers import clip_tokenizer, llama_tokenizer, qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import clip_tokenizer, llama_tokenizer, qwen_tokenizer, t5_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from .image_encoders import clip_image_encoder, clip_image_processor
 from .inputs import seeded_image, seeded_video, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, umt5_encoder
-from .tokenizers import t5_tokenizer
+from .text_tokenizers import t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin, SchedulerMixin

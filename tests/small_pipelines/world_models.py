@@ -8,7 +8,7 @@ from .autoencoders import wan_autoencoder
 from .inputs import seeded_image, short_run
 from .small_pipeline import Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, qwen2_5_vl_text_model, t5_encoder
-from .tokenizers import qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import qwen_tokenizer, t5_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:

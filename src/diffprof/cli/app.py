@@ -13,6 +13,7 @@ COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "models": "List the models that diffprof knows by name.",
     "show": "Print a saved profile.",
+    "crosscheck": "Count one component with other tools too, and say what each of them missed.",
     "cache": "Look at or empty the cache of profiles.",
 }
 

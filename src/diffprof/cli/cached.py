@@ -32,7 +32,7 @@ class Asked:
 
 def counted(asked: Asked, use_cache: bool, quiet: bool) -> Profile:
     """The profile that was asked for; torch is imported only when it has to be counted."""
-    place = _place(asked.model)
+    place = place_of(asked.model)
     entry = _key(asked, place) if use_cache else None
     kept = cache.read(entry) if entry else None
     if kept is not None:
@@ -47,7 +47,7 @@ def counted(asked: Asked, use_cache: bool, quiet: bool) -> Profile:
 
 
 def _count(asked: Asked, quiet: bool) -> Profile:
-    with _progress(quiet) as report:
+    with progress(quiet) as report:
         from diffprof.measure.profile import profile
 
         return profile(
@@ -68,7 +68,7 @@ class Place(Enum):
     hub = "hub"
 
 
-def _place(model: str) -> Place:
+def place_of(model: str) -> Place:
     """What the name means, by the engine's rules; one that means nothing is refused before the engine is imported."""
     looks_like_path = model.startswith((".", "/", "~")) or "\\" in model
     if not looks_like_path and catalogue.content(model) is not None:
@@ -138,7 +138,7 @@ class Report(Protocol):
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Report | None]:
+def progress(quiet: bool) -> Iterator[Report | None]:
     """A line on standard error that says what is going on, where a terminal is there to show it."""
     from rich.console import Console
 
@@ -150,10 +150,10 @@ def _progress(quiet: bool) -> Iterator[Report | None]:
 
     # Gone when it is done: what stays is the result.
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Starting", total=None)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("Starting", total=None)
 
         def report(message: str, done: int | None, total: int | None) -> None:
-            progress.update(task, description=message, completed=done or 0, total=total)
+            bar.update(task, description=message, completed=done or 0, total=total)
 
         yield report

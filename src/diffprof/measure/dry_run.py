@@ -127,10 +127,13 @@ class _DryRun:
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
         self.steps: dict[str, list[list[int]]] = {}
-        """Scheduler -> for each executed step the numbers of the calls that belong to it."""
+        """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
+        self.schedulers: dict[str, str] = {}
         self.pending: list[int] = []
         """Calls of denoisers since the last step of a scheduler."""
         self.known: dict[Any, list[_Known]] = {}
+        self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
+        """Equal costs are one object, also where they could not be known beforehand to be equal."""
         self.slots: dict[int, str] = {}
         self.paths: dict[int, str] = {}
         for slot, component in self.components.items():
@@ -138,9 +141,10 @@ class _DryRun:
                 self.slots.setdefault(id(root), slot)
             for path, module in uncompiled(component).named_modules():
                 self.paths.setdefault(id(module), path)
-        self.never_replayed = {
-            slot for slot, component in self.components.items() if surroundings.keeps_state(uncompiled(component))
-        }
+        self.modules = {slot: list(uncompiled(part).modules()) for slot, part in self.components.items()}
+        self.never_replayed = {slot for slot, modules in self.modules.items() if surroundings.keeps_state(modules)}
+        self.changes: dict[tuple[int, str], Any] = {}
+        """Attributes of modules that the pipeline has set between component calls: switches, processors."""
 
     def execute(self, arguments: dict[str, Any], schedulers: dict[str, Any]) -> None:
         with Patches() as patches, torch.compiler.set_stance("force_eager"):
@@ -159,14 +163,14 @@ class _DryRun:
 
     def result(self) -> DryRunResult:
         stages = []
-        for scheduler, steps in self.steps.items():
+        for slot, steps in self.steps.items():
             for number, members in enumerate(steps):
                 for index in members:
                     self.calls[index] = replace(self.calls[index], step=number)
             members = [self.calls[index] for step in steps for index in step]
             denoisers = dict.fromkeys(call.component for call in members if self.roles[call.component] == "denoiser")
             macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
-            stages.append(Stage(scheduler, tuple(denoisers), macs))
+            stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
         return DryRunResult(
             calls=tuple(self.calls),
             stages=tuple(stages),
@@ -195,7 +199,17 @@ class _DryRun:
 
             return call
 
+        def setting(original: Callable[..., None]) -> Callable[..., None]:
+            def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
+                if recorder.open is None and id(module) in self.paths:
+                    plain_value = isinstance(value, (bool, int, float, str, type(None)))
+                    self.changes[id(module), name] = value if plain_value else id(value)
+                original(module, name, value)
+
+            return set_attribute
+
         patches.function(torch.nn.Module, "__call__", calling)
+        patches.function(torch.nn.Module, "__setattr__", setting)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
             patches.function(owner, name, lambda original, name=name: self._entering(name, original))
@@ -210,6 +224,7 @@ class _DryRun:
         return enter
 
     def _catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
+        self.schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
         names = {id(scheduler): slot for slot, scheduler in schedulers.items()}
         by_class = {type(scheduler): slot for slot, scheduler in reversed(schedulers.items())}
 
@@ -230,8 +245,13 @@ class _DryRun:
         self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         inputs = leaves((args, kwargs))
-        key = (slot, method, surroundings.fingerprint(module), signature((args, kwargs)))
-        may_replay = slot not in self.never_replayed and not torch.is_grad_enabled() and replayable((args, kwargs))
+        key = (slot, method, self._state(slot), signature((args, kwargs)))
+        may_replay = (
+            slot not in self.never_replayed
+            and not torch.is_grad_enabled()
+            and replayable((args, kwargs))
+            and not surroundings.is_watched(self.modules[slot])
+        )
         known = self._recall(key, inputs) if may_replay else None
         if known is None:
             known = self._count(slot, method, original, module, args, kwargs, inputs)
@@ -240,6 +260,11 @@ class _DryRun:
         if known.cost.operations:
             self._note(slot, method, original, args, kwargs, known.cost)
         return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
+
+    def _state(self, slot: str) -> Any:
+        """What a call can depend on besides its inputs: what the pipeline has changed, and the dtype of the weights."""
+        weight = next(self.components[slot].parameters(), None)
+        return tuple(self.changes.items()), None if weight is None else weight.dtype
 
     def _recall(self, key: Any, inputs: list[Any]) -> _Known | None:
         for known in self.known.get(key, ()):
@@ -265,10 +290,11 @@ class _DryRun:
                 output = original(module, *args, **kwargs)
             inputs_read = frozenset(call.origins.inputs_read)
             cost = call.cost(recorder.live.peak - call.live_bytes_before)
+        cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
         return _Known(cost, output, inputs_read, _digest(inputs, inputs_read))
 
     def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
-        if self.roles[slot] in DENOISING_ROLES:
+        if method == "forward" and self.roles[slot] in DENOISING_ROLES:
             self.pending.append(len(self.calls))
         function = type(uncompiled(self.components[slot])).forward if method == "forward" else original
         self.calls.append(Call(slot, method, described(function, args, kwargs), None, cost))

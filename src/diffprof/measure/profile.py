@@ -236,7 +236,10 @@ def _environment() -> Environment:
 @contextlib.contextmanager
 def quiet_libraries() -> Iterator[None]:
     """Building and dry-running a model that nobody will use must not warn about using it."""
-    loggers = [logging.getLogger(name) for name in ("diffusers", "transformers", "huggingface_hub")]
+    import diffusers.utils.logging
+    import transformers.utils.logging  # importing these sets the levels that are changed next
+
+    loggers = [logging.getLogger(module.__name__.split(".")[0]) for module in (diffusers, transformers)]
     before = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 import torch
+
+
+CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an OrderedDict
 
 
 class Snapshot:
@@ -40,7 +44,7 @@ class Snapshot:
         if id(owner) in self._objects:
             return
         attributes = dict(vars(owner))
-        containers = {name: value.copy() for name, value in attributes.items() if type(value) in (dict, list, set)}
+        containers = {name: value.copy() for name, value in attributes.items() if type(value) in CONTAINERS}
         self._objects[id(owner)] = (owner, attributes, containers)
         for value in attributes.values():
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):

@@ -44,34 +44,34 @@ def _is_built_without_weights(pipeline: Any) -> bool:
     return not real_weights(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
 
 
-def keeps_state(component: torch.nn.Module) -> bool:
-    """Can a call of the component depend on calls before it? Then each call is counted, none replayed.
+def keeps_state(modules: Iterable[torch.nn.Module]) -> bool:
+    """Can a call of these modules depend on calls before it? Then each call is counted, none replayed.
 
     True of diffusers' caches (hooks with a state) and of code that is not of the libraries we know.
     """
-    for module in component.modules():
+    for module in modules:
         registry = getattr(module, "_diffusers_hook", None)
         if registry is not None and any(getattr(hook, "_is_stateful", False) for hook in registry.hooks.values()):
             return True
         if type(module).__module__.split(".")[0] not in KNOWN_LIBRARIES:
             return True
-        processor = getattr(module, "processor", None)
-        if processor is not None and type(processor).__module__.split(".")[0] not in KNOWN_LIBRARIES:
+    return False
+
+
+def is_watched(modules: Iterable[torch.nn.Module]) -> bool:
+    """Has somebody hooked into the modules, or put a processor in that may keep what it sees? It must see each call."""
+    for module in modules:
+        attributes = vars(module)
+        if attributes["_forward_hooks"] or attributes["_forward_pre_hooks"]:
             return True
-        if module._forward_hooks or module._forward_pre_hooks:
+        processor = attributes.get("processor")
+        if processor is not None and not type(processor).__module__.startswith(STATELESS_PROCESSORS):
             return True
     return False
 
 
 KNOWN_LIBRARIES = frozenset({"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum"})
-
-
-def fingerprint(component: torch.nn.Module) -> Any:
-    """Switches and dtype of a component: pipelines change them between calls (tiling, upcasting)."""
-    component = uncompiled(component)
-    switches = tuple((name, value) for name, value in vars(component).items() if isinstance(value, (bool, int, float, str)))
-    weight = next(component.parameters(), None)
-    return switches, None if weight is None else weight.dtype
+STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 
 
 def call_module(original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any) -> Any:

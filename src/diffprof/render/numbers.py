@@ -62,6 +62,19 @@ def percent(share: float) -> str:
     return "100 %" if share >= 1 else f"{100 * share:.1f} %"
 
 
+def percent_of(share: float) -> str:
+    """``145.8 %``: of something that it may exceed. What is not exactly all of it never reads as 100 %."""
+    if share <= 1:
+        return percent(share)
+    return ">100 %" if share < 1.0005 else f"{100 * share:,.1f} %"
+
+
+def seconds(time: float) -> str:
+    """``0.39 s``, ``41.3 s``, ``1,203 s``: three significant digits."""
+    digits = 2 if time < 10 else 1 if time < 100 else 0
+    return f"{time:,.{digits}f} s"
+
+
 def bar(share: float, width: int, ascii_only: bool = False) -> str:
     """A bar of `width` cells at 100 %, in eighths of a cell."""
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)

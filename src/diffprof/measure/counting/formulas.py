@@ -446,6 +446,7 @@ RULES: dict[str, Rule] = {
     "copy": _free(MOVEMENT),
     "fill": _free(CREATION),
     "zero": _free(CREATION),
+    "floor_divide": _each_output(ELEMENTWISE, 1),
     "_foreach_add": lambda arguments, result: Cost(ELEMENTWISE, 0, _elements(arguments[0])),
     "_foreach_mul": lambda arguments, result: Cost(ELEMENTWISE, 0, _elements(arguments[0])),
 }
@@ -476,7 +477,7 @@ FREE: dict[str, frozenset[str]] = {
         _assert_scalar _assert_tensor_metadata sym_size sym_stride sym_numel sym_storage_offset is_same_size
         block_diag cartesian_prod combinations one_hot meshgrid bernoulli_copy record_stream _has_compatible_shallow_copy_type
         is_pinned _pin_memory pin_memory _nested_tensor_from_tensor_list _resize_output fill_diagonal
-        max_unpool2d _sparse_coo_tensor_with_dims_and_tensors to_dense""".split()
+        max_unpool2d _linalg_check_errors _sparse_coo_tensor_with_dims_and_tensors to_dense""".split()
     ),
 }
 """Operations that compute nothing, by what they do instead."""

@@ -80,7 +80,7 @@ def _attention_arguments(
 
 
 def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    x, weight, bias = (*args, *kwargs.values(), None)[:3]
+    x, weight, bias = _linear_arguments(*args, **kwargs)
     if not (mode.is_virtual(x) or mode.is_virtual(weight)) or _needs_graph(x, weight):
         return func(*args, **kwargs)
     if x.dim() < 1 or x.shape[-1] != weight.shape[-1]:
@@ -96,6 +96,10 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
             mode.recorder.live.born(result)
     mode.recorder.add(op)
     return result
+
+
+def _linear_arguments(input: Any, weight: Any, bias: Any = None) -> tuple[Any, Any, Any]:
+    return input, weight, bias
 
 
 def _needs_graph(*tensors: torch.Tensor) -> bool:

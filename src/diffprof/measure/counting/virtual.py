@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -100,7 +101,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     tensors = tensors_in(args)
     if kwargs:
         tensors += tensors_in(tuple(kwargs.values()))
-    if not any(map(mode.is_virtual, tensors)):
+    if not any(map(mode.is_virtual, tensors)) and not _grows(func, args, tensors):
         return _really(mode, func, args, kwargs, tensors)
     key = (func, _signature(args), _signature(tuple(kwargs.items())) if kwargs else None)
     known = _REMEMBERED.get(key)
@@ -121,6 +122,20 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     if op.kind in _WATCHED:
         recorder.watch(op, args, result)
     return result
+
+
+def _grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> bool:
+    """Is the result of small real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
+    if not tensors or (torch.Tag.pointwise not in func.tags and func not in COPIES):
+        return False
+    elements = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)).numel()
+    if func is aten.repeat.default:
+        elements *= prod(args[1])
+    stored = max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
+    return elements > LARGEST_REAL and elements > stored
+
+
+COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
 
 
 _REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
@@ -260,7 +275,8 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     source = args[0]
     device = kwargs.get("device")
     to_meta = device is not None and torch.device(device).type == "meta"
-    if not mode.is_virtual(source) and not (to_meta and source.numel() > LARGEST_REAL):
+    large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
+    if not mode.is_virtual(source) and not large:
         if to_meta:
             kwargs = {**kwargs, "device": source.device}
             if kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None:
@@ -272,8 +288,10 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A boolean mask decides the shape of the result: a real one by its values, a virtual one as if all were true."""
-    if not any(map(mode.is_virtual, tensors_in(args))):
-        return _ordinary(mode, func, args, kwargs)
+    tensors = tensors_in(args)
+    if not any(map(mode.is_virtual, tensors)):
+        mode.recorder.read([index for index in args[1] if index is not None and index.dtype == torch.bool])
+        return _really(mode, func, args, kwargs, tensors)
     indices: list[torch.Tensor | None] = []
     for index in args[1]:
         if index is None or index.dtype not in (torch.bool, torch.uint8):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
@@ -36,10 +37,10 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
     if library == "transformers":
         owner = _attribute(transformers, class_name)
     elif library == "diffusers":
-        owner = _attribute(diffusers, class_name) or _in_pipeline_packages(class_name)
+        owner = _attribute(diffusers, class_name) or _in_pipeline_package("", class_name)
         owner = _remapped(owner, config or {})
-    elif re.fullmatch(r"[a-z0-9_]+", library) and hasattr(diffusers.pipelines, library):
-        owner = _attribute(getattr(diffusers.pipelines, library), class_name)
+    elif _is_pipeline_package(library):
+        owner = _in_pipeline_package(library, class_name)
     else:
         raise UnsafeModelError(
             f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
@@ -88,16 +89,26 @@ def _remapped(owner: Any, config: Mapping[str, Any]) -> Any:
     return part_class("diffusers", name) if name else owner
 
 
-def _in_pipeline_packages(class_name: str) -> Any:
-    """Models that diffusers does not export live in the packages of their pipelines."""
-    for place in PIPELINE_MODELS.get(class_name, ()):
-        return getattr(importlib.import_module(place), class_name)
+def _is_pipeline_package(library: str) -> bool:
+    """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
+    return bool(re.fullmatch(r"[a-z0-9_]+", library)) and any(folder.is_dir() for folder in _packages(library))
+
+
+def _packages(library: str) -> Iterator[Path]:
+    import diffusers
+
+    top = Path(diffusers.__file__).parent / "pipelines"
+    yield from (top / library, top / "deprecated" / library)
+
+
+def _in_pipeline_package(library: str, class_name: str) -> Any:
+    """A model that diffusers does not export: found in the sources of its pipelines, then imported from there."""
+    import diffusers
+
+    top = Path(diffusers.__file__).parent
+    for folder in _packages(library):
+        for file in sorted(folder.rglob("*.py")):
+            if re.search(rf"^class {class_name}\b", file.read_text(encoding="utf-8"), re.MULTILINE):
+                module = ".".join(("diffusers", *file.relative_to(top).with_suffix("").parts))
+                return getattr(importlib.import_module(module), class_name)
     return None
-
-
-PIPELINE_MODELS = {
-    "StableDiffusionSafetyChecker": ("diffusers.pipelines.stable_diffusion.safety_checker",),
-    "StableUnCLIPImageNormalizer": ("diffusers.pipelines.stable_diffusion.stable_unclip_image_normalizer",),
-    "PaellaVQModel": ("diffusers.pipelines.wuerstchen",),
-    "LDMBertModel": ("diffusers.pipelines.latent_diffusion",),
-}

@@ -66,7 +66,7 @@ def gemma_tokenizer(**settings: Any) -> PreTrainedTokenizerFast:
     )
 
 
-def llama_tokenizer(model_max_length: int = 4096) -> PreTrainedTokenizerFast:
+def llama_tokenizer() -> PreTrainedTokenizerFast:
     """A start token before the text, and the end token for padding."""
     from transformers import LlamaTokenizerFast
 
@@ -76,7 +76,7 @@ def llama_tokenizer(model_max_length: int = 4096) -> PreTrainedTokenizerFast:
         add_bos_token=True,
         pad_token="</s>",
         padding_side="right",
-        model_max_length=model_max_length,
+        model_max_length=4096,
         chat_template=CHAT_TEMPLATE,
     )
 

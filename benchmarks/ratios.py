@@ -1,0 +1,135 @@
+"""What is measured against what, and how much it may be."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from benchmarks.processes import Run, interleaved, run
+
+FLUX = ("-m", "diffprof", "profile", "flux.1-dev", "--height", "1024", "--width", "1024", "--json")
+WAN = ("-m", "diffprof", "profile", "wan2.1-t2v-14b", "--width", "832", "--height", "480", "--frames", "81", "--json")
+IMPORTS = "import torch\nfrom diffusers import FluxPipeline\nfrom transformers import T5EncoderModel, CLIPTextModel"
+FRESH = ("--no-cache",)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure next to the limit it has to keep."""
+
+    what: str
+    figure: float
+    limit: float
+    unit: str
+    detail: str
+    at_least: bool = False
+
+    @property
+    def kept(self) -> bool:
+        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+
+
+def whole_commands(repeats: int) -> Iterator[Result]:
+    """FLUX against the imports it needs, and a long film against FLUX."""
+    found = interleaved(
+        {
+            "imports": lambda: run(("-c", IMPORTS)),
+            "flux": lambda: run((*FLUX, *FRESH)),
+            "wan": lambda: run((*WAN, *FRESH)),
+        },
+        repeats,
+    )
+    imports, flux, wan = found["imports"], found["flux"], found["wan"]
+    yield _times("`profile flux.1-dev` at 1024x1024 / importing what it needs", flux, imports, 2.0)
+    yield _memory("its peak memory", flux, 700)
+    yield _times("`profile wan2.1-t2v-14b` at 832x480, 81 frames / FLUX", wan, flux, 2.0)
+    yield _memory("its peak memory", wan, 1500)
+
+
+def cache(repeats: int) -> Iterator[Result]:
+    """The same request again, from the shell."""
+    firsts, agains = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {"DIFFPROF_CACHE_DIR": folder}
+            first = run(FLUX, environment)
+            again = run(FLUX, environment)
+            assert first.output == again.output, "the cache gave another profile"
+            firsts.append(first)
+            agains.append(again)
+    middle = sorted(zip(firsts, agains, strict=True), key=lambda pair: pair[1].seconds / pair[0].seconds)[repeats // 2]
+    yield _times("the same request again, from the cache / the first time", middle[1], middle[0], 0.1)
+
+
+def start(repeats: int) -> Iterator[Result]:
+    """How soon help is there."""
+    found = interleaved(
+        {"pass": lambda: run(("-c", "pass")), "help": lambda: run(("-m", "diffprof", "--help"))}, 4 * repeats
+    )
+    yield _times("`diffprof --help` / `python -c pass`", found["help"], found["pass"], 8.0)
+
+
+def in_process(repeats: int) -> Iterator[Result]:
+    """Steps and resolutions in one process; see `benchmarks.in_process`."""
+    for model, title in (("sd-2.1-base", "Stable Diffusion 2.1"), ("flux.1-dev", "FLUX.1-dev")):
+        found = [json.loads(run(("-m", "benchmarks.in_process", model)).output) for _ in range(repeats)]
+        steps = sorted(found, key=lambda one: one["fifty_steps"] / one["one_step"])[repeats // 2]
+        yield Result(
+            f"{title}: 50 steps / 1 step, pipeline opened",
+            steps["fifty_steps"] / steps["one_step"], 1.2, "x",
+            f"{steps['fifty_steps']:.3f} s / {steps['one_step']:.3f} s",
+        )  # fmt: skip
+        sizes = sorted(found, key=lambda one: one["second_size"] / one["first_size"])[repeats // 2]
+        yield Result(
+            f"{title}: a second resolution / the first, same process",
+            sizes["second_size"] / sizes["first_size"], 1 / 3, "x",
+            f"{sizes['second_size']:.3f} s / {sizes['first_size']:.3f} s",
+        )  # fmt: skip
+
+
+def other_counters(repeats: int) -> Iterator[Result]:
+    """The UNet of Stable Diffusion 2.1 at batch 2. Those that compute for real run once: each takes about a teraMAC."""
+    from diffprof.measure.crosscheck.comparing import crosscheck
+
+    arguments = {"height": 512, "width": 512, "guidance_scale": 7.5}
+    real = crosscheck("sd-2.1-base", None, arguments, ("thop-sdpa", "calflops", "fvcore"), timeout=3600)
+    ours = real.truth
+    assert ours.seconds and ours.peak_bytes
+    for count in real.counts[1:]:
+        if count.seconds is None or count.peak_bytes is None:
+            raise SystemExit(f"{count.title}: {count.reason}")
+        detail = f"{count.seconds:.1f} s / {ours.seconds:.2f} s"
+        yield Result(f"{count.title} / diffprof, time", count.seconds / ours.seconds, 20, "x", detail, at_least=True)
+        detail = f"{count.peak_bytes / 1e9:.2f} GB / {ours.peak_bytes / 1e9:.2f} GB"
+        yield Result(f"{count.title} / diffprof, memory", count.peak_bytes / ours.peak_bytes, 5, "x", detail, at_least=True)
+    yield from _against_flop_counter(arguments, repeats)
+
+
+def _against_flop_counter(arguments: dict[str, object], repeats: int) -> Iterator[Result]:
+    from diffprof.measure.crosscheck.comparing import crosscheck
+
+    found = [crosscheck("sd-2.1-base", None, arguments, ("torch-meta",)).counts for _ in range(repeats)]
+    pairs = [(ours.seconds or 0.0, theirs.seconds or 0.0) for ours, theirs in found]
+    ours, theirs = sorted(pairs, key=lambda pair: pair[0] / pair[1])[repeats // 2]
+    yield Result(
+        "diffprof / torch FlopCounterMode on meta, time", ours / theirs, 1.0, "x", f"{ours:.2f} s / {theirs:.2f} s"
+    )
+
+
+def _times(what: str, run: Run, against: Run, limit: float) -> Result:
+    return Result(what, run.seconds / against.seconds, limit, "x", f"{run.seconds:.2f} s / {against.seconds:.2f} s")
+
+
+def _memory(what: str, run: Run, limit: float) -> Result:
+    return Result(what, run.peak_bytes / 1e6, limit, "MB", "the most of all runs")
+
+
+GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
+    "commands": whole_commands,
+    "cache": cache,
+    "start": start,
+    "in-process": in_process,
+    "counters": other_counters,
+}
