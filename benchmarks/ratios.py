@@ -103,7 +103,9 @@ def other_counters(repeats: int) -> Iterator[Result]:
         detail = f"{count.seconds:.1f} s / {ours.seconds:.2f} s"
         yield Result(f"{count.title} / diffprof, time", count.seconds / ours.seconds, 20, "x", detail, at_least=True)
         detail = f"{count.peak_bytes / 1e9:.2f} GB / {ours.peak_bytes / 1e9:.2f} GB"
-        yield Result(f"{count.title} / diffprof, memory", count.peak_bytes / ours.peak_bytes, 5, "x", detail, at_least=True)
+        yield Result(
+            f"{count.title} / diffprof, memory", count.peak_bytes / ours.peak_bytes, 5, "x", detail, at_least=True
+        )
     yield from _against_flop_counter(arguments, repeats)
 
 

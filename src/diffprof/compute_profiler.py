@@ -55,7 +55,9 @@ class ComputeProfiler:
         """MACs of turning the latents of one generation into pictures."""
         return self._measure(pipe, {"height": height, "width": width}, _decoding)
 
-    def measure_text_encoder_macs(self, pipe: Any, prompt: str | None = None, negative_prompt: str | None = None) -> int:
+    def measure_text_encoder_macs(
+        self, pipe: Any, prompt: str | None = None, negative_prompt: str | None = None
+    ) -> int:
         """MACs of all calls of all text encoders in one generation; guidance needs the negative prompt encoded too."""
         return self._measure(pipe, {"prompt": prompt, "negative_prompt": negative_prompt}, _text_encoding)
 
@@ -143,10 +145,8 @@ def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], lis
 
     owner = _class_of(pipe)
     names = inspect.signature(owner.__call__).parameters
-    known = {
-        name: value for name, value in arguments.items() if any(one in names for one in (name, *OTHER_NAMES.get(name, ())))
-    }
-    missing = [name for name in arguments if name not in known]
+    missing = [name for name in arguments if not {name, *OTHER_NAMES.get(name, ())} & set(names)]
+    known = {name: value for name, value in arguments.items() if name not in missing}
     return known, [f"{owner.__name__} has no {name}: it was left out" for name in missing]
 
 

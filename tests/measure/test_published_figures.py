@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 import diffprof
-from diffprof import catalogue
-from diffprof.profiles.record import Call, Component, Profile
+from diffprof.profiles.record import Call, Profile
+
+
+def profile(model: str, **arguments: Any) -> Profile:
+    return _profile(model, tuple(sorted(arguments.items())))
 
 
 @cache
-def profile(model: str, **arguments: Any) -> Profile:
-    return diffprof.profile(model, **arguments)
+def _profile(model: str, arguments: tuple[tuple[str, Any], ...]) -> Profile:
+    return diffprof.profile(model, **dict(arguments))
 
 
 def calls(done: Profile, component: str) -> list[Call]:
@@ -82,75 +85,77 @@ class Figure:
     model: str
     component: str
     value: float
-    decimals: int
-    """Of `value`: ours must be the same when rounded likewise."""
-    per: float
-    """What one of its unit is, in MACs; 0.5e9 for GFLOPs at two FLOPs for a MAC."""
+    unit: float
+    """What one of its unit is, in MACs."""
     counted: Callable[[Call], int]
-    times: float = 1
-    """Forward passes of batch 1 that the figure covers, for each of ours."""
-    source: str = ""
+    times: float
+    """How many of our calls the figure covers; ours are of batch 2 where there is guidance."""
+    source: str
     arguments: dict[str, Any] = field(default_factory=dict)
-    within: float = 0
-    """Relative tolerance, where the source is known to have counted a little more or less."""
+    within: float = 5e-4
+    """Relative: counters that patch modules add an embedding here and a norm there."""
 
 
 GMACS, GFLOPS, TMACS, TFLOPS = 1e9, 0.5e9, 1e12, 0.5e12
-TGATE = "huggingface/diffusers docs/source/en/optimization/tgate.md"
-OPEN_CLIP = "mlfoundations/open_clip docs/model_profile.csv"
+TGATE = "huggingface/diffusers, docs/source/en/optimization/tgate.md; calflops"
+OPEN_CLIP = "mlfoundations/open_clip, docs/model_profile.csv"
 
 FIGURES = [
     Figure(
-        "the whole loop of SD 1.5 at 512, 25 steps with guidance, attention left out",
-        *("sd-1.5", "unet", 16.938, 3, TMACS, conv_and_linear, 25, TGATE),
-        arguments={"height": 512, "width": 512, "num_inference_steps": 1},
+        "SD 1.5 at 512, 25 steps with guidance, without attention",
+        *("sd-1.5", "unet", 16.938, TMACS, conv_and_linear, 25, TGATE, SD15[1]),
     ),
     Figure(
-        "the whole loop of SD 2.1 at 768, 25 steps with guidance, attention left out",
-        *("sd-2.1", "unet", 38.041, 3, TMACS, conv_and_linear, 25, TGATE),
-        arguments={"height": 768, "width": 768, "num_inference_steps": 1},
+        "SD 2.1 at 768, 25 steps with guidance, without attention",
+        *("sd-2.1", "unet", 38.041, TMACS, conv_and_linear, 25, TGATE, {"height": 768, "width": 768}),
     ),
     Figure(
-        "the whole loop of PixArt-alpha at 1024, 25 steps with guidance, attention left out",
-        *("pixart-xl-2-1024", "transformer", 107.031, 3, TMACS, conv_and_linear, 25, TGATE),
-        arguments={"height": 1024, "width": 1024, "num_inference_steps": 1},
+        "PixArt-alpha at 1024, 25 steps with guidance, without attention",
+        *("pixart-xl-2-1024", "transformer", 107.031, TMACS, conv_and_linear, 25, TGATE),
     ),
     Figure(
-        "a FLUX.1-dev forward at 1024, two FLOPs for a MAC, attention left out",
-        *("flux.1-dev", "transformer", 59_523.04, 2, GFLOPS, conv_and_linear, 1),
-        source="huggingface datasets diffusers/benchmarks, collated results; 2 x torchprofile's MACs",
-        arguments={"height": 1024, "width": 1024},
+        "PixArt-alpha at 1024, 4 steps of a consistency model without guidance, without attention",
+        *("pixart-xl-2-1024", "transformer", 8.563, TMACS, conv_and_linear, 4 / 2, TGATE),
     ),
     Figure(
-        "FLUX.1-dev at 1024, 50 steps, two FLOPs for a MAC, attention included",
-        *("flux.1-dev", "transformer", 3719.5, 1, TFLOPS, all_macs, 50),
-        source="Shenyi-Z/ToCa README.md, calflops on attention that is written out",
-        arguments={"height": 1024, "width": 1024},
+        "a forward of FLUX.1-dev at 1024, two FLOPs for a MAC, without attention",
+        *("flux.1-dev", "transformer", 59_523.04, GFLOPS, conv_and_linear, 1),
+        *("hub dataset diffusers/benchmarks, collated results; twice torchprofile's MACs", FLUX[1]),
     ),
     Figure(
-        "DiT-XL/2 at 256: 'Gflops' that are GMACs, no guidance, attention included",
-        *("dit-xl-2-256", "transformer", 118.64, 2, GMACS, all_macs, 0.5),
-        source="facebookresearch/DiT README.md (119) and its reference value by fvcore",
+        "FLUX.1-dev at 1024, 50 steps, two FLOPs for a MAC, with attention",
+        *("flux.1-dev", "transformer", 3719.5, TFLOPS, all_macs, 50),
+        *("Shenyi-Z/ToCa, README.md; calflops on attention that is written out", FLUX[1]),
     ),
     Figure(
-        "DiT-XL/2 at 512: 'Gflops' that are GMACs, no guidance, attention included",
-        *("dit-xl-2-512", "transformer", 525, 0, GMACS, all_macs, 0.5),
-        source="facebookresearch/DiT README.md",
+        "FLUX.1-dev at 1024, 50 steps, by another counter of the same convention",
+        *("flux.1-dev", "transformer", 3726.87, TFLOPS, all_macs, 50),
+        *("vipshop/cache-dit, bench/cache/README.md; calflops", FLUX[1], 3e-3),
+    ),
+    Figure(
+        "FLUX.1-dev at 512, 50 steps, two FLOPs for a MAC, with attention",
+        *("flux.1-dev", "transformer", 1082.5, TFLOPS, all_macs, 50),
+        *("a paper on speculative decoding of diffusion, table for FLUX", {"height": 512, "width": 512}, 1e-2),
+    ),
+    Figure(
+        "DiT-XL/2 at 256 without guidance: 'Gflops' that are GMACs",
+        *("dit-xl-2-256", "transformer", 118.64, GMACS, all_macs, 1 / 2, "facebookresearch/DiT, by fvcore"),
+    ),
+    Figure(
+        "DiT-XL/2 at 512 without guidance: 'Gflops' that are GMACs",
+        *("dit-xl-2-512", "transformer", 525, GMACS, all_macs, 1 / 2, "facebookresearch/DiT, README.md", {}, 1e-3),
     ),
     Figure(
         "DiT-XL/2 at 256, 50 steps with guidance, two FLOPs for a MAC",
-        *("dit-xl-2-256", "transformer", 23.735, 3, TFLOPS, all_macs, 50),
-        source="the table of DDIM with 50 steps that papers on caching give",
+        *("dit-xl-2-256", "transformer", 23.735, TFLOPS, all_macs, 50, "papers on caching, DDIM with 50 steps"),
     ),
     Figure(
         "the text encoder of CLIP ViT-L/14, two FLOPs for a MAC",
-        *("sd-1.5", "text_encoder", 13.3, 1, GFLOPS, all_macs, 1, OPEN_CLIP),
-        arguments={"height": 512, "width": 512, "num_inference_steps": 1},
+        *("sd-1.5", "text_encoder", 13.3, GFLOPS, all_macs, 1, OPEN_CLIP, SD15[1]),
     ),
     Figure(
-        "the text encoder of OpenCLIP ViT-H/14, two FLOPs for a MAC",
-        *("sd-2.1-base", "text_encoder", 47.09, 2, GFLOPS, all_macs, 1, OPEN_CLIP),
-        arguments={"height": 512, "width": 512, "num_inference_steps": 30, "guidance_scale": 7.5},
+        "the text encoder of OpenCLIP ViT-H/14, two FLOPs for a MAC, of whose 24 layers SD 2.1 has 23",
+        *("sd-2.1-base", "text_encoder", 47.09, GFLOPS, all_macs, 24 / 23, OPEN_CLIP, SD21[1]),
     ),
 ]
 
@@ -158,8 +163,12 @@ FIGURES = [
 @pytest.mark.parametrize("figure", FIGURES, ids=[figure.says for figure in FIGURES])
 def test_a_published_figure_comes_out_by_its_own_convention(figure: Figure) -> None:
     call = calls(profile(figure.model, **figure.arguments), figure.component)[0]
-    ours = figure.counted(call) * figure.times / figure.per
-    if figure.within:
-        assert ours == pytest.approx(figure.value, rel=figure.within)
-    else:
-        assert round(ours, figure.decimals) == figure.value
+    ours = figure.counted(call) * figure.times / figure.unit
+    assert ours == pytest.approx(figure.value, rel=figure.within)
+
+
+def test_attention_left_out_is_what_sets_the_conventions_apart() -> None:
+    """The published figure is 16 % short for SD 1.5 and 20 % for FLUX: that is their attention."""
+    for (model, arguments), component, share in ((SD15, "unet", 0.16), (FLUX, "transformer", 0.20)):
+        call = calls(profile(model, **arguments), component)[0]
+        assert 1 - conv_and_linear(call) / call.macs == pytest.approx(share, abs=0.005)

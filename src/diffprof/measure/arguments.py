@@ -24,7 +24,16 @@ OTHER_NAMES = {
 }
 """What a pipeline may call an argument that most pipelines know under the first name."""
 
-IMAGES = ("image", "control_image", "mask_image", "video", "images", "conditioning_image", "condition_image", "raw_image")
+IMAGES = (
+    "image",
+    "control_image",
+    "mask_image",
+    "video",
+    "images",
+    "conditioning_image",
+    "condition_image",
+    "raw_image",
+)
 
 
 @dataclass(frozen=True)

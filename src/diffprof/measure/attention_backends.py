@@ -46,7 +46,7 @@ def _caught(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..., Any
 
     def attend(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
-        query, key, value = (given.get(name, given.get(name[0])) for name in ("query", "key", "value"))
+        query, key, value = (given[name] if name in given else given[name[0]] for name in ("query", "key", "value"))
         if not any(map(mode.is_virtual, (query, key, value))):
             return backend(*args, **kwargs)
         heads_first = given.get("tensor_layout", "HND" if backend.__name__ in HEADS_FIRST else "NHD") == "HND"

@@ -77,7 +77,11 @@ def _rebuilt_mapping(value: Mapping[Any, Any]) -> Any:
 def _holds_tensors(value: Any) -> bool:
     """Distributions, caches and the like of diffusers and transformers; never modules or arbitrary objects."""
     library = type(value).__module__.split(".")[0]
-    return library in ("diffusers", "transformers") and hasattr(value, "__dict__") and not isinstance(value, torch.nn.Module)
+    return (
+        library in ("diffusers", "transformers")
+        and hasattr(value, "__dict__")
+        and not isinstance(value, torch.nn.Module)
+    )
 
 
 def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -99,7 +103,7 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 def output_sizes(output: Any) -> dict[str, int]:
     """Height and width, and frames of a film, of what a pipeline gave back; empty when it is neither."""
-    value = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
+    value: Any = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
     frames = None
     if isinstance(value, (list, tuple)) and value:
         if isinstance(value[0], (list, tuple)) and value[0]:
@@ -107,11 +111,19 @@ def output_sizes(output: Any) -> dict[str, int]:
         value = value[0]
     if isinstance(value, Image):
         width, height = value.size
-    elif hasattr(value, "shape") and len(value.shape) >= 3:
-        shape = tuple(value.shape)
-        if len(shape) == 5:
-            frames = shape[1]
-        height, width = shape[-2:] if shape[-1] > 4 else shape[-3:-1]
+    elif hasattr(value, "shape"):
+        *batch, a, b, c = value.shape if len(value.shape) >= 3 else (0, 0, 0)
+        if a in COLOURS:
+            height, width = b, c
+        elif c in COLOURS:
+            height, width = a, b
+        else:
+            return {}
+        frames = batch[1] if len(batch) == 2 else frames
     else:
         return {}
     return {"height": height, "width": width} | ({"num_frames": frames} if frames else {})
+
+
+COLOURS = (1, 3)
+"""Channels of a picture; latents have others."""

@@ -43,7 +43,12 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
     if place.startswith("transformers."):
         return "image_encoder" if "image" in slot or "vision" in slot else "text_encoder"
     denoisers = (".unets.", ".transformers.")
-    if any(part in place for part in denoisers) or slot.removeprefix("prior_") in ("unet", "transformer", "prior", "decoder"):
+    if any(part in place for part in denoisers) or slot.removeprefix("prior_") in (
+        "unet",
+        "transformer",
+        "prior",
+        "decoder",
+    ):
         return "denoiser"
     if "text" in slot:
         return "text_encoder"
@@ -100,12 +105,29 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
             continue
         names = ("generate",) if owner.__name__ == "GenerationMixin" else tuple(vars(owner))
         for name in names:
-            if not name.startswith("_") and name not in NOT_ENTERED and isinstance(vars(owner).get(name), types.FunctionType):
+            if (
+                not name.startswith("_")
+                and name not in NOT_ENTERED
+                and isinstance(vars(owner).get(name), types.FunctionType)
+            ):
                 yield owner, name
 
 
 SHARED_BASES = frozenset(
-    """ModelMixin ConfigMixin PreTrainedModel PushToHubMixin PeftAdapterMixin FromOriginalModelMixin
-    UNet2DConditionLoadersMixin CacheMixin AttentionMixin ModuleUtilsMixin EmbeddingAccessMixin object Generic""".split()
+    [
+        "ModelMixin",
+        "ConfigMixin",
+        "PreTrainedModel",
+        "PushToHubMixin",
+        "PeftAdapterMixin",
+        "FromOriginalModelMixin",
+        "UNet2DConditionLoadersMixin",
+        "CacheMixin",
+        "AttentionMixin",
+        "ModuleUtilsMixin",
+        "EmbeddingAccessMixin",
+        "object",
+        "Generic",
+    ]
 )
 NOT_ENTERED = frozenset({"forward", "get_input_embeddings", "set_input_embeddings", "get_output_embeddings"})

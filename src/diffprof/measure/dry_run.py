@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -167,8 +168,8 @@ class _DryRun:
             for number, members in enumerate(steps):
                 for index in members:
                     self.calls[index] = replace(self.calls[index], step=number)
-            members = [self.calls[index] for step in steps for index in step]
-            denoisers = dict.fromkeys(call.component for call in members if self.roles[call.component] == "denoiser")
+            slots = dict.fromkeys(self.calls[index].component for step in steps for index in step)
+            denoisers = [name for name in slots if self.roles[name] == "denoiser"]
             macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
             stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
         return DryRunResult(
@@ -212,7 +213,7 @@ class _DryRun:
         patches.function(torch.nn.Module, "__setattr__", setting)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
-            patches.function(owner, name, lambda original, name=name: self._entering(name, original))
+            patches.function(owner, name, functools.partial(self._entering, name))
 
     def _entering(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

@@ -135,7 +135,14 @@ def _profile(
     result, used = _run(pipeline, call, prepare, progress)
     outside = Call(PIPELINE, "__call__", "", None, result.outside)
     calls = (*result.calls, outside)
-    stand_ins = [f"{name} was not given: {_shown(value)} stands in" for name, value in used.items() if name != "output_type"]
+    stand_ins = [
+        f"{name} was not given: {_shown(value)} stands in" for name, value in used.items() if name != "output_type"
+    ]
+    resized = [
+        f"{name} {call.given[name]} was asked for; the pipeline makes {size}"
+        for name, size in result.sizes.items()
+        if call.given.get(name) not in (None, size)
+    ]
     return Profile(
         request=Request(
             model=opened.name,
@@ -151,11 +158,13 @@ def _profile(
         components=_components(pipeline, calls),
         steps=Steps(result.stages),
         calls=calls,
-        ledger=_ledger(calls, (*stand_ins, *opened.assumptions, *result.assumptions)),
+        ledger=_ledger(calls, (*resized, *stand_ins, *opened.assumptions, *result.assumptions)),
     )
 
 
-def _run(pipeline: Any, call: CallArguments, prepare: Any, progress: Progress | None) -> tuple[DryRunResult, dict[str, Any]]:
+def _run(
+    pipeline: Any, call: CallArguments, prepare: Any, progress: Progress | None
+) -> tuple[DryRunResult, dict[str, Any]]:
     """The dry run and the stand-ins that it used. Images are supplied only when the call does not work without."""
     used = dict(call.stand_ins)
     try:
@@ -174,9 +183,13 @@ def _shown(value: Any) -> str:
 
 
 def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
+    """In the order in which the pipeline first calls them; what it does not call comes after."""
+    models = components_of(pipeline)
+    order = dict.fromkeys([call.component for call in calls if call.component in models] + list(models))
     components = {}
     counted: set[int] = set()
-    for slot, model in components_of(pipeline).items():
+    for slot in order:
+        model = models[slot]
         own = [] if id(uncompiled(model)) in counted else [uncompiled(model)]
         counted.add(id(uncompiled(model)))
         components[slot] = Component(

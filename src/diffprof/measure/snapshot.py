@@ -10,7 +10,6 @@ from typing import Any
 import numpy
 import torch
 
-
 CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an OrderedDict
 
 

@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 
 from diffprof.measure.attention_backends import catch_attention_backends
-from diffprof.measure.components import uncompiled
 from diffprof.measure.counting.virtual import VirtualMode
 from diffprof.measure.patching import Patches
 
@@ -77,7 +76,8 @@ STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 def call_module(original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any) -> Any:
     """Call a module; a linear layer with packed weights is called as the linear layer that it stands for."""
     if type(module).__name__ in PACKED_LINEARS:
-        weight = torch.empty((module.out_features, module.in_features), device="meta", dtype=args[0].dtype)
+        shape: Any = (module.out_features, module.in_features)
+        weight = torch.empty(shape, device="meta", dtype=args[0].dtype)
         return F.linear(args[0], weight, getattr(module, "bias", None))
     return original(module, *args, **kwargs)
 

@@ -19,7 +19,9 @@ def enable(pipeline: Any, name: str) -> None:
     if switch is None:
         known = sorted(_switches(pipeline))
         hints = difflib.get_close_matches(name, known, n=3) or known
-        raise RequestError(f"{type(pipeline).__name__} has nothing to enable called {name!r}; it has {', '.join(hints)}")
+        raise RequestError(
+            f"{type(pipeline).__name__} has nothing to enable called {name!r}; it has {', '.join(hints)}"
+        )
     needed = {
         parameter.name: USUAL_VALUES[parameter.name]
         for parameter in inspect.signature(switch).parameters.values()
@@ -27,7 +29,7 @@ def enable(pipeline: Any, name: str) -> None:
     }
     try:
         switch(**needed)
-    except Exception as error:  # noqa: BLE001  the pipeline's own code, with its own reasons
+    except Exception as error:
         raise PipelineError(f"{type(pipeline).__name__} cannot enable {name}: {error}") from error
 
 
@@ -54,5 +56,5 @@ def swap_scheduler(pipeline: Any, name: str) -> None:
         pipeline.scheduler = owner.from_config(pipeline.scheduler.config)
     except DiffprofError:
         raise
-    except Exception as error:  # noqa: BLE001  a scheduler refuses a configuration in ways of its own
+    except Exception as error:
         raise PipelineError(f"{owner.__name__} cannot take the place of the scheduler: {error}") from error

@@ -273,8 +273,11 @@ class Request:
     enable: tuple[str, ...] = ()
 
     def value(self, argument: str) -> Any:
-        """The value that was in force for a call argument, given or not; None when there is none."""
-        return self.arguments.get(argument, self.defaults.get(argument))
+        """The value that was in force for a call argument, given or not; None when there is none.
+
+        A size that was asked for and not made stands among the defaults as it was made.
+        """
+        return self.defaults.get(argument, self.arguments.get(argument))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _components(profile: Profile, width: int, ascii_only: bool) -> list[Column]:
 
 def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, ascii_only: bool) -> list[Column]:
     total = profile.total
-    roles = [row.role.replace("_", " ") for row in rows]
+    roles = ["own code" if row.role == "pipeline" else row.role.replace("_", " ") for row in rows]
     names = [row.component if wide else f"{row.component}\n{row.class_name}" for row in rows]
     shares = [row.share for row in rows]
     per_call, total_macs = ("MACs per call", "total MACs") if wide else ("MACs\nper call", "total\nMACs")

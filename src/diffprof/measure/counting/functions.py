@@ -40,7 +40,8 @@ def virtual_attention(
         shape = formulas.attention_shape(query, key, value)
         batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
         result_shape = (*batch, *query.shape[-3:-1], value.shape[-1])
-        result = torch.empty(result_shape, dtype=value.dtype, device="meta")
+        with torch._C._DisableTorchDispatch():  # the pipeline did not make this tensor
+            result = torch.empty(result_shape, dtype=value.dtype, device="meta")
         op = executed(_SDPA, [query, key, value], (query, key, value), result, "scaled_dot_product_attention")
         known = _ATTENTION[key_of_shape] = (op, shape, result_shape)
     op, shape, result_shape = known

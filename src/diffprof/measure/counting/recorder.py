@@ -51,7 +51,9 @@ class Executed:
 _ATTENTION_VARIANTS: weakref.WeakKeyDictionary[Executed, Executed] = weakref.WeakKeyDictionary()
 
 
-def executed(op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any], result: Any, name: str = "") -> Executed:
+def executed(
+    op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any], result: Any, name: str = ""
+) -> Executed:
     """Work out what an operation cost from its arguments and its result."""
     cost = formulas.cost_of(op, arguments, result)
     outputs = [value for value in _flat(result) if isinstance(value, torch.Tensor)]
@@ -60,7 +62,7 @@ def executed(op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any],
         name=name or formulas.plain_name(op),
         kind=cost.kind,
         inputs=", ".join(shape_text(tensor) for tensor in tensors),
-        dtype=dtype_text((outputs or list(tensors) or [None])[0]),
+        dtype=dtype_text(next(iter([*outputs, *tensors]), None)),
         macs=cost.macs,
         other_flops=cost.other_flops,
         read_bytes=read,
@@ -352,7 +354,11 @@ class _WrittenOutAttention:
     def see(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
         if op.name in self.PRODUCTS:
             left = arguments[1] if op.name == "baddbmm" else arguments[0]
-            if self.scores is not None and left.shape[-1] == self.scores[0][-1] and left.numel() == self.scores[0].numel():
+            if (
+                self.scores is not None
+                and left.shape[-1] == self.scores[0][-1]
+                and left.numel() == self.scores[0].numel()
+            ):
                 self._attended(op, result)
                 return
             self.product = (op, self.recorder.tally, result.shape, left.shape[-1])

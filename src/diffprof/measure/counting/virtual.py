@@ -43,7 +43,9 @@ class VirtualMode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # nothing is compiled in a dry run; guarding every operation against it would cost more than the rest
+        return (
+            False  # nothing is compiled in a dry run; guarding every operation against it would cost more than the rest
+        )
 
     def is_virtual(self, tensor: torch.Tensor) -> bool:
         return tensor.is_meta or id(tensor) in self.weights
@@ -82,7 +84,17 @@ def plan_of(func: Any) -> Plan:
 
 
 KNOWN_VALUE_FACTORIES = frozenset(
-    "zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_empty_strided".split()
+    [
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+        "new_empty_strided",
+    ]
 )
 READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"})
 
@@ -227,7 +239,7 @@ def _view_of(func: Any) -> Executed:
 
 
 def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Written into an argument: shapes stay, so nothing runs. A real target keeps its values, as if zeros were added."""
+    """Written into an argument: shapes stay, so nothing runs. A real target keeps its values."""
     tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
     if not any(map(mode.is_virtual, tensors)):
         return _really(mode, func, args, kwargs, tensors)
@@ -260,7 +272,9 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
         return _really(mode, func, args, kwargs, [like])
     result = _on_meta(func, args, kwargs)
     if result.numel() <= LARGEST_REAL:
-        value = 0 if len(args) < 2 or "full" not in func.overloadpacket.__name__ else args[2 if "new" in str(func) else 1]
+        value = (
+            0 if len(args) < 2 or "full" not in func.overloadpacket.__name__ else args[2 if "new" in str(func) else 1]
+        )
         if "ones" in func.overloadpacket.__name__:
             value = 1
         result = torch.full(result.shape, value, dtype=result.dtype)

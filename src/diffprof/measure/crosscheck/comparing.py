@@ -51,10 +51,10 @@ def crosscheck(
         needed = 0
         for done, tool in enumerate(wanted):
             report(f"counting with {tool.title}", done, len(wanted))
-            result = {"error": _too_large(needed)} if tool.real and _too_large(needed) else _run(folder, tool.name, timeout)
+            reason = _too_large(needed) if tool.real else ""
+            result = {"error": reason} if reason else _run(folder, tool.name, timeout)
             if tool.name == DIFFPROF:
-                _truth(result)
-                needed = LIBRARIES_BYTES + caught["weight_bytes"] + 3 * result["activation_bytes"] // 2
+                needed = _needed_bytes(caught, _truth(result))
             counts.append(_count(tool, result))
     described = {key: caught[key] for key in ("component", "class_name", "method", "inputs", "parameters")}
     return Crosscheck(model=model, counts=tuple(counts), **described)
@@ -73,6 +73,12 @@ def _truth(result: dict[str, Any]) -> dict[str, Any]:
     if "error" in result:
         raise (RequestError if result.get("exit_code") == 2 else DiffprofError)(result["error"])
     return result
+
+
+def _needed_bytes(caught: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
+    """Of a real run: libraries, weights, and the activations with half as much again for what kernels set aside."""
+    weights, activations = int(caught["weight_bytes"]), int(ours["activation_bytes"])
+    return LIBRARIES_BYTES + weights + activations * 3 // 2
 
 
 def _too_large(needed: int) -> str:
@@ -107,6 +113,4 @@ def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:
 def _count(tool: Tool, result: Mapping[str, Any]) -> Count:
     if "error" in result:
         return Count(tool.name, tool.title, reason=str(result["error"]))
-    return Count(
-        tool.name, tool.title, result["macs"], result["parts"], result["seconds"], result["peak_bytes"]
-    )
+    return Count(tool.name, tool.title, result["macs"], result["parts"], result["seconds"], result["peak_bytes"])

@@ -38,11 +38,12 @@ class _OneCallPipeline:
     def __init__(self, call: OneCall, tensors: Sequence[torch.Tensor]) -> None:
         self.config = {"component": ("", "")}
         self.component = call.component
-        self._run = lambda: call(*tensors)
+        self._call = call.forward
+        self._tensors = tensors
 
     def __call__(self) -> SimpleNamespace:
         with torch.no_grad():
-            self._run()
+            self._call(*self._tensors)
         return SimpleNamespace(values=lambda: ())
 
 
@@ -111,7 +112,7 @@ def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> P
 
 
 def with_calflops(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """calflops replaces functions of `torch` and `torch.nn.functional`; scaled_dot_product_attention is not among them."""
+    """calflops replaces functions of torch by ones that count; scaled_dot_product_attention is not among them."""
     from calflops import calculate_pipline
 
     pipeline = calculate_pipline.CalFlopsPipline(call, include_backPropagation=False, compute_bp_factor=2.0)

@@ -100,7 +100,9 @@ def _denoiser(made: Profile) -> str:
 def _costliest(made: Profile, slot: str) -> Call:
     calls = [call for call in made.calls if call.component == slot]
     if not calls:
-        raise RequestError(f"{made.request.pipeline} does not call {slot} with these arguments; name another --component")
+        raise RequestError(
+            f"{made.request.pipeline} does not call {slot} with these arguments; name another --component"
+        )
     return max(calls, key=lambda call: call.macs)
 
 
@@ -136,8 +138,12 @@ def _real(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _tensors_of(output: Any) -> Sequence[torch.Tensor]:
-    held = [vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, torch.Tensor) else leaf for leaf in leaves(output)]
-    return [leaf for leaf in leaves(held) if isinstance(leaf, torch.Tensor)]
+    found = []
+    for leaf in leaves(output):
+        # A distribution or the like: its tensors are its attributes.
+        held = leaf if isinstance(leaf, torch.Tensor) or not hasattr(leaf, "__dict__") else vars(leaf)
+        found += [part for part in leaves(held) if isinstance(part, torch.Tensor)]
+    return found
 
 
 def with_real_weights(component: torch.nn.Module) -> torch.nn.Module:

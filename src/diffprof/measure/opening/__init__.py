@@ -1,4 +1,4 @@
-"""Opening a pipeline from the catalogue, a folder or the hub: configuration only, no weights, no code of the model's."""
+"""Opening a pipeline from the catalogue, a folder or the hub: configuration only, no weights, no foreign code."""
 
 from diffprof.measure.opening.blueprint import Blueprint, PartPlan
 from diffprof.measure.opening.building import build

@@ -13,11 +13,17 @@ from torch.utils._device import _device_constructors
 
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.measure.opening.blueprint import Blueprint, PartPlan
-from diffprof.measure.opening.classes import pipeline_class, part_class
+from diffprof.measure.opening.classes import part_class, pipeline_class
 from diffprof.measure.opening.tokenizers import tokenizer_of
 from diffprof.measure.patching import DRY_RUN_LOCK, Patches
 
-IGNORED_KEYS = ("quantization_config", "compression_config", "_attn_implementation", "attn_implementation", "torch_dtype")
+IGNORED_KEYS = (
+    "quantization_config",
+    "compression_config",
+    "_attn_implementation",
+    "attn_implementation",
+    "torch_dtype",
+)
 
 
 def build(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
@@ -50,7 +56,9 @@ def _part(blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions:
     owner = part_class(plan.library, plan.class_name, plan.config)
     config = {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
     if "quantization_config" in plan.config:
-        assumptions.append(f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for")
+        assumptions.append(
+            f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
+        )
     try:
         if issubclass(owner, torch.nn.Module):
             return _model(owner, plan, config, dtype)
@@ -61,9 +69,11 @@ def _part(blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions:
         return owner(**config)
     except DiffprofError:
         raise
-    except Exception as error:  # noqa: BLE001  the class refuses values of an untrusted file in ways of its own
+    except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise RequestError(f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})") from error
+        raise RequestError(
+            f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})"
+        ) from error
 
 
 def _model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:

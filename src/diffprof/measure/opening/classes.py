@@ -24,7 +24,9 @@ def pipeline_class(name: str) -> Any:
         known = [other for other in dir(diffusers) if other.endswith("Pipeline")]
         hints = difflib.get_close_matches(name, known, n=2)
         hint = f"; did you mean {' or '.join(hints)}?" if hints else ""
-        raise UnsafeModelError(f"diffusers has no pipeline {name}{hint} diffprof builds no pipeline code of other origin.")
+        raise UnsafeModelError(
+            f"diffusers has no pipeline {name}{hint} diffprof builds no pipeline code of other origin."
+        )
     return owner
 
 
@@ -56,11 +58,13 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
 
 
 def scheduler_class(name: str) -> Any:
-    """A scheduler by its class name or the distinctive part of it, in any case: ``heun``, ``EulerDiscrete``, ``ddim``."""
+    """A scheduler by its class name or the distinctive part of it, in any case: ``heun``, ``EulerDiscrete``."""
     import diffusers
 
     known = [other for other in dir(diffusers) if other.endswith("Scheduler") and not other.startswith("Flax")]
-    short = {other.removesuffix("Scheduler").removesuffix("Discrete").lower(): other for other in sorted(known, reverse=True)}
+    short = {
+        other.removesuffix("Scheduler").removesuffix("Discrete").lower(): other for other in sorted(known, reverse=True)
+    }
     by_name = {other.lower(): other for other in known} | short
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     found = by_name.get(wanted) or by_name.get(wanted + "scheduler") or by_name.get(wanted + "discrete")
@@ -79,7 +83,7 @@ def _attribute(module: Any, name: str) -> Any:
 
 
 def _remapped(owner: Any, config: Mapping[str, Any]) -> Any:
-    """What diffusers itself builds for an old class name: `Transformer2DModel` of a DiT is a `DiTTransformer2DModel`."""
+    """What diffusers itself builds for an old class name: a DiT's `Transformer2DModel` is `DiTTransformer2DModel`."""
     if owner is None or owner.__name__ != "Transformer2DModel":
         return owner
     from diffusers.models.model_loading_utils import _CLASS_REMAPPING_DICT

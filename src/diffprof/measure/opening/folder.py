@@ -75,7 +75,9 @@ def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan | 
             )
         config = {}
     _refuse_foreign_code(place, config)
-    return PartPlan(slot=slot, library=library, class_name=class_name, config=config, folder=place if tokenizer else None)
+    return PartPlan(
+        slot=slot, library=library, class_name=class_name, config=config, folder=place if tokenizer else None
+    )
 
 
 def _config(place: Path) -> dict[str, Any] | None:

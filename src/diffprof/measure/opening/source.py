@@ -26,7 +26,9 @@ def blueprint_of(model: str | Path) -> Blueprint:
     if looks_like_path:
         raise RequestError(f"there is no folder {name}; give a folder in diffusers layout or one of `diffprof models`")
     if folder.is_file():
-        raise RequestError(f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)")
+        raise RequestError(
+            f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)"
+        )
     if HUB_ID.fullmatch(name):
         from diffprof.measure.opening.hub import fetch_configuration
 

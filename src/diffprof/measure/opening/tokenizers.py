@@ -46,8 +46,10 @@ def _own(plan: PartPlan) -> Any:
         raise UnsafeModelError(f"{plan.folder} asks for tokenizer code from its repository; diffprof runs none")
     try:
         return owner.from_pretrained(str(plan.folder), local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # noqa: BLE001  a damaged vocabulary fails in ways of its own
-        raise RequestError(f"the tokenizer files in {plan.folder} cannot be read ({error}); fetch them again") from error
+    except Exception as error:
+        raise RequestError(
+            f"the tokenizer files in {plan.folder} cannot be read ({error}); fetch them again"
+        ) from error
 
 
 class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
@@ -75,7 +77,9 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
     def get_vocab(self) -> dict[str, int]:
         return dict(self.facts.special_tokens)
 
-    def build_inputs_with_special_tokens(self, token_ids_0: list[int], token_ids_1: list[int] | None = None) -> list[int]:
+    def build_inputs_with_special_tokens(
+        self, token_ids_0: list[int], token_ids_1: list[int] | None = None
+    ) -> list[int]:
         """The text between the tokens that go before and after every text."""
         before = self.convert_tokens_to_ids(list(self.facts.prefix))
         after = self.convert_tokens_to_ids(list(self.facts.suffix))

@@ -1,0 +1,47 @@
+# `make demo` and `make test` need nothing but Python 3.10 to 3.13 and pip.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/diffprof profile sd-2.1-base --height 512 --width 512 --steps 30 --guidance 7.5
+
+test: lint check
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
+		|| { echo "diffprof needs Python 3.10 to 3.13; say which with: make PYTHON=python3.11 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# torch comes first and alone: asked for by name and version, pip takes the build that the constraints file means.
+$(VENV)/.torch: $(VENV)/.created constraints.txt
+	$(PIP) torch==$(shell sed -n 's/^torch==//p' constraints.txt)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.torch pyproject.toml
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) --editable '.[dev]'
+	touch $@

@@ -1,0 +1,180 @@
+"""README.md and docs/ are true: their code runs, their shown output is what comes out, their figures are computed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diffprof.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WIDTH = "100"
+
+NOT_RUN = {
+    ("README.md", "sets up a machine"): 2,
+    ("README.md", "needs the network"): 1,
+    ("README.md", "takes minutes and several gigabytes"): 1,
+    ("CONTRIBUTING.md", "sets up a machine"): 1,
+}
+"""Blocks that no test runs, by page and reason. A new one has to be added here, where it is seen."""
+
+BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+FIGURE = re.compile(r"(?P<figure>\d[\d,]*(?:\.\d+)?)<!-- = (?P<expression>.+?) -->")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    line: int
+    reason: str | None
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found["language"], found["text"], text.count("\n", 0, found.start("text")) + 1, found["reason"])
+        for found in BLOCK.finditer(text)
+    ]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all pages: what was counted for one comes from the cache for the next."""
+    return tmp_path_factory.mktemp("docs")
+
+
+@pytest.fixture
+def at_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(place / "cache"))
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run_and_its_figures_are_right(
+    page: Path, at_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[str, Any] = {"__name__": "__docs__"}
+    printed: str | None = None
+    for block in blocks_of(page):
+        where = f"{page.name}:{block.line}"
+        if block.reason is not None:
+            printed = None
+        elif block.language == "python":
+            printed = run_python(block, page, names)
+        elif block.language == "console":
+            run_console(block, where, monkeypatch)
+        elif block.language == "text" and printed is not None:
+            assert_same(printed, block.text, where)
+            printed = None
+    wrong = [problem for problem in map_figures(page, names) if problem]
+    assert not wrong, "\n".join(wrong)
+
+
+def run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
+    # As many empty lines before it as the page has: a traceback names the page's own line.
+    code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(code, names)
+    return output.getvalue()
+
+
+def run_console(block: Block, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for command, shown in commands_in(block.text):
+        code, out = run_command(command, monkeypatch)
+        if shown:
+            assert_same(out, shown, f"{where} {command}")
+        else:
+            assert code == 0, f"{where} {command}: exit code {code}\n{out}"
+
+
+def commands_in(text: str) -> Iterator[tuple[str, str]]:
+    """Each ``$ command`` and the output that stands below it."""
+    for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown
+
+
+def run_command(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    words = shlex.split(command, comments=True)
+    assert words[0] == "diffprof", f"only diffprof's own commands can be shown as run: {command}"
+    monkeypatch.setattr(sys, "argv", words)
+    both = io.StringIO()
+    with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+        try:
+            code = main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, both.getvalue()
+
+
+def assert_same(got: str, shown: str, where: str) -> None:
+    """Line by line; ``...`` stands for any text in a line, and alone on a line for any lines."""
+    lines = [line.rstrip() for line in shown.rstrip().split("\n")]
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n" for line in lines
+    )
+    text = "".join(f"{line.rstrip()}\n" for line in got.rstrip().split("\n"))
+    assert re.fullmatch(pattern, text), f"{where} shows something else than what comes out:\n{text}"
+
+
+def map_figures(page: Path, names: dict[str, Any]) -> Iterator[str | None]:
+    for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+        for found in FIGURE.finditer(line):
+            figure = found["figure"].replace(",", "")
+            decimals = len(figure.partition(".")[2])
+            value = eval(found["expression"], names)
+            right = f"{value:.{decimals}f}"
+            yield None if right == figure else f"{page.name}:{number} says {found['figure']}, it is {right}"
+
+
+def test_every_row_of_the_audit_has_a_figure_that_is_checked() -> None:
+    unchecked = []
+    text = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        unchecked += [row for row in table.splitlines()[2:] if not FIGURE.search(row)]
+    assert not unchecked
+
+
+def test_only_the_listed_blocks_are_not_run() -> None:
+    found: dict[tuple[str, str], int] = {}
+    for page in PAGES:
+        for block in blocks_of(page):
+            if block.reason is not None:
+                key = (page.relative_to(ROOT).as_posix(), block.reason)
+                found[key] = found.get(key, 0) + 1
+            else:
+                assert block.language in {"python", "console", "text", "toml", "json"}, f"{page.name}:{block.line}"
+    assert found == NOT_RUN
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not broken
+
+
+def test_a_wrong_figure_or_output_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("A dozen is 13<!-- = 3 * 4 -->, half of it 6.00<!-- = 12 / 2 -->.\n", encoding="utf-8")
+    assert [problem for problem in map_figures(page, {}) if problem] == ["page.md:1 says 13, it is 12"]
+    assert_same("one\ntwo\nthree\n", "one\n...\nthree\n", "here")
+    assert_same("one 1\n", "one ...\n", "here")
+    with pytest.raises(AssertionError, match="something else"):
+        assert_same("one\ntwo\n", "one\nthree\n", "here")
