@@ -1,6 +1,7 @@
 """Measures steps and resolutions inside one process: ``python -m benchmarks.in_process MODEL`` prints JSON.
 
-The libraries are imported before the clock starts; opening the model belongs to the first resolution.
+The first profile of a process includes what a first use includes: importing the libraries and opening the model. Times
+are seconds of this process's CPU, so that nothing else on the machine is measured; a dry run has one thread.
 """
 
 from __future__ import annotations
@@ -10,18 +11,12 @@ import sys
 import time
 from statistics import median
 
-from diffprof.measure.opening import blueprint_of
-from diffprof.measure.opening.classes import part_class, pipeline_class
-from diffprof.measure.profile import profile
+import diffprof
 
-REPEATS = 3
+REPEATS = 5
 
 
 def main(model: str) -> None:
-    blueprint = blueprint_of(model)
-    pipeline_class(blueprint.pipeline)
-    for plan in blueprint.parts.values():
-        part_class(plan.library, plan.class_name, plan.config)
     first = _seconds(model, height=512, width=512, num_inference_steps=30)
     second = _seconds(model, height=768, width=768, num_inference_steps=30)
     one, fifty = [], []
@@ -33,9 +28,9 @@ def main(model: str) -> None:
 
 
 def _seconds(model: str, **arguments: int) -> float:
-    begun = time.perf_counter()
-    profile(model, **arguments)
-    return time.perf_counter() - begun
+    begun = time.process_time()
+    diffprof.profile(model, **arguments)
+    return time.process_time() - begun
 
 
 if __name__ == "__main__":

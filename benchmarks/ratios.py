@@ -12,6 +12,7 @@ from benchmarks.processes import Run, interleaved, run
 FLUX = ("-m", "diffprof", "profile", "flux.1-dev", "--height", "1024", "--width", "1024", "--json")
 WAN = ("-m", "diffprof", "profile", "wan2.1-t2v-14b", "--width", "832", "--height", "480", "--frames", "81", "--json")
 IMPORTS = "import torch\nfrom diffusers import FluxPipeline\nfrom transformers import T5EncoderModel, CLIPTextModel"
+STEPS = ("-m", "diffprof", "profile", "sd-2.1-base", "--json", "--steps")
 FRESH = ("--no-cache",)
 
 
@@ -32,12 +33,14 @@ class Result:
 
 
 def whole_commands(repeats: int) -> Iterator[Result]:
-    """FLUX against the imports it needs, and a long film against FLUX."""
+    """FLUX against the imports it needs, a long film against FLUX, and many steps against one."""
     found = interleaved(
         {
             "imports": lambda: run(("-c", IMPORTS)),
             "flux": lambda: run((*FLUX, *FRESH)),
             "wan": lambda: run((*WAN, *FRESH)),
+            "one step": lambda: run((*STEPS, "1", *FRESH)),
+            "fifty steps": lambda: run((*STEPS, "50", *FRESH)),
         },
         repeats,
     )
@@ -46,6 +49,7 @@ def whole_commands(repeats: int) -> Iterator[Result]:
     yield _memory("its peak memory", flux, 700)
     yield _times("`profile wan2.1-t2v-14b` at 832x480, 81 frames / FLUX", wan, flux, 2.0)
     yield _memory("its peak memory", wan, 1500)
+    yield _times("`profile sd-2.1-base`: 50 steps / 1 step", found["fifty steps"], found["one step"], 1.2)
 
 
 def cache(repeats: int) -> Iterator[Result]:
@@ -77,13 +81,13 @@ def in_process(repeats: int) -> Iterator[Result]:
         found = [json.loads(run(("-m", "benchmarks.in_process", model)).output) for _ in range(repeats)]
         steps = sorted(found, key=lambda one: one["fifty_steps"] / one["one_step"])[repeats // 2]
         yield Result(
-            f"{title}: 50 steps / 1 step, pipeline opened",
+            f"{title}: 50 steps / 1 step, model opened before",
             steps["fifty_steps"] / steps["one_step"], 1.2, "x",
             f"{steps['fifty_steps']:.3f} s / {steps['one_step']:.3f} s",
         )  # fmt: skip
         sizes = sorted(found, key=lambda one: one["second_size"] / one["first_size"])[repeats // 2]
         yield Result(
-            f"{title}: a second resolution / the first, same process",
+            f"{title}: a second resolution / the first of a process",
             sizes["second_size"] / sizes["first_size"], 1 / 3, "x",
             f"{sizes['second_size']:.3f} s / {sizes['first_size']:.3f} s",
         )  # fmt: skip
@@ -121,7 +125,7 @@ def _against_flop_counter(arguments: dict[str, object], repeats: int) -> Iterato
 
 
 def _times(what: str, run: Run, against: Run, limit: float) -> Result:
-    return Result(what, run.seconds / against.seconds, limit, "x", f"{run.seconds:.2f} s / {against.seconds:.2f} s")
+    return Result(what, run.seconds / against.seconds, limit, "x", f"{run.seconds:.3g} s / {against.seconds:.3g} s")
 
 
 def _memory(what: str, run: Run, limit: float) -> Result:

@@ -14,7 +14,14 @@ from typing import Any
 
 import pytest
 
+from diffprof import catalogue
+from diffprof.catalogue.checks import read_entry
 from diffprof.cli import main
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,6 +37,8 @@ NOT_RUN = {
 
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 FIGURE = re.compile(r"(?P<figure>\d[\d,]*(?:\.\d+)?)<!-- = (?P<expression>.+?) -->")
+
+INLINE_CODE = re.compile(r"`[^`]*`")
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,10 @@ def at_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_examples_of_a_page_run_and_its_figures_are_right(
-    page: Path, at_home: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, at_home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    if request.config.getoption("--update-golden"):
+        update_shown_output(page, monkeypatch)
     names: dict[str, Any] = {"__name__": "__docs__"}
     printed: str | None = None
     for block in blocks_of(page):
@@ -101,6 +112,18 @@ def run_console(block: Block, where: str, monkeypatch: pytest.MonkeyPatch) -> No
             assert code == 0, f"{where} {command}: exit code {code}\n{out}"
 
 
+def update_shown_output(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write what comes out into the page, where a command's whole output is shown."""
+    for block in blocks_of(page):
+        for command, shown in commands_in(block.text) if block.language == "console" else ():
+            if shown and "..." not in shown:
+                out = "".join(
+                    f"{line.rstrip()}\n" for line in run_command(command, monkeypatch)[1].rstrip().split("\n")
+                )
+                text = page.read_text(encoding="utf-8")
+                page.write_text(text.replace(f"$ {command}\n{shown}", f"$ {command}\n{out}"), encoding="utf-8")
+
+
 def commands_in(text: str) -> Iterator[tuple[str, str]]:
     """Each ``$ command`` and the output that stands below it."""
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
@@ -133,7 +156,7 @@ def assert_same(got: str, shown: str, where: str) -> None:
 
 def map_figures(page: Path, names: dict[str, Any]) -> Iterator[str | None]:
     for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
-        for found in FIGURE.finditer(line):
+        for found in FIGURE.finditer(INLINE_CODE.sub("", line)):
             figure = found["figure"].replace(",", "")
             decimals = len(figure.partition(".")[2])
             value = eval(found["expression"], names)
@@ -162,12 +185,18 @@ def test_only_the_listed_blocks_are_not_run() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    broken = []
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists():
-                broken.append(f"{page.relative_to(ROOT)}: {target}")
-    assert not broken
+        targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+        assert not [target for target in targets if not (page.parent / target).exists()], page.name
+
+
+def test_the_catalogue_file_that_is_shown_is_a_valid_one() -> None:
+    shown = next(block for block in blocks_of(ROOT / "docs" / "adding-a-model.md") if block.language == "toml")
+    entry = read_entry(tomllib.loads(shown.text), "my-dit")
+    real = catalogue.find("dit-xl-2-256")
+    assert real is not None
+    assert entry.pipeline == real.pipeline
+    assert entry.components["transformer"].parameters == real.components["transformer"].parameters
 
 
 def test_a_wrong_figure_or_output_is_noticed(tmp_path: Path) -> None:

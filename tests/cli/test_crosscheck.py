@@ -35,6 +35,7 @@ MADE = Crosscheck(
             {**PARTS, NORMS: 742_535_680, SOFTMAX: 10**9, SQUARED: 2 * 10**9}, 41.3, 5_100_000_000,
         ),
         Count("calflops", "calflops", reason="calflops is not installed"),
+        Count("fvcore", "fvcore", reason="too large", needed_bytes=48_500_000_000, free_bytes=20_000_000_000),
         Count("torch-cpu", "torch FlopCounterMode, CPU", 678_205_194_240, {**PARTS, ATTENTION: 0}, 1203.0, 10**9),
     ),
 )  # fmt: skip
@@ -61,6 +62,7 @@ def test_the_table_says_what_each_tool_missed(run: Run, asked: list[Any], monkey
     assert "missed 126.05 GMACs of attention" in shown
     assert "84.3 %" in shown
     assert "calflops is not installed" in shown
+    assert "too large: it takes about 48.50 GB, and 20.00 GB are free" in shown
     assert "1,203 s" in shown
 
 
@@ -82,9 +84,9 @@ def test_options_become_the_request(run: Run, asked: list[Any]) -> None:
 
 def test_csv_has_exact_numbers(run: Run, asked: list[Any]) -> None:
     rows = list(csv.DictReader(io.StringIO(run("crosscheck", "sdxl", "--csv").out)))
-    assert [row["tool"] for row in rows] == ["diffprof", "thop-sdpa", "calflops", "torch-cpu"]
+    assert [row["tool"] for row in rows] == ["diffprof", "thop-sdpa", "calflops", "fvcore", "torch-cpu"]
     assert (rows[0]["macs"], rows[0]["missed"]) == ("804257464320", "0")
-    assert (rows[3]["missed"], rows[3]["counted_besides"]) == ("126052270080", "0")
+    assert (rows[4]["missed"], rows[4]["counted_besides"]) == ("126052270080", "0")
     assert (rows[2]["macs"], rows[2]["share"]) == ("", "")
 
 

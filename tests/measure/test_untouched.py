@@ -35,6 +35,8 @@ DIFFERENT_IN_KIND = (
     "flux",
     "ltx2",
     "qwen-image",
+    "sana",  # sets the side on which its tokenizer pads
+    "z-image",  # keeps the position table that it made
 )
 
 
@@ -216,6 +218,32 @@ def test_user_hooks_see_every_call_once() -> None:
     pipeline.unet.register_forward_hook(lambda module, args, output: shapes.append(tuple(output[0].shape)))
     diffprof.profile(pipeline, **arguments)
     assert shapes == [(2, 4, 16, 16)] * 3
+
+
+class Collecting:
+    """A user's own attention processor, which keeps what it sees."""
+
+    def __init__(self, processor: Any) -> None:
+        self.processor = processor
+        self.seen: list[Any] = []
+
+    def __call__(self, attention: Any, hidden_states: torch.Tensor, **options: Any) -> Any:
+        self.seen.append(hidden_states)
+        self.last = hidden_states
+        return self.processor(attention, hidden_states, **options)
+
+
+def test_a_users_own_processor_keeps_nothing_of_the_dry_run() -> None:
+    pipeline, arguments = stable_diffusion()
+    plain = diffprof.profile(pipeline, **arguments)
+    pipeline.unet.set_attn_processor(
+        {name: Collecting(processor) for name, processor in pipeline.unet.attn_processors.items()}
+    )
+    done = diffprof.profile(pipeline, **arguments)
+    assert done.total.macs == plain.total.macs
+    for processor in pipeline.unet.attn_processors.values():
+        assert processor.seen == []
+        assert not hasattr(processor, "last")
 
 
 def test_the_values_of_weights_do_not_matter() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import types
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -21,11 +22,6 @@ class Snapshot:
         self._remember(pipeline)
         for module in modules:
             self._remember(module)
-        for value in list(vars(pipeline).values()):
-            if isinstance(value, torch.nn.Module) or type(value).__module__.split(".")[0] == "transformers":
-                continue
-            if hasattr(value, "__dict__") and type(value).__module__.startswith("diffusers."):
-                self._remember(value)
         self._random = _RandomState(arguments)
 
     def restore(self) -> None:
@@ -39,16 +35,27 @@ class Snapshot:
         self._random.restore()
 
     def _remember(self, owner: Any) -> None:
-        """Attributes, one level into containers, and the states that diffusers' hooks keep."""
+        """Attributes, one level into containers; so too of what a pipeline or module holds, and of what hooks keep."""
         if id(owner) in self._objects:
             return
         attributes = dict(vars(owner))
         containers = {name: value.copy() for name, value in attributes.items() if type(value) in CONTAINERS}
         self._objects[id(owner)] = (owner, attributes, containers)
+        holder = isinstance(owner, torch.nn.Module) or hasattr(owner, "register_modules")
         for value in attributes.values():
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
-                if type(part).__module__.startswith("diffusers.hooks") and hasattr(part, "__dict__"):
+                if _keeps_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
                     self._remember(part)
+
+
+def _keeps_state(value: Any) -> bool:
+    """Tokenizers, schedulers, processors, position embedders, hooks; modules and tensors are remembered on their own."""
+    return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_OTHERWISE)
+
+
+REMEMBERED_OTHERWISE = (
+    torch.nn.Module, torch.Tensor, OrderedDict, type, types.FunctionType, types.MethodType, types.ModuleType,
+)  # fmt: skip
 
 
 def _refill(container: Any, before: Any) -> None:

@@ -36,6 +36,9 @@ class Count:
     """Most memory of the whole process, the libraries included."""
     reason: str = ""
     """Why the tool has no count."""
+    needed_bytes: int | None = None
+    """What a real run would take, where that is more than `free_bytes`."""
+    free_bytes: int | None = None
 
 
 @dataclass(frozen=True)

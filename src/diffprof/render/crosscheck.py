@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from diffprof.analyse.crosscheck import CrosscheckRow, Difference, crosscheck_table
-from diffprof.profiles.crosscheck import DIFFPROF, REAL_PRODUCTS, SQUARED, Crosscheck
+from diffprof.profiles.crosscheck import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
 from diffprof.render import numbers
 from diffprof.render.columns import Column, fitting, table
 from diffprof.render.csv import table_csv
@@ -72,7 +72,7 @@ def _plain(row: CrosscheckRow) -> dict[str, Any]:
         "peak_bytes": count.peak_bytes,
         "missed": None if count.macs is None else -sum(one.macs for one in row.differences if one.missed),
         "counted_besides": None if count.macs is None else sum(one.macs for one in row.differences if not one.missed),
-        "reason": count.reason,
+        "reason": _reason(count),
     }
 
 
@@ -96,10 +96,17 @@ def _memory(row: CrosscheckRow) -> str:
 
 def _findings(row: CrosscheckRow) -> str:
     if row.count.reason:
-        return row.count.reason
+        return _reason(row.count)
     if row.count.tool == DIFFPROF:
         return "(the truth that the others are held against)"
     return "; ".join(map(_finding, row.differences)) or "nothing"
+
+
+def _reason(count: Count) -> str:
+    if count.needed_bytes is None or count.free_bytes is None:
+        return count.reason
+    needed, free = numbers.gigabytes(count.needed_bytes), numbers.gigabytes(count.free_bytes)
+    return f"{count.reason}: it takes about {needed}, and {free} are free"
 
 
 def _finding(difference: Difference) -> str:

@@ -290,11 +290,12 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     device = kwargs.get("device")
     to_meta = device is not None and torch.device(device).type == "meta"
     large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
+    to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
+    if to_there and (to_meta if not source.is_meta else device is not None) and not large:
+        return _view(mode, aten.alias.default, (source,), {})  # where all is on one device, nothing is copied
     if not mode.is_virtual(source) and not large:
         if to_meta:
             kwargs = {**kwargs, "device": source.device}
-            if kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None:
-                return _view(mode, aten.alias.default, (source,), {})  # where all is on one device, nothing is copied
         return _really(mode, func, args, kwargs, [source])
     kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
     return _ordinary(mode, func, (source if source.is_meta else _as_meta(source),), kwargs)

@@ -23,6 +23,8 @@ from diffprof.profiles.crosscheck import DIFFPROF, Count, Crosscheck
 LIBRARIES_BYTES = 700_000_000
 """What torch, diffusers and transformers take before anything is computed."""
 
+TOO_LARGE = "the free memory does not hold a real run of the model"
+
 Progress = Callable[[str, int | None, int | None], None]
 
 
@@ -51,8 +53,11 @@ def crosscheck(
         needed = 0
         for done, tool in enumerate(wanted):
             report(f"counting with {tool.title}", done, len(wanted))
-            reason = _too_large(needed) if tool.real else ""
-            result = {"error": reason} if reason else _run(folder, tool.name, timeout)
+            free = available_bytes()
+            if tool.real and free is not None and needed > free:
+                counts.append(Count(tool.name, tool.title, reason=TOO_LARGE, needed_bytes=needed, free_bytes=free))
+                continue
+            result = _run(folder, tool.name, timeout)
             if tool.name == DIFFPROF:
                 needed = _needed_bytes(caught, _truth(result))
             counts.append(_count(tool, result))
@@ -79,17 +84,6 @@ def _needed_bytes(caught: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
     """Of a real run: libraries, weights, and the activations with half as much again for what kernels set aside."""
     weights, activations = int(caught["weight_bytes"]), int(ours["activation_bytes"])
     return LIBRARIES_BYTES + weights + activations * 3 // 2
-
-
-def _too_large(needed: int) -> str:
-    present = available_bytes()
-    if present is None or needed <= present:
-        return ""
-    gigabytes = 1_000_000_000
-    return (
-        f"needs about {needed / gigabytes:.1f} GB of memory to run the model for real, "
-        f"and {present / gigabytes:.1f} GB are free"
-    )
 
 
 def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:

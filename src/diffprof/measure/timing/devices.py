@@ -1,0 +1,239 @@
+"""Time on an accelerator: events on its streams, resolved when they are done, never by waiting in the timed code."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+MILLISECOND = 1_000_000
+SWEEP_AT = 64
+"""So many outstanding measurements are looked through at once; after that as many as were left, twice."""
+MOST_OUTSTANDING = 8192
+
+
+class Event(Protocol):
+    """A moment on a stream, as `torch.cuda.Event` and its likes have it."""
+
+    def record(self) -> None: ...
+    def query(self) -> bool: ...
+    def synchronize(self) -> None: ...
+    def elapsed_time(self, end: Any, /) -> float: ...
+
+
+class Accelerator(Protocol):
+    """What is needed of an accelerator; a test has one of its own."""
+
+    def index(self) -> int:
+        """Which of several is current: events belong to one."""
+
+    def event(self) -> Event:
+        """A new event that can be timed."""
+
+    def capturing(self) -> bool:
+        """Whether work is being captured into a graph, where nothing takes time yet."""
+
+    def synchronize(self) -> None:
+        """Wait for all work on the current one."""
+
+
+class Mark(NamedTuple):
+    """An event that was recorded, and the index of the accelerator it belongs to."""
+
+    event: Event
+    index: int
+
+
+Receiver = Callable[[int | None], None]
+"""Is given the nanoseconds between two marks, or None where they cannot be known."""
+
+
+class DeviceTimer:
+    """Marks moments on the accelerator that is in use, and hands over the time between them once it is known.
+
+    `find` looks for the accelerator. It is asked again with every section until it has settled the matter.
+    """
+
+    def __init__(self, find: Callable[[], tuple[Accelerator | None, bool]] | None = None) -> None:
+        self._find = find if find is not None else TorchSearch()
+        self._lock = threading.RLock()
+        self._free: dict[int, list[Event]] = {}
+        self._outstanding: deque[tuple[Mark, Mark, Receiver]] = deque()
+        self._sweep_at = SWEEP_AT
+        self.accelerator: Accelerator | None = None
+        self.looking = True
+        """Whether an accelerator may still come into use."""
+
+    def look(self) -> None:
+        self.accelerator, settled = self._find()
+        self.looking = not settled
+
+    def mark(self) -> Mark | None:
+        """Record an event on the current stream; None where that cannot be done."""
+        accelerator = self.accelerator
+        if accelerator is None:
+            return None
+        try:
+            if accelerator.capturing():
+                return None
+            index = accelerator.index()
+            free = self._free.setdefault(index, [])
+            event = free.pop() if free else accelerator.event()
+            event.record()
+        except (RuntimeError, IndexError):
+            # A device that fails tells the timed code itself; and a pool that another thread has just emptied is empty.
+            return None
+        return Mark(event, index)
+
+    def synchronize(self) -> None:
+        """Wait for the accelerator, if there is one."""
+        if self.accelerator is not None:
+            # What failed on the device is told to the timed code by its own next call.
+            with contextlib.suppress(RuntimeError):
+                self.accelerator.synchronize()
+
+    def hand_over(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
+        """Give the time between two marks to `receiver` as soon as it is known, without waiting for it."""
+        if begin is None or end is None or begin.index != end.index:  # no clock is common to two accelerators
+            receiver(None)
+            self._give_back(begin, end)
+            return
+        self._outstanding.append((begin, end, receiver))
+        if len(self._outstanding) >= self._sweep_at and self._lock.acquire(blocking=False):
+            try:
+                self._sweep()
+            finally:
+                self._lock.release()
+
+    def resolve_all(self) -> None:
+        """Wait for whatever is still outstanding: for those who read the figures."""
+        with self._lock:
+            while self._outstanding:
+                begin, end, receiver = self._outstanding.popleft()
+                with contextlib.suppress(RuntimeError):
+                    end.event.synchronize()
+                self._resolve(begin, end, receiver)
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._outstanding)
+
+    def _sweep(self) -> None:
+        """Take out all that are done, in whatever order the streams finished them."""
+        for _ in range(len(self._outstanding)):
+            begin, end, receiver = self._outstanding.popleft()
+            if _done(end):
+                self._resolve(begin, end, receiver)
+            elif len(self._outstanding) >= MOST_OUTSTANDING:
+                receiver(None)
+            else:
+                self._outstanding.append((begin, end, receiver))
+        self._sweep_at = max(SWEEP_AT, 2 * len(self._outstanding))
+
+    def _resolve(self, begin: Mark, end: Mark, receiver: Receiver) -> None:
+        try:
+            nanoseconds = max(round(begin.event.elapsed_time(end.event) * MILLISECOND), 0)
+        except RuntimeError:
+            receiver(None)
+        else:
+            receiver(nanoseconds)
+        self._give_back(begin, end)
+
+    def _give_back(self, *marks: Mark | None) -> None:
+        for mark in marks:
+            if mark is not None:
+                self._free.setdefault(mark.index, []).append(mark.event)
+
+
+def _done(mark: Mark) -> bool:
+    try:
+        return mark.event.query()
+    except RuntimeError:
+        return True  # it will not get any better; resolving it says that its time is not known
+
+
+class DeviceSum:
+    """The time of several stretches as one: handed on when the last of them is known."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._expected = 0
+        self._nanoseconds: int | None = 0
+        self._receiver: Receiver | None = None
+
+    def expect(self) -> Receiver:
+        with self._lock:
+            self._expected += 1
+        return self._add
+
+    def finish(self, receiver: Receiver) -> None:
+        """No more will come. Where none came, there is nothing to hand on."""
+        with self._lock:
+            if self._expected:
+                self._receiver = receiver
+                self._hand_on_if_complete()
+
+    def _add(self, nanoseconds: int | None) -> None:
+        with self._lock:
+            known = self._nanoseconds is not None and nanoseconds is not None
+            self._nanoseconds = self._nanoseconds + nanoseconds if known else None
+            self._expected -= 1
+            self._hand_on_if_complete()
+
+    def _hand_on_if_complete(self) -> None:
+        if not self._expected and self._receiver is not None:
+            self._receiver(self._nanoseconds)
+
+
+class TorchSearch:
+    """Finds the accelerator that torch uses. Torch is never imported for it, and no device is woken up."""
+
+    def __init__(self) -> None:
+        self._backend: Any = None
+
+    def __call__(self) -> tuple[Accelerator | None, bool]:
+        """The accelerator once it is in use, and whether there is no need to ask again."""
+        if self._backend is None:
+            torch = sys.modules.get("torch")
+            accelerators = getattr(torch, "accelerator", None)  # missing while torch is just being imported
+            if torch is None or accelerators is None:
+                return None, False
+            kind = accelerators.current_accelerator()
+            if kind is None:
+                return None, True  # torch was built for the CPU alone
+            self._backend = getattr(torch, kind.type)
+        if not in_use(self._backend):
+            return None, False
+        return TorchAccelerator(self._backend), True
+
+
+def in_use(backend: Any) -> bool:
+    """Whether a program has begun to use ``torch.cuda``, ``torch.xpu``, ``torch.mps``...; asking does not begin it."""
+    initialized = getattr(backend, "is_initialized", None)
+    # Metal needs no waking up: where it is there, it can be used.
+    return bool(initialized() if initialized is not None else backend.is_available())
+
+
+class TorchAccelerator:
+    """``torch.cuda``, ``torch.xpu``, ``torch.mps`` or another module of their kind."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._index: Callable[[], int] = getattr(backend, "current_device", lambda: 0)
+        self._capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
+
+    def index(self) -> int:
+        return int(self._index())
+
+    def event(self) -> Event:
+        event: Event = self._backend.Event(enable_timing=True)
+        return event
+
+    def capturing(self) -> bool:
+        return bool(self._capturing())
+
+    def synchronize(self) -> None:
+        self._backend.synchronize()
