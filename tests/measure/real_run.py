@@ -71,7 +71,9 @@ def _calls_noted(
             delattr(component, method)
 
 
-def _noting(slot: str, method: str, original: Callable[..., Any], counter: _Counter, run: RealRun) -> Callable[..., Any]:
+def _noting(
+    slot: str, method: str, original: Callable[..., Any], counter: _Counter, run: RealRun
+) -> Callable[..., Any]:
     @functools.wraps(original)
     def note(*args: Any, **kwargs: Any) -> Any:
         if counter.inside:

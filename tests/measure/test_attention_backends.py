@@ -69,7 +69,12 @@ def test_a_mask_another_key_length_and_fewer_key_heads_reach_the_count(backend: 
         with mode, FunctionMode(mode):
             mask = torch.ones(2, 7, dtype=torch.bool)
             result = attention_dispatch.dispatch_attention_fn(
-                query, key, key, attn_mask=mask, enable_gqa=True, backend=attention_dispatch.AttentionBackendName(backend)
+                query,
+                key,
+                key,
+                attn_mask=mask,
+                enable_gqa=True,
+                backend=attention_dispatch.AttentionBackendName(backend),
             )
         (shape,) = call.cost(0).attention
     assert tuple(result.shape) == (2, 5, 4, 8)
@@ -93,7 +98,9 @@ def memory_efficient_attention(query: Any, key: Any, value: Any, attn_bias: Any 
     raise AssertionError("a kernel must not run")
 
 
-def flash_attn_func(q: Any, k: Any, v: Any, dropout_p: float = 0.0, softmax_scale: Any = None, causal: bool = False) -> Any:
+def flash_attn_func(
+    q: Any, k: Any, v: Any, dropout_p: float = 0.0, softmax_scale: Any = None, causal: bool = False
+) -> Any:
     raise AssertionError("a kernel must not run")
 
 

@@ -66,7 +66,7 @@ def integer(text: str) -> int:
 
 
 def rounded_counts(published: str) -> Iterator[tuple[float, float]]:
-    """A rounded count and how far the truth may be from it: one of its last digit, or a tenth for '20 M' and the like."""
+    """A rounded count and how far the truth may be from it: one of its last digit, or a tenth of '20 M'."""
     for text, unit, source in ROUNDED.findall(published):
         if "without" not in source:  # counted something else
             count = float(text) * UNITS[unit]
@@ -81,7 +81,9 @@ def last_digit(text: str) -> float:
 
 def test_most_published_counts_are_understood() -> None:
     """A change of wording must not silence the test above."""
-    understood = [part for part in PARTS.values() if [*exact_counts(part.published or ""), *rounded_counts(part.published or "")]]
+    understood = [
+        part for part in PARTS.values() if [*exact_counts(part.published or ""), *rounded_counts(part.published or "")]
+    ]
     assert len(understood) >= 60
     assert sum(1 for part in PARTS.values() if [*exact_counts(part.published or "")]) >= 20
 

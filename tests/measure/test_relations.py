@@ -48,7 +48,7 @@ def test_cross_attention_stays_cross_when_there_are_as_many_pixels_as_words() ->
         ("stable-diffusion", "vae", {"self"}),
         ("flux", "transformer", {"joint"}),
         ("flux", "text_encoder_2", {"self"}),
-        ("stable-diffusion-3", "transformer", {"joint"}),
+        ("stable-diffusion-3", "transformer", {"joint", "self"}),  # its first layer has a second one, as SD 3.5 has
         ("qwen-image", "transformer", {"joint"}),
         ("wan-2.1", "transformer", {"self", "cross"}),
         ("dit", "transformer", {"self"}),
@@ -63,7 +63,12 @@ def test_joint_attention_is_over_pictures_and_words_together() -> None:
     small = SMALL_PIPELINES["flux"]
     done = diffprof.profile(small.build(), **small.arguments())
     call = next(call for call in done.calls if call.component == "transformer")
-    tokens = {int(part.split("x")[1]) for part in call.inputs.split(", ") if "hidden_states" in part for part in part.split(" ")[1:]}
+    tokens = {
+        int(part.split("x")[1])
+        for part in call.inputs.split(", ")
+        if "hidden_states" in part
+        for part in part.split(" ")[1:]
+    }
     assert {shape.query_tokens for shape in call.cost.attention} == {sum(tokens)}
 
 

@@ -77,7 +77,9 @@ def test_an_unknown_switch_is_refused_with_those_that_are_near(pipeline: Any) ->
 
 
 def test_a_switch_that_the_machine_cannot_throw_is_said_in_the_pipelines_words(pipeline: Any) -> None:
-    with pytest.raises(PipelineError, match="StableDiffusionPipeline cannot enable xformers_memory_efficient_attention: "):
+    with pytest.raises(
+        PipelineError, match="StableDiffusionPipeline cannot enable xformers_memory_efficient_attention: "
+    ):
         diffprof.profile(pipeline, enable="xformers_memory_efficient_attention", **SIZE)
 
 
@@ -101,5 +103,5 @@ def test_another_scheduler_shows_in_the_calls(name: str, calls: int, pipeline: A
 
 
 def test_an_unknown_scheduler_is_refused_with_those_that_are_near(pipeline: Any) -> None:
-    with pytest.raises(RequestError, match="unknown scheduler 'hoin'; near it are .*HeunDiscreteScheduler"):
+    with pytest.raises(RequestError, match=r"unknown scheduler 'hoin'; near it are .*HeunDiscreteScheduler"):
         diffprof.profile(pipeline, scheduler="hoin", **SIZE)

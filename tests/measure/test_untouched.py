@@ -1,4 +1,4 @@
-"""A live pipeline is, after it was profiled, exactly as it was before: nothing computed, nothing changed, nothing lost."""
+"""After it was profiled, a live pipeline is exactly as it was: nothing computed, nothing changed, nothing lost."""
 
 from __future__ import annotations
 
@@ -137,7 +137,11 @@ def test_a_switch_that_fails_leaves_the_others_thrown_back() -> None:
 
 
 def offload_in_groups(pipeline: Any) -> None:
-    options = {"offload_type": "leaf_level", "onload_device": torch.device("cpu"), "offload_device": torch.device("cpu")}
+    options = {
+        "offload_type": "leaf_level",
+        "onload_device": torch.device("cpu"),
+        "offload_device": torch.device("cpu"),
+    }
     pipeline.unet.enable_group_offload(**options)
 
 
@@ -323,7 +327,8 @@ def test_three_threads_profile_one_pipeline_after_the_other() -> None:
     expected = diffprof.profile(pipeline, **arguments).total.macs
     counts: list[int] = []
     threads = [
-        threading.Thread(target=lambda: counts.append(diffprof.profile(pipeline, **arguments).total.macs)) for _ in range(3)
+        threading.Thread(target=lambda: counts.append(diffprof.profile(pipeline, **arguments).total.macs))
+        for _ in range(3)
     ]
     for thread in threads:
         thread.start()

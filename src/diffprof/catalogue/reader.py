@@ -38,7 +38,7 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
 
     wanted = name.lower()
     index = _index()
-    found = [index[key].stem for key in difflib.get_close_matches(wanted, index, n=4 * count, cutoff=0.5)]
+    found = [index[key].stem for key in difflib.get_close_matches(wanted, index, n=4 * count, cutoff=0.6)]
     if len(wanted) >= 3:
         found += [path.stem for key, path in index.items() if wanted in key]
     return tuple(dict.fromkeys(found))[:count]

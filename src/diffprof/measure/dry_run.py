@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import hashlib
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -127,6 +128,8 @@ class _DryRun:
         self.mode = VirtualMode(self.recorder, surroundings.real_weights(self.components.values()))
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
+        self.decoded: dict[str, int] = {}
+        """Height and width of what the VAE put out last."""
         self.steps: dict[str, list[list[int]]] = {}
         """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
         self.schedulers: dict[str, str] = {}
@@ -158,9 +161,9 @@ class _DryRun:
                 except (DiffprofError, KeyboardInterrupt):
                     raise
                 except Exception as error:
-                    name = type(self.pipeline).__name__
-                    message = str(error).strip() or type(error).__name__
-                    raise PipelineError(f"{name} refused the call: {message}") from error
+                    if _is_our_own(error):
+                        raise
+                    raise PipelineError(f"{type(self.pipeline).__name__} {_reason(error)}") from error
 
     def result(self) -> DryRunResult:
         stages = []
@@ -176,9 +179,15 @@ class _DryRun:
             calls=tuple(self.calls),
             stages=tuple(stages),
             outside=self.recorder.outside.cost(peak_live_bytes=0),
-            assumptions=tuple(self.recorder.assumptions),
+            assumptions=(*self._resized(), *self.recorder.assumptions),
             sizes=self.sizes,
         )
+
+    def _resized(self) -> Iterator[str]:
+        """Some pipelines compute at a size the model knows and resize the picture afterwards."""
+        computed, made = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
+        if None not in (*computed, *made) and computed != made:
+            yield f"the pipeline computes at {computed[0]}x{computed[1]} and resizes to {made[0]}x{made[1]}"
 
     def _catch_components(self, patches: Patches) -> None:
         recorder = self.recorder
@@ -260,6 +269,8 @@ class _DryRun:
                 self.known.setdefault(key, []).append(known)
         if known.cost.operations:
             self._note(slot, method, original, args, kwargs, known.cost)
+        if method == "decode" and self.roles[slot] == "vae":
+            self.decoded = output_sizes((next(iter(leaves(known.output)), None),))
         return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
 
     def _state(self, slot: str) -> Any:
@@ -299,6 +310,24 @@ class _DryRun:
             self.pending.append(len(self.calls))
         function = type(uncompiled(self.components[slot])).forward if method == "forward" else original
         self.calls.append(Call(slot, method, described(function, args, kwargs), None, cost))
+
+
+def _is_our_own(error: Exception) -> bool:
+    """Was it raised by a line of diffprof? Then it is our mistake and not the pipeline's refusal."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
+
+
+def _reason(error: Exception) -> str:
+    """The pipeline's own message, without the tensors that some messages print."""
+    message = str(error).strip().split("tensor(")[0].splitlines()
+    first = message[0][:LONGEST_REASON].rstrip(" :,") if message else ""
+    if isinstance(error, ValueError) and first:
+        return f"refused the call: {first}"
+    return f"failed with these arguments, in its own code: {type(error).__name__}{': ' if first else ''}{first}"
+
+
+LONGEST_REASON = 300
 
 
 def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:

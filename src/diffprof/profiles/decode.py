@@ -121,8 +121,8 @@ def _cost(fields: Fields) -> Cost:
 
 
 def _operation(row: list[Any]) -> Operation:
-    name, kind, inputs, dtype, count, known, *work = row
-    return Operation(name, kind, inputs, dtype, count, Work(*work), known)
+    name, kind, shapes, dtype, count, known, *work = row
+    return Operation(name, kind, shapes, dtype, count, Work(*work), known)
 
 
 def _module_work(row: list[Any]) -> ModuleWork:

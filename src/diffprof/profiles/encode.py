@@ -12,7 +12,7 @@ from diffprof.profiles.record import Call, Component, Cost, Ledger, Profile, Req
 # The columns of the long tables, in the order in which their rows hold them.
 MODULE_COLUMNS = ("path", "class_name", "parameters")
 WORK_COLUMNS = ("macs", "other_flops", "read_bytes", "written_bytes")
-OPERATION_COLUMNS = ("name", "kind", "inputs", "dtype", "count", "known", *WORK_COLUMNS)
+OPERATION_COLUMNS = ("name", "kind", "shapes", "dtype", "count", "known", *WORK_COLUMNS)
 MODULE_WORK_COLUMNS = ("path", "class_name", "calls", *WORK_COLUMNS)
 ATTENTION_COLUMNS = (
     "relation",
@@ -156,7 +156,7 @@ def _cost(cost: Cost) -> dict[str, Any]:
         "peak_live_bytes": cost.peak_live_bytes,
         "operations": _table(
             OPERATION_COLUMNS,
-            ((o.name, o.kind, o.inputs, o.dtype, o.count, o.known, *_work_row(o.work)) for o in cost.operations),
+            ((o.name, o.kind, o.shapes, o.dtype, o.count, o.known, *_work_row(o.work)) for o in cost.operations),
         ),
         "modules": _table(
             MODULE_WORK_COLUMNS, ((m.path, m.class_name, m.calls, *_work_row(m.work)) for m in cost.modules)

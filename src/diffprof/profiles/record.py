@@ -53,8 +53,8 @@ class Operation:
     name: str
     kind: str
     """linear, convolution, attention, matmul, norm, activation, elementwise, reduction, embedding, ... """
-    inputs: str
-    """Shapes of the tensor inputs, such as ``2x4096x320, 320x320, 320``."""
+    shapes: str
+    """Of the tensors that go in and come out, such as ``2x4096x320, 320x320, 320 -> 2x4096x320``."""
     dtype: str
     count: int
     work: Work

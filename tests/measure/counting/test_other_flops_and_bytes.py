@@ -145,9 +145,7 @@ COPIES: dict[str, tuple[Callable[[torch.Tensor], Any], int, int]] = {
 
 
 @pytest.mark.parametrize(("function", "read", "written"), COPIES.values(), ids=COPIES.keys())
-def test_moving_data_has_bytes_and_no_flops(
-    function: Callable[[torch.Tensor], Any], read: int, written: int
-) -> None:
+def test_moving_data_has_bytes_and_no_flops(function: Callable[[torch.Tensor], Any], read: int, written: int) -> None:
     x = torch.ones(2, 3, 4)
     for cost in (on_virtual(function, x), on_real(function, x)):
         assert (cost.work.macs, cost.work.other_flops) == (0, 0)
@@ -179,7 +177,10 @@ def test_an_operation_without_a_formula_is_named_and_not_known() -> None:
     library.define("mystery(Tensor x) -> Tensor")
     library.impl("mystery", lambda x: x.clone(), "CompositeExplicitAutograd")
     library.impl("mystery", lambda x: torch.empty_like(x), "Meta")
-    for cost in (on_virtual(torch.ops.diffprof_test.mystery, torch.ones(5)), on_real(torch.ops.diffprof_test.mystery, torch.ones(5))):
+    for cost in (
+        on_virtual(torch.ops.diffprof_test.mystery, torch.ones(5)),
+        on_real(torch.ops.diffprof_test.mystery, torch.ones(5)),
+    ):
         (operation,) = [operation for operation in cost.operations if not operation.known]
         assert (operation.name, operation.kind, operation.count) == ("mystery", "unknown", 1)
         assert operation.work.moved_bytes == 40

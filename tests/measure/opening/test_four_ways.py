@@ -132,7 +132,10 @@ def test_an_oddity_of_published_folders_changes_nothing(path: str, change: dict[
 
 def test_an_image_processor_by_its_old_name_is_found(tmp_path: Path) -> None:
     model = saved("stable-diffusion-ip-adapter", tmp_path / "model")
-    edit(model / "model_index.json", lambda index: index.update(feature_extractor=["transformers", "CLIPFeatureExtractor"]))
+    edit(
+        model / "model_index.json",
+        lambda index: index.update(feature_extractor=["transformers", "CLIPFeatureExtractor"]),
+    )
     edit(model / "unet" / "config.json", lambda config: config.update(encoder_hid_dim=None, encoder_hid_dim_type=None))
     assert count(model) > 0
 
@@ -172,7 +175,9 @@ def test_no_code_in_the_folder_is_imported(model: Path) -> None:
         (model / place).write_text(code)
     before = set(sys.modules)
     assert count(model) > 0
-    assert not [name for name in set(sys.modules) - before if str(model) in str(getattr(sys.modules[name], "__file__", ""))]
+    assert not [
+        name for name in set(sys.modules) - before if str(model) in str(getattr(sys.modules[name], "__file__", ""))
+    ]
 
 
 def test_a_folder_is_only_read(model: Path) -> None:

@@ -32,8 +32,14 @@ def text(path: str, content: str | bytes) -> Damage:
 
 UNSAFE: dict[str, tuple[Damage, str]] = {
     "a pipeline class of its own": (index(_class_name=["pipeline", "MyPipeline"]), "pipeline code of its own"),
-    "a pipeline that diffusers does not have": (index(_class_name="MyPipeline"), "diffusers has no pipeline MyPipeline"),
-    "a pipeline class that is none": (index(_class_name="UNet2DConditionModel"), "has no pipeline UNet2DConditionModel"),
+    "a pipeline that diffusers does not have": (
+        index(_class_name="MyPipeline"),
+        "diffusers has no pipeline MyPipeline",
+    ),
+    "a pipeline class that is none": (
+        index(_class_name="UNet2DConditionModel"),
+        "has no pipeline UNet2DConditionModel",
+    ),
     "a pipeline name that is a path": (index(_class_name="os.system"), "has no pipeline os.system"),
     "a class of another library": (index(unet=["my_package", "UNet"]), "my_package.UNet"),
     "a class of the standard library": (index(unet=["os", "system"]), "os.system"),
@@ -149,9 +155,7 @@ REFUSED_BY_THE_PIPELINE: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options"), REFUSED_BY_THE_PIPELINE.values(), ids=REFUSED_BY_THE_PIPELINE.keys()
-)
+@pytest.mark.parametrize(("arguments", "options"), REFUSED_BY_THE_PIPELINE.values(), ids=REFUSED_BY_THE_PIPELINE.keys())
 def test_what_the_pipeline_refuses_is_said_in_its_own_words(
     arguments: dict[str, Any], options: tuple[str, ...], model: Path, tmp_path: Path, run: Run
 ) -> None:

@@ -70,7 +70,7 @@ def test_every_tokenizer_of_the_catalogue_truncates_and_pads(name: str, slot: st
     options = {"padding": "max_length", "max_length": length, "truncation": True}
     short, long = ids(tokenizer, ["a cat", "a cat " * 500], **options)
     assert len(short) == len(long) == length
-    assert all(0 <= number for number in short + long)
+    assert all(number >= 0 for number in short + long)
     assert ids(tokenizer, "a cat") == ids(tokenizer, "a cat")
 
 
@@ -147,7 +147,9 @@ def test_small_files_say_what_a_stand_in_does(tmp_path: Path) -> None:
     [({}, 2, None), ({"add_bos_token": False}, None, None), ({"add_eos_token": True}, 2, 1)],
     ids=["as the class does", "no first", "a last"],
 )
-def test_the_config_says_whether_a_text_is_framed(settings_: dict[str, Any], first: int | None, last: int | None) -> None:
+def test_the_config_says_whether_a_text_is_framed(
+    settings_: dict[str, Any], first: int | None, last: int | None
+) -> None:
     tokenizer, _ = opened(plan(None, "GemmaTokenizer", **settings_))
     found = ids(tokenizer, "a cat sat")
     assert len(found) == 3 + (first is not None) + (last is not None)

@@ -236,10 +236,10 @@ class AttentionShape:
     def av_macs(self) -> int:
         return self.batch * self.heads * self.query_tokens * self.key_tokens * self.value_size
 
-    @property
-    def softmax_flops(self) -> int:
-        """Of the scores, their scaling included."""
-        return self.batch * self.heads * self.query_tokens * self.key_tokens * (PER_ELEMENT["softmax"] + 1)
+    def softmax_flops(self, scaled: bool = True) -> int:
+        """Of the scores, with their scaling where the same kernel does it."""
+        each = PER_ELEMENT["softmax"] + int(scaled)
+        return self.batch * self.heads * self.query_tokens * self.key_tokens * each
 
 
 def attention_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> AttentionShape:
@@ -262,7 +262,7 @@ def attention_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor)
 
 def attention(arguments: Sequence[Any], result: Any) -> Cost:
     shape = attention_shape(arguments[0], arguments[1], arguments[2])
-    return Cost(ATTENTION, shape.qk_macs + shape.av_macs, shape.softmax_flops)
+    return Cost(ATTENTION, shape.qk_macs + shape.av_macs, shape.softmax_flops())
 
 
 def _interpolation(taps: int) -> Rule:

@@ -7,7 +7,7 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.measure.counting import formulas
-from diffprof.measure.counting.recorder import Recorder, executed
+from diffprof.measure.counting.recorder import WATCHED, Recorder, executed
 from diffprof.measure.counting.virtual import tensors_in
 
 
@@ -25,7 +25,7 @@ class RealMode(TorchDispatchMode):
         result = func(*args, **kwargs)
         op = executed(func, tensors_in((*args, *kwargs.values())), args, result)
         self.recorder.add(op)
-        if op.kind in (formulas.MATMUL, formulas.SOFTMAX):
+        if op.name in WATCHED:
             self.recorder.watch(op, args, result)
         elif op.kind == formulas.ATTENTION:
             self._attended(func, args, kwargs)

@@ -30,7 +30,7 @@ class Executed:
 
     name: str
     kind: str
-    inputs: str
+    shapes: str
     dtype: str
     macs: int
     other_flops: int
@@ -42,7 +42,7 @@ class Executed:
         variant = _ATTENTION_VARIANTS.get(self)
         if variant is None:
             variant = _ATTENTION_VARIANTS[self] = Executed(
-                self.name, formulas.ATTENTION, self.inputs, self.dtype,
+                self.name, formulas.ATTENTION, self.shapes, self.dtype,
                 self.macs, self.other_flops, self.read_bytes, self.written_bytes,
             )  # fmt: skip
         return variant
@@ -61,7 +61,7 @@ def executed(
     return Executed(
         name=name or formulas.plain_name(op),
         kind=cost.kind,
-        inputs=", ".join(shape_text(tensor) for tensor in tensors),
+        shapes=f"{', '.join(map(shape_text, tensors))} -> {', '.join(map(shape_text, outputs))}",
         dtype=dtype_text(next(iter([*outputs, *tensors]), None)),
         macs=cost.macs,
         other_flops=cost.other_flops,
@@ -159,6 +159,8 @@ class AttentionCall:
     shape: formulas.AttentionShape
     causal: bool
     masked: bool
+    scaled: bool
+    """Does the kernel scale the scores itself? Else that was an operation of its own."""
 
 
 class Origins:
@@ -215,7 +217,7 @@ class CallTally:
         for path, tally in self.by_module.items():
             sums = [0, 0, 0, 0]
             for op, count in tally.items():
-                row = operations.setdefault((op.name, op.kind, op.inputs, op.dtype), [0, 0, 0, 0, 0])
+                row = operations.setdefault((op.name, op.kind, op.shapes, op.dtype), [0, 0, 0, 0, 0])
                 row[0] += count
                 for i, amount in enumerate((op.macs, op.other_flops, op.read_bytes, op.written_bytes)):
                     row[i + 1] += amount * count
@@ -241,7 +243,7 @@ def _attention(call: AttentionCall, count: int) -> Attention:
         query_tokens=shape.query_tokens, key_tokens=shape.key_tokens,
         heads=shape.heads, key_heads=shape.key_heads, head_size=shape.head_size, value_size=shape.value_size,
         causal=call.causal, masked=call.masked, count=count,
-        qk_macs=shape.qk_macs * count, softmax_flops=shape.softmax_flops * count, av_macs=shape.av_macs * count,
+        qk_macs=shape.qk_macs * count, softmax_flops=shape.softmax_flops(call.scaled) * count, av_macs=shape.av_macs * count,
     )  # fmt: skip
 
 
@@ -295,11 +297,11 @@ class Recorder:
         """Look for attention that is written out as two matrix products around a softmax."""
         self._written_out.see(op, arguments, result)
 
-    def attention(self, shape: formulas.AttentionShape, causal: bool, masked: bool) -> None:
+    def attention(self, shape: formulas.AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
         call = self.open or self.outside
         path = self.frames[-1].path if self.frames else ""
         relation = relation_of(self.frames, shape.query_tokens, shape.key_tokens)
-        key = AttentionCall(relation, pattern(path), shape, causal, masked)
+        key = AttentionCall(relation, pattern(path), shape, causal, masked, scaled)
         call.attention[key] = call.attention.get(key, 0) + 1
 
     def assume(self, sentence: str) -> None:
@@ -325,53 +327,68 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
     """self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
     if query_tokens != key_tokens:
         return "cross"
-    for frame in reversed(frames[-4:]):
-        context = frame.kwargs.get("encoder_hidden_states")
-        if context is None and len(frame.args) > 1:
-            context = frame.args[1]
-        if not isinstance(context, torch.Tensor) or context.dim() != 3:
+    for frame in [*reversed(frames[-4:]), *frames[:1]]:
+        hidden, context = _streams(frame)
+        if hidden is None or context is None or context is hidden:
             continue
         if getattr(frame.module, "is_cross_attention", False):
             return "cross"
-        hidden = frame.kwargs.get("hidden_states", frame.args[0] if frame.args else None)
-        if isinstance(hidden, torch.Tensor) and hidden.dim() == 3:
-            own, added = hidden.shape[1], context.shape[1]
-            if own + added == query_tokens:
-                return "joint"
+        own = hidden.shape[1] if hidden.dim() == 3 else _patches(frame.module, hidden)
+        if own is not None and own < query_tokens:
+            return "joint"
     return "self"
+
+
+def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """The image and the text that a module was called with, where it was called with both."""
+    context = frame.kwargs.get("encoder_hidden_states", frame.args[1] if len(frame.args) > 1 else None)
+    hidden = frame.kwargs.get("hidden_states", frame.args[0] if frame.args else None)
+    if not isinstance(context, torch.Tensor) or context.dim() != 3:
+        context = None
+    return (hidden if isinstance(hidden, torch.Tensor) and hidden.dim() >= 3 else None), context
+
+
+def _patches(module: torch.nn.Module, picture: torch.Tensor) -> int | None:
+    """Tokens that a transformer cuts a picture or a film into, if its configuration says the size of a patch."""
+    config = getattr(module, "config", None)
+    size = getattr(config, "patch_size", None)
+    if size is None:
+        return None
+    sizes = (1, size, size) if isinstance(size, int) else tuple(size)
+    space = picture.shape[2:]
+    return prod(space) // prod(sizes[-len(space) :])
 
 
 class _WrittenOutAttention:
     """Recognises QKᵀ, softmax, AV executed one by one, so that attention is told from other matrix products."""
 
-    PRODUCTS = frozenset({"bmm", "baddbmm"})
-
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.product: tuple[Executed, dict[Executed, int], torch.Size, int] | None = None
         self.scores: tuple[torch.Size, int, int] | None = None
+        self.masked = False
 
     def see(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
-        if op.name in self.PRODUCTS:
+        if op.name in PRODUCTS:
             left = arguments[1] if op.name == "baddbmm" else arguments[0]
-            if (
-                self.scores is not None
-                and left.shape[-1] == self.scores[0][-1]
-                and left.numel() == self.scores[0].numel()
-            ):
+            shape = self.scores[0] if self.scores else None
+            if shape is not None and left.shape[-1] == shape[-1] and left.numel() == shape.numel():
                 self._attended(op, result)
                 return
-            self.product = (op, self.recorder.tally, result.shape, left.shape[-1])
+            self.product, self.masked = (op, self.recorder.tally, result.shape, left.shape[-1]), False
         elif op.name == "_softmax":
-            self._softmaxed(_first(result))
+            self._softmaxed(op, _first(result))
+        elif self.product is not None and _first(result).numel() == self.product[2].numel():
+            self.masked = True
 
-    def _softmaxed(self, probabilities: torch.Tensor) -> None:
+    def _softmaxed(self, op: Executed, probabilities: torch.Tensor) -> None:
         product, self.product, self.scores = self.product, None, None
         if product is None:
             return
-        op, tally, shape, head_size = product
+        multiplied, tally, shape, head_size = product
         if shape.numel() == probabilities.numel() and shape[-1] == probabilities.shape[-1]:
-            self.recorder.replace(tally, op, op.as_attention())
+            self.recorder.replace(tally, multiplied, multiplied.as_attention())
+            self.recorder.replace(self.recorder.tally, op, op.as_attention())
             self.scores = (probabilities.shape, head_size, shape[0])
 
     def _attended(self, op: Executed, result: torch.Tensor) -> None:
@@ -383,8 +400,15 @@ class _WrittenOutAttention:
         self.recorder.attention(
             formulas.AttentionShape(batch, heads, heads, shape[-2], shape[-1], head_size, result.shape[-1]),
             causal=False,
-            masked=False,
+            masked=self.masked,
+            scaled=False,
         )
+
+
+PRODUCTS = frozenset({"bmm", "baddbmm"})
+MASKING = frozenset({"add", "masked_fill", "where"})
+WATCHED = PRODUCTS | MASKING | {"_softmax"}
+"""Operations of which attention written out by hand consists."""
 
 
 def _first(result: Any) -> torch.Tensor:

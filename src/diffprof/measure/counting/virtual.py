@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.errors import DiffprofError
 from diffprof.measure.counting import formulas
-from diffprof.measure.counting.recorder import Executed, Recorder, executed
+from diffprof.measure.counting.recorder import WATCHED, Executed, Recorder, executed
 
 aten = torch.ops.aten
 
@@ -131,7 +131,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
         for output in result if isinstance(result, (list, tuple)) else (result,):
             if output is not None:
                 live.born(output)
-    if op.kind in _WATCHED:
+    if op.name in WATCHED:
         recorder.watch(op, args, result)
     return result
 
@@ -151,7 +151,6 @@ COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
 
 
 _REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
-_WATCHED = frozenset({formulas.MATMUL, formulas.SOFTMAX})
 
 
 def _signature(value: Any) -> Any:

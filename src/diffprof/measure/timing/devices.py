@@ -41,10 +41,10 @@ class Accelerator(Protocol):
 
 
 class Mark(NamedTuple):
-    """An event that was recorded, and the index of the accelerator it belongs to."""
+    """An event that was recorded, and the index of the device it belongs to."""
 
     event: Event
-    index: int
+    device: int
 
 
 Receiver = Callable[[int | None], None]
@@ -79,25 +79,23 @@ class DeviceTimer:
         try:
             if accelerator.capturing():
                 return None
-            index = accelerator.index()
-            free = self._free.setdefault(index, [])
-            event = free.pop() if free else accelerator.event()
+            device = accelerator.index()
+            event = self._free_event(device) or accelerator.event()
             event.record()
-        except (RuntimeError, IndexError):
-            # A device that fails tells the timed code itself; and a pool that another thread has just emptied is empty.
-            return None
-        return Mark(event, index)
+        except RuntimeError:
+            return None  # what failed on the device is told to the timed code by its own next call
+        return Mark(event, device)
 
     def synchronize(self) -> None:
         """Wait for the accelerator, if there is one."""
         if self.accelerator is not None:
-            # What failed on the device is told to the timed code by its own next call.
+            # As above: the timed code is told.
             with contextlib.suppress(RuntimeError):
                 self.accelerator.synchronize()
 
     def hand_over(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
         """Give the time between two marks to `receiver` as soon as it is known, without waiting for it."""
-        if begin is None or end is None or begin.index != end.index:  # no clock is common to two accelerators
+        if begin is None or end is None or begin.device != end.device:  # no clock is common to two accelerators
             receiver(None)
             self._give_back(begin, end)
             return
@@ -142,10 +140,16 @@ class DeviceTimer:
             receiver(nanoseconds)
         self._give_back(begin, end)
 
+    def _free_event(self, device: int) -> Event | None:
+        try:
+            return self._free[device].pop()
+        except (KeyError, IndexError):
+            return None
+
     def _give_back(self, *marks: Mark | None) -> None:
         for mark in marks:
             if mark is not None:
-                self._free.setdefault(mark.index, []).append(mark.event)
+                self._free.setdefault(mark.device, []).append(mark.event)
 
 
 def _done(mark: Mark) -> bool:
@@ -178,8 +182,10 @@ class DeviceSum:
 
     def _add(self, nanoseconds: int | None) -> None:
         with self._lock:
-            known = self._nanoseconds is not None and nanoseconds is not None
-            self._nanoseconds = self._nanoseconds + nanoseconds if known else None
+            if nanoseconds is None or self._nanoseconds is None:
+                self._nanoseconds = None
+            else:
+                self._nanoseconds += nanoseconds
             self._expected -= 1
             self._hand_on_if_complete()
 

@@ -41,7 +41,10 @@ class Distribution:
     same chance to be among those that are kept (algorithm L of Li, 1994), with a seed, so that a test repeats.
     """
 
-    __slots__ = ("_generator", "_next_taken", "_threshold", "capacity", "count", "kept", "maximum", "minimum", "squares", "total")  # fmt: skip
+    __slots__ = (
+        "_generator", "_next_taken", "_threshold", "capacity", "count", "kept", "maximum", "minimum", "squares",
+        "total",
+    )  # fmt: skip
 
     def __init__(self, capacity: int = KEPT_SAMPLES) -> None:
         self.capacity = capacity

@@ -10,6 +10,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.measure.timing.devices import DeviceSum, DeviceTimer, Receiver
+from diffprof.measure.timing.distributions import NANOSECONDS
 from diffprof.measure.timing.statistics import Series, Timings
 
 Clock = Callable[[], int]
@@ -52,12 +53,13 @@ class Recorder:
 class Section:
     """One timed stretch of code. What is written out here instead of called is so for speed."""
 
-    __slots__ = ("began", "extras", "name", "parent", "recorder", "series", "state", "sync")
+    __slots__ = ("began", "extras", "name", "nanoseconds", "parent", "recorder", "series", "state", "sync")
 
     parent: Section | None
     """The section around it, of whatever recorder."""
     series: Series
     began: int
+    nanoseconds: int
     extras: Extras | None
 
     def __init__(self, recorder: Recorder, name: str, sync: bool = False) -> None:
@@ -76,10 +78,9 @@ class Section:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        extras = self.extras
-        if extras is not None:
-            extras.end(self.series.add_device)
-        nanoseconds = self.recorder.clock() - self.began
+        if self.extras is not None:
+            self.extras.end(self.series.add_device)
+        self.nanoseconds = nanoseconds = self.recorder.clock() - self.began
         series = self.series
         samples = series.samples
         samples.append(nanoseconds)
@@ -88,6 +89,15 @@ class Section:
         if kind is not None and kind is not GeneratorExit:  # closing a generator early is no failure
             series.add_error()
         self.go_out()
+
+    @property
+    def seconds(self) -> float:
+        """What it took on the host, once it has ended."""
+        return self.nanoseconds / NANOSECONDS
+
+    def span_name(self) -> str:
+        """What it is called in a trace."""
+        return self.name
 
     def go_in(self) -> None:
         """Become the innermost section of this thread or task."""
@@ -121,11 +131,11 @@ class Section:
 class ResumedSection(Section):
     """A stretch of code that pauses, as a generator does: counted once, with the time that it ran."""
 
-    __slots__ = ("_device", "_first", "_nanoseconds")
+    __slots__ = ("_device", "_first")
 
     def __init__(self, recorder: Recorder, name: str) -> None:
         super().__init__(recorder, name)
-        self._nanoseconds = 0
+        self.nanoseconds = 0
         self._first: Series | None = None
         self._device = DeviceSum()
 
@@ -141,13 +151,13 @@ class ResumedSection(Section):
     ) -> None:
         if self.extras is not None:
             self.extras.end(self._device.expect())
-        self._nanoseconds += self.recorder.clock() - self.began
+        self.nanoseconds += self.recorder.clock() - self.began
         self.go_out()
 
     def finish(self, failed: bool) -> None:
         """The last pause is over: count it, unless it never ran."""
         if self._first is not None:
-            self._first.add(self._nanoseconds)
+            self._first.add(self.nanoseconds)
             self._device.finish(self._first.add_device)
             if failed:
                 self._first.add_error()
@@ -161,7 +171,7 @@ class Extras:
     def __init__(self, section: Section) -> None:
         self._device = section.recorder.device
         self._sync = section.sync
-        self._annotation = _annotate(section.name) if _annotate is not None else None
+        self._annotation = _annotate(section.span_name()) if _annotate is not None else None
         if self._annotation is not None:
             self._annotation.__enter__()
         if self._sync:

@@ -47,7 +47,7 @@ class Timings:
         """
         self._prepare()
         with self._lock:
-            found = [self._series[name]] if name in self._series else self._ending_in(name)
+            found = self._under(name)
             if not found:
                 raise RequestError(self._nothing_under(name))
             return stats_of(found)
@@ -101,12 +101,15 @@ class Timings:
         for series in list(self._series.values()):
             series.fold(wait=True)
 
-    def _ending_in(self, name: str) -> list[Series]:
-        return [one for path, one in self._series.items() if path.endswith(f"/{name}") and one.host.count]
+    def _under(self, name: str) -> list[Series]:
+        recorded = {path: series for path, series in self._series.items() if series.host.count}
+        if name in recorded:
+            return [recorded[name]]
+        return [series for path, series in recorded.items() if path.endswith(f"/{name}")]
 
     def _nothing_under(self, name: str) -> str:
         known = {part for path in self._series for part in (path, path.rpartition("/")[2])}
-        near = difflib.get_close_matches(name, sorted(known), n=1)
+        near = difflib.get_close_matches(name, sorted(known - {name}), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else "" if known else " Nothing at all was recorded so far."
         return f"No time was recorded under {name!r}.{hint}"
 
@@ -114,7 +117,9 @@ class Timings:
 class Series:
     """The times of one path. `samples` may be appended to from any thread, without a lock."""
 
-    __slots__ = ("_timings", "children", "device", "errors", "host", "limit", "path", "retired", "samples", "unresolved")  # fmt: skip
+    __slots__ = (
+        "_timings", "children", "device", "errors", "host", "limit", "path", "retired", "samples", "unresolved",
+    )  # fmt: skip
 
     def __init__(self, timings: Timings, path: str) -> None:
         self._timings = timings
@@ -192,7 +197,10 @@ def stats_of(series: Iterable[Series]) -> dict[str, Any]:
     """The figures of several series together."""
     found = list(series)
     device = [one.device for one in found if one.device.count]
-    stats: dict[str, Any] = {**summary_of(one.host for one in found).to_dict(), "errors": sum(one.errors for one in found)}
+    stats: dict[str, Any] = {
+        **summary_of(one.host for one in found).to_dict(),
+        "errors": sum(one.errors for one in found),
+    }
     if device:
         stats["device"] = summary_of(device).to_dict()
     unresolved = sum(one.unresolved for one in found)
@@ -205,5 +213,3 @@ def longest_total(stats: dict[str, Any]) -> float:
     """Of the time on the host and that on the device the longer one: work on a device leaves the host at once."""
     device = stats.get("device", {"total": 0.0})
     return max(float(stats["total"]), float(device["total"]))
-
-
