@@ -27,18 +27,18 @@ def main() -> int:
         for result in GROUPS[group](options.repeats):
             results.append(result)
             sys.stderr.write(f"{_row(result)}\n")
-    text = _table(results)
+    text = _table(results, options.repeats)
     sys.stdout.write(f"{text}\n")
     if options.write:
         _write(text)
     return 0 if all(result.kept for result in results) else 1
 
 
-def _table(results: Sequence[Result]) -> str:
+def _table(results: Sequence[Result], repeats: int) -> str:
     machine = f"{os.cpu_count()} CPUs, Python {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("torch", "diffusers", "transformers"))
     lines = ["| what | measured | limit | kept | from |", "|---|---|---|---|---|", *map(_row, results)]
-    return "\n".join([*lines, "", f"Measured with {machine}, {libraries}."])
+    return "\n".join([*lines, "", f"Medians of {repeats} runs with {machine}, {libraries}."])
 
 
 def _row(result: Result) -> str:

@@ -145,13 +145,14 @@ class _DryRun:
                 self.slots.setdefault(id(root), slot)
             for path, module in uncompiled(component).named_modules():
                 self.paths.setdefault(id(module), path)
-        self.modules = {slot: list(uncompiled(part).modules()) for slot, part in self.components.items()}
-        self.never_replayed = {slot for slot, modules in self.modules.items() if surroundings.keeps_state(modules)}
+        modules = {slot: list(uncompiled(part).modules()) for slot, part in self.components.items()}
+        self.never_replayed = {slot for slot, own in modules.items() if surroundings.keeps_state(own)}
+        self.watchers = {slot: surroundings.Watchers(own) for slot, own in modules.items()}
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
 
     def execute(self, arguments: dict[str, Any], schedulers: dict[str, Any]) -> None:
-        with Patches() as patches, torch.compiler.set_stance("force_eager"):
+        with Patches() as patches, surroundings.uncompiled_code(_all_modules(self.pipeline)):
             surroundings.prepare(patches, self.mode, self.pipeline)
             self._catch_components(patches)
             self._catch_schedulers(patches, schedulers)
@@ -260,7 +261,7 @@ class _DryRun:
             slot not in self.never_replayed
             and not torch.is_grad_enabled()
             and replayable((args, kwargs))
-            and not surroundings.is_watched(self.modules[slot])
+            and not self.watchers[slot].any()
         )
         known = self._recall(key, inputs) if may_replay else None
         if known is None:

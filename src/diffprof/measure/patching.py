@@ -36,6 +36,15 @@ class Patches:
 
         self.set(owner, name, for_this_thread)
 
+    def property(self, owner: Any, name: str, value: Any) -> None:
+        """Give a property this value for this thread; every other thread gets what it computes."""
+        original, thread = vars(owner)[name], self._thread
+
+        def read(instance: Any) -> Any:
+            return value if threading.get_ident() == thread else original.__get__(instance)
+
+        self.set(owner, name, property(read))
+
     def undo(self) -> None:
         while self._before:
             owner, name, value = self._before.pop()

@@ -42,16 +42,22 @@ class Snapshot:
         containers = {name: value.copy() for name, value in attributes.items() if type(value) in CONTAINERS}
         self._objects[id(owner)] = (owner, attributes, containers)
         holder = isinstance(owner, torch.nn.Module) or hasattr(owner, "register_modules")
-        for value in attributes.values():
+        for name, value in attributes.items():
+            if type(value) in PLAIN or name in OWN_OF_MODULES:
+                continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
                 if _keeps_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
                     self._remember(part)
 
 
 def _keeps_state(value: Any) -> bool:
-    """Tokenizers, schedulers, processors, position embedders, hooks; modules and tensors are remembered on their own."""
+    """Tokenizers, schedulers, processors, position embedders, hooks; modules and tensors are remembered elsewhere."""
     return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_OTHERWISE)
 
+
+PLAIN = frozenset({bool, int, float, str, type(None), tuple})
+OWN_OF_MODULES = frozenset(vars(torch.nn.Module()))
+"""Attributes that every module has: containers of tensors, modules and hooks, which are copied as they are."""
 
 REMEMBERED_OTHERWISE = (
     torch.nn.Module, torch.Tensor, OrderedDict, type, types.FunctionType, types.MethodType, types.ModuleType,

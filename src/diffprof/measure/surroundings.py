@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -24,11 +24,20 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     _without_offloading(patches)
     if _is_built_without_weights(pipeline):
-        for owner in {type(pipeline), *type(pipeline).__mro__}:
-            if "_execution_device" in vars(owner):
-                patches.set(owner, "_execution_device", property(lambda self: torch.device("cpu")))
-            if "device" in vars(owner) and issubclass(owner, DiffusionPipeline):
-                patches.set(owner, "device", property(lambda self: torch.device("cpu")))
+        for owner in type(pipeline).__mro__:
+            for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline) else ():
+                if name in vars(owner):
+                    patches.property(owner, name, torch.device("cpu"))
+
+
+@contextlib.contextmanager
+def uncompiled_code(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
+    if any(hasattr(module, "_orig_mod") or module._compiled_call_impl is not None for module in modules):
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    else:
+        yield
 
 
 def real_weights(components: Iterable[torch.nn.Module]) -> frozenset[int]:
@@ -57,16 +66,18 @@ def keeps_state(modules: Iterable[torch.nn.Module]) -> bool:
     return False
 
 
-def is_watched(modules: Iterable[torch.nn.Module]) -> bool:
-    """Has somebody hooked into the modules, or put a processor in that may keep what it sees? It must see each call."""
-    for module in modules:
-        attributes = vars(module)
-        if attributes["_forward_hooks"] or attributes["_forward_pre_hooks"]:
-            return True
-        processor = attributes.get("processor")
-        if processor is not None and not type(processor).__module__.startswith(STATELESS_PROCESSORS):
-            return True
-    return False
+class Watchers:
+    """Those who may look into the modules of a component while it runs: hooks, and processors that keep what they see."""
+
+    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
+        self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
+        self._with_processor = [module for module in modules if hasattr(module, "processor")]
+
+    def any(self) -> bool:
+        """Is there one now? Then it must see each call."""
+        return any(self._hooks) or any(
+            not type(module.processor).__module__.startswith(STATELESS_PROCESSORS) for module in self._with_processor
+        )
 
 
 KNOWN_LIBRARIES = frozenset({"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum"})
@@ -139,8 +150,7 @@ def _without_offloading(patches: Patches) -> None:
         patches.function(hook, "pre_forward", let_inputs_through)
         if "post_forward" in vars(hook):
             patches.function(hook, "post_forward", let_output_through)
-    for name in ("offload",):
-        patches.function(accelerate_hooks.UserCpuOffloadHook, name, lambda original: lambda hook: None)
+    patches.function(accelerate_hooks.UserCpuOffloadHook, "offload", lambda original: lambda hook: None)
     with contextlib.suppress(ImportError):
         from diffusers.hooks import group_offloading
 

@@ -35,6 +35,8 @@ def _size(profile: Profile) -> str:
 
 def _steps(profile: Profile) -> str:
     asked, executed = profile.request.value("num_inference_steps"), profile.steps.count
+    if len(profile.steps.stages) > 1:
+        return " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages) + " steps"
     if not _is_count(asked):
         return numbers.times(executed, "step") if executed else ""
     differs = executed and executed != asked

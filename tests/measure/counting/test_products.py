@@ -174,8 +174,8 @@ def on_virtual_module(module: torch.nn.Module, x: torch.Tensor) -> int:
 def test_a_choice_of_experts_is_shared_out_equally() -> None:
     """8 tokens, 2 of 4 experts each: every expert gets 4 rows."""
     layer = Experts(width=3, hidden=5, experts=4, chosen=2).to("meta")
-    rows = [op for op in on_virtual(layer, torch.ones(8, 3)).operations if op.kind == "linear" and "5x3" in op.inputs]
-    assert [(op.inputs, op.count) for op in rows] == [("4x3, 5x3", 4)]
+    rows = [op for op in on_virtual(layer, torch.ones(8, 3)).operations if op.kind == "linear" and "5x3" in op.shapes]
+    assert [(op.shapes, op.count) for op in rows] == [("4x3, 5x3 -> 4x5", 4)]
 
 
 @quick

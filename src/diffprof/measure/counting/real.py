@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.measure.counting import formulas
 from diffprof.measure.counting.recorder import WATCHED, Recorder, executed
-from diffprof.measure.counting.virtual import tensors_in
+from diffprof.measure.counting.virtual import in_parts, is_composite, tensors_in
 
 
 class RealMode(TorchDispatchMode):
@@ -22,6 +22,9 @@ class RealMode(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if is_composite(func):  # arrives whole in `torch.inference_mode`
+            with self:
+                return in_parts(func, args, kwargs)
         result = func(*args, **kwargs)
         op = executed(func, tensors_in((*args, *kwargs.values())), args, result)
         self.recorder.add(op)

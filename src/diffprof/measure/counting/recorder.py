@@ -243,7 +243,8 @@ def _attention(call: AttentionCall, count: int) -> Attention:
         query_tokens=shape.query_tokens, key_tokens=shape.key_tokens,
         heads=shape.heads, key_heads=shape.key_heads, head_size=shape.head_size, value_size=shape.value_size,
         causal=call.causal, masked=call.masked, count=count,
-        qk_macs=shape.qk_macs * count, softmax_flops=shape.softmax_flops(call.scaled) * count, av_macs=shape.av_macs * count,
+        qk_macs=shape.qk_macs * count, av_macs=shape.av_macs * count,
+        softmax_flops=shape.softmax_flops(call.scaled) * count,
     )  # fmt: skip
 
 

@@ -63,6 +63,8 @@ Plan = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]
 def plan_of(func: Any) -> Plan:
     """How an operation is carried out when some of its inputs may be virtual."""
     name = formulas.plain_name(func)
+    if is_composite(func):
+        return _decomposed
     if name in ("_to_copy", "_pin_memory"):
         return _copy
     if name in KNOWN_VALUE_FACTORIES:
@@ -97,6 +99,22 @@ KNOWN_VALUE_FACTORIES = frozenset(
     ]
 )
 READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"})
+
+
+def _decomposed(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operation that is made of others arrives whole in `torch.inference_mode`; what is counted are its parts."""
+    with mode:
+        return in_parts(func, args, kwargs)
+
+
+@cache
+def is_composite(func: Any) -> bool:
+    """Is the operation a function of other operations, in C++? (Python's decompositions are for compilers.)"""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def in_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
 def tensors_in(arguments: Sequence[Any]) -> list[torch.Tensor]:
@@ -138,13 +156,24 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 def _grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> bool:
     """Is the result of small real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
-    if not tensors or (torch.Tag.pointwise not in func.tags and func not in COPIES):
+    if not tensors or not _spreads(func):
         return False
-    elements = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)).numel()
+    first = tensors[0].shape
+    if func is not aten.repeat.default and all(tensor.shape == first or tensor.dim() == 0 for tensor in tensors):
+        elements = first.numel()
+    else:
+        elements = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)).numel()
     if func is aten.repeat.default:
         elements *= prod(args[1])
-    stored = max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
-    return elements > LARGEST_REAL and elements > stored
+    if elements <= LARGEST_REAL:
+        return False
+    return elements > max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
+
+
+@cache
+def _spreads(func: Any) -> bool:
+    """Can the result have more elements than any input?"""
+    return torch.Tag.pointwise in func.tags or func in COPIES
 
 
 COPIES = frozenset({aten._to_copy.default, aten.repeat.default})

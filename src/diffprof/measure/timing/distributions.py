@@ -84,8 +84,7 @@ class Distribution:
 
     def _keep(self, samples: Sequence[int]) -> None:
         room = self.capacity - len(self.kept)
-        if room > 0:
-            self.kept.extend(samples[:room])
+        self.kept.extend(samples[:room])
         if len(samples) <= room:
             return
         if self._generator is None:

@@ -22,7 +22,7 @@ def timed_function(recorder: Recorder, function: Function, name: str | None = No
         return type(function)(timed_function(recorder, function.__func__, name))
     name = name or _name_of(function)
     wrapped: Any = functools.wraps(function)(_wrapper_of(function)(recorder, function, name))
-    return wrapped  # type: ignore[no-any-return]
+    return wrapped
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -6,8 +6,8 @@ import contextlib
 import gzip
 import os
 import re
-import secrets
 import shutil
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -86,52 +86,51 @@ class TraceRecorder:
         """Those that were written, the last one last."""
         self.problem: DiffprofError | None = None
         """Why the last one was not written."""
+        self._session: Session | None = None
 
     @contextlib.contextmanager
     def profile(self, name: str = "trace") -> Iterator[TraceRecorder]:
         """Record what runs inside, then write ``<output_dir>/<name>.json``."""
-        self.problem = None
-        session = self._start()
+        session, problem = self._start()
         try:
             yield self
         finally:
             if session is not None:
-                self._finish(session, name)
-            if self.problem is not None:
-                warnings.warn(str(self.problem), TraceWarning, stacklevel=3)
+                problem = self._finish(session, name)
+            self.problem = problem
+            if problem is not None:
+                warnings.warn(str(problem), TraceWarning, stacklevel=3)
 
     def step(self) -> None:
         """One step is over; the next begins."""
-        next_step()
+        if self._session is not None:
+            self._session.step()
 
-    def _start(self) -> Session | None:
-        if _session is not None:
-            self.problem = TraceError("A trace is being recorded already; one inside another is not possible.")
-            return None
+    def _start(self) -> tuple[Session | None, DiffprofError | None]:
+        if _running is not None:
+            return None, TraceError("A trace is being recorded already; one inside another is not possible.")
         try:
-            self.output_dir.mkdir(parents=True, exist_ok=True)
-            if not os.access(self.output_dir, os.W_OK):
-                raise PermissionError(None, "it is not writable")
-            session = Session(self.wait, self.warmup, self.active, self.options)
-        except OSError as error:
-            self.problem = OutputError(f"Cannot write a trace into {self.output_dir}: {error.strerror or error}.")
-            return None
+            _make_folder(self.output_dir)
+            self._session = Session(self.wait, self.warmup, self.active, self.options)
+        except DiffprofError as error:
+            return None, error
         except Exception as error:  # noqa: BLE001  whatever it is, the code inside is run
-            self.problem = TraceError(f"torch.profiler could not be started: {_sentence(error)}")
-            return None
-        _let_run(session)
-        return session
+            return None, TraceError(f"torch.profiler could not be started: {_sentence(error)}")
+        _let_run(self._session)
+        return self._session, None
 
-    def _finish(self, session: Session, name: str) -> None:
+    def _finish(self, session: Session, name: str) -> DiffprofError | None:
         _let_run(None)
+        self._session = None
         try:
             self.traces.append(self._written(session, name))
         except DiffprofError as error:
-            self.problem = error
+            return error
         except OSError as error:
-            self.problem = OutputError(f"Cannot write the trace {name!r}: {error.strerror or error}.")
+            return OutputError(f"Cannot write the trace {name!r}: {error.strerror or error}.")
         except Exception as error:  # noqa: BLE001  whatever it is, the result of the code inside is kept
-            self.problem = TraceError(f"The trace {name!r} was lost: {_sentence(error)}")
+            return TraceError(f"The trace {name!r} was lost: {_sentence(error)}")
+        return None
 
     def _written(self, session: Session, name: str) -> Trace:
         session.stop()
@@ -140,23 +139,17 @@ class TraceRecorder:
                 f"The trace {name!r} is empty: recording begins after {self.wait + self.warmup} steps, and "
                 f"{session.steps_taken} were taken. Call step() after each, or leave out wait and warmup."
             )
-        temporary = self.output_dir / f".{secrets.token_hex(6)}.tmp"
-        compressed = temporary.with_suffix(".gz.tmp")
-        try:
-            session.export(temporary)
-            json_bytes = temporary.stat().st_size
-            target = self.output_dir / f"{_file_name(name)}.json"
+        # A folder of its own: where torch cannot finish a file, it leaves pieces under other names.
+        with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
+            made = Path(folder) / f"{_file_name(name)}.json"
+            session.export(made)
+            json_bytes = made.stat().st_size
             if json_bytes > self.gzip_above_bytes:
-                _compress(temporary, compressed)
-                compressed.replace(temporary)
-                target = target.with_name(f"{target.name}.gz")
-            file_bytes = temporary.stat().st_size
+                made = _compressed(made)
+            file_bytes = made.stat().st_size
             if file_bytes > self.max_bytes:
                 raise OutputError(self._too_large(name, file_bytes))
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-            compressed.unlink(missing_ok=True)
+            target = made.replace(self.output_dir / made.name)
         _remove_other(target)
         return Trace(target, file_bytes, json_bytes, session.steps_recorded, session.complete)
 
@@ -173,9 +166,14 @@ class Session:
     def __init__(self, wait: int, warmup: int, active: int, options: dict[str, Any]) -> None:
         import torch
 
+        if torch._C._autograd._profiler_enabled():
+            raise TraceError(
+                "torch.profiler is running already, and a second one would end it; nothing was traced here."
+            )
         self._skipped, self._active = wait + warmup, active
         self._thread = threading.get_ident()
         self._annotation = torch.profiler.record_function
+        self._failure: Exception | None = None
         self.steps_taken = 0
         self._profile: Any = torch.profiler.profile(**{**options, "schedule": _schedule(torch, wait, warmup, active)})
         self._profile.start()
@@ -183,13 +181,19 @@ class Session:
 
     def step(self) -> None:
         # torch.profiler belongs to the thread that started it.
-        if threading.get_ident() == self._thread:
-            self.steps_taken += 1
+        if threading.get_ident() != self._thread or self._failure is not None:
+            return
+        try:
             self._profile.step()
-            self._annotate()
+        except Exception as error:  # noqa: BLE001  it is told when the trace would be written, not in the traced code
+            self._failure = error
+        self.steps_taken += 1
+        self._annotate()
 
     def stop(self) -> None:
         self._profile.stop()
+        if self._failure is not None:
+            raise self._failure
 
     @property
     def recorded(self) -> bool:
@@ -206,10 +210,8 @@ class Session:
     def export(self, path: Path) -> None:
         """Write the trace; torch does not tell when a disk is full, so the end of the file is looked at."""
         self._profile.export_chrome_trace(str(path))
-        with path.open("rb") as file:
-            file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-            if not file.read().rstrip().endswith(b"}"):
-                raise OutputError(f"The trace in {path.parent} was cut off while it was written: is the disk full?")
+        if not path.is_file() or not _tail(path).endswith(b"}"):
+            raise OutputError(f"The trace {path.stem!r} could not be written to its end: is the disk full?")
 
     def _annotate(self) -> None:
         recording = 0 <= self.steps_taken - self._skipped < self._active
@@ -218,13 +220,13 @@ class Session:
 
 def next_step() -> None:
     """Tell the trace that is being recorded, if one is, that a step is over."""
-    if _session is not None:
-        _session.step()
+    if _running is not None:
+        _running.step()
 
 
 def _let_run(session: Session | None) -> None:
-    global _session
-    _session = session
+    global _running
+    _running = session
     if session is None:
         sections.annotate_with(None)
 
@@ -236,9 +238,30 @@ def _schedule(torch: Any, wait: int, warmup: int, active: int) -> Callable[[int]
     return lambda step: plan[step] if step < len(plan) else action.NONE
 
 
-def _compress(source: Path, target: Path) -> None:
-    with source.open("rb") as reading, gzip.open(target, "wb", compresslevel=5) as writing:
+def _make_folder(folder: Path) -> None:
+    """Before anything is recorded: hours later would be too late to find out."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(f"Cannot write a trace into {folder}: it is not a folder.") from error
+    except OSError as error:
+        raise OutputError(f"Cannot write a trace into {folder}: {error.strerror or error}.") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"Cannot write a trace into {folder}: the folder is write-protected.")
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
+        return file.read().rstrip()
+
+
+def _compressed(path: Path) -> Path:
+    target = path.with_name(f"{path.name}.gz")
+    with path.open("rb") as reading, gzip.open(target, "wb", compresslevel=5) as writing:
         shutil.copyfileobj(reading, writing, MEBIBYTE)
+    path.unlink()
+    return target
 
 
 def _file_name(name: str) -> str:
@@ -256,4 +279,4 @@ def _sentence(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-_session: Session | None = None
+_running: Session | None = None

@@ -1,0 +1,151 @@
+"""Time, memory and traces of anybody's code, with the names that users of the original guides know.
+
+    with profile_section("vae_decode"):
+        image = vae.decode(latents)
+
+    get_global_stats().print_summary()
+
+Sections nest: one opened inside another is listed as ``outer/inner``. Torch is not needed, and not imported; where a
+program uses an accelerator, the time of its work there is measured too, without waiting for it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from diffprof.measure.timing.functions import timed_function
+from diffprof.measure.timing.iterations import Iterations
+from diffprof.measure.timing.memory import MemoryFinding, MemoryLog
+from diffprof.measure.timing.sections import NOTHING, Nothing, Recorder, Section
+from diffprof.measure.timing.snapshots import Snapshot
+from diffprof.measure.timing.statistics import Timings
+from diffprof.measure.timing.traces import Trace, TraceRecorder, TraceWarning
+from diffprof.profiles.replace import replace_file
+from diffprof.render.memory import memory_summary
+from diffprof.render.timings import iteration_summary, timing_summary
+
+__all__ = [
+    "IterationProfiler",
+    "MemoryFinding",
+    "MemoryTracker",
+    "PyTorchProfiler",
+    "Snapshot",
+    "TimingStats",
+    "Trace",
+    "TraceWarning",
+    "disable",
+    "enable",
+    "get_global_stats",
+    "is_enabled",
+    "profile_function",
+    "profile_section",
+    "reset",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def profile_section(name: str, sync: bool = False) -> Section | Nothing:
+    """A context manager that times what happens inside it, into `get_global_stats()`.
+
+    With `sync` the accelerator is waited for at both ends, so that the host's time is that of the work itself.
+    """
+    # Written out, not `_RECORDER.section`: one call less in what is meant to cost nothing.
+    return Section(_RECORDER, name, sync) if _RECORDER.enabled else NOTHING
+
+
+@overload
+def profile_function(name: Function, /) -> Function: ...
+@overload
+def profile_function(name: str | None = None, /) -> Callable[[Function], Function]: ...
+def profile_function(name: Any = None, /) -> Any:
+    """Time every call of a function, method, coroutine or generator; by its own name where none is given.
+
+    A generator is counted once, with the time that it ran itself, not the time of those who take its items.
+    """
+    if name is None or isinstance(name, str):
+        return lambda function: timed_function(_RECORDER, function, name)
+    return timed_function(_RECORDER, name)
+
+
+def get_global_stats() -> TimingStats:
+    """The times of all sections and functions of this process."""
+    return _STATS
+
+
+def enable() -> None:
+    """Time sections and functions, as is done from the start."""
+    _RECORDER.enabled = True
+
+
+def disable() -> None:
+    """Stop timing sections and functions: they cost next to nothing then."""
+    _RECORDER.enabled = False
+
+
+def is_enabled() -> bool:
+    """Whether sections and functions are timed."""
+    return _RECORDER.enabled
+
+
+def reset() -> None:
+    """Forget all times of sections and functions."""
+    _STATS.reset()
+
+
+class TimingStats(Timings):
+    """Times by name, from any thread: `record` them, read `get_stats(name)` and `get_all_stats()`, or print a table."""
+
+    def summary(self, top_n: int | None = 20) -> str:
+        """The table that `print_summary` prints."""
+        return timing_summary(self.get_all_stats(), top_n)
+
+    def print_summary(self, top_n: int | None = 20) -> None:
+        """Print the operations with the largest total time; all of them with ``top_n=None``."""
+        _print(self.summary(top_n))
+
+
+class MemoryTracker(MemoryLog):
+    """Snapshots of the memory at named moments: of the process, and of the accelerator where one is in use."""
+
+    def summary(self) -> str:
+        """The table that `print_summary` prints."""
+        return memory_summary(self.to_dict())
+
+    def print_summary(self) -> None:
+        """Print all snapshots, and what stands out."""
+        _print(self.summary())
+
+    def export_json(self, path: str | Path) -> Path:
+        """Write all snapshots and findings to a file, in one go."""
+        return replace_file(path, json.dumps(self.to_dict(), indent=2).encode())
+
+
+class IterationProfiler(Iterations):
+    """Times each iteration of a loop: ``with profiler.iteration(): ...``. The first `warmup` are kept apart."""
+
+    def summary(self) -> str:
+        """The table that `print_summary` prints."""
+        return iteration_summary(self.to_dict())
+
+    def print_summary(self) -> None:
+        """Print mean, median, min, max and spread, the warm-up apart, and the first iteration."""
+        _print(self.summary())
+
+
+class PyTorchProfiler(TraceRecorder):
+    __doc__ = TraceRecorder.__doc__
+
+
+def _print(text: str) -> None:
+    # A name may have letters that the terminal has not: that must not end a program.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(f"{text}\n".encode(encoding, "replace").decode(encoding))
+
+
+_STATS = TimingStats()
+_RECORDER = Recorder(_STATS)

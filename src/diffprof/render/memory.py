@@ -1,0 +1,63 @@
+"""Memory snapshots as text, laid out as in the guides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diffprof.render.plain import clean
+from diffprof.render.timings import framed
+from diffprof.render.units import mebibytes, shortened
+
+LABEL_WIDTH = 42
+FIGURE_WIDTH = 12
+COLUMNS = {
+    "allocated_bytes": "Allocated",
+    "reserved_bytes": "Reserved",
+    "max_allocated_bytes": "Max Alloc",
+    "rss_bytes": "RSS",
+    "peak_rss_bytes": "Peak RSS",
+}
+
+
+def memory_summary(log: Mapping[str, Any]) -> str:
+    """A table of the snapshots, and what stands out. A column that no snapshot has a figure for is not there."""
+    snapshots = log["snapshots"]
+    keys = [key for key in COLUMNS if any(key in snapshot for snapshot in snapshots)]
+    heading = [_row("Label", [COLUMNS[key] for key in keys])]
+    rows = [_row(clean(one["label"]), [_figure(one, key) for key in keys]) for one in snapshots]
+    notes = ["M is 1,048,576 bytes.", *(finding_sentence(finding) for finding in log["findings"])]
+    return framed("MEMORY USAGE SUMMARY", heading, rows or ["no snapshot was taken"], notes if rows else [])
+
+
+def finding_sentence(finding: Mapping[str, Any]) -> str:
+    """What was found, by which figures, and what to do."""
+    evidence = {name: mebibytes(number) for name, number in finding["evidence"].items()}
+    names = {"label": clean(finding["label"]), "before": clean(finding.get("before") or "")}
+    where = "on the device" if finding["memory"] == "device" else "in the process"
+    return SENTENCES[finding["kind"]].format(**names, **evidence, where=where)
+
+
+SENTENCES = {
+    "fragmentation": (
+        "Fragmentation at {label}: {reserved_bytes} reserved, though at most {most_allocated_bytes} were ever "
+        "allocated; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may help."
+    ),
+    "held_in_reserve": (
+        "Held in reserve at {label}: {reserved_bytes} reserved for {allocated_bytes} allocated, left over from an "
+        "earlier peak; empty_cache() gives it back to others."
+    ),
+    "not_given_back": (
+        "Not given back: {label} holds {growth_bytes} more {where} than {before}, unless it was meant to stay there."
+    ),
+    "grows": "{label} holds more {where} each time: from {before_bytes} to {after_bytes}.",
+}
+
+
+def _row(label: str, figures: Sequence[str]) -> str:
+    cells = "".join(f" {figure:>{FIGURE_WIDTH}}" for figure in figures)
+    return f"{shortened(label, LABEL_WIDTH):<{LABEL_WIDTH}}{cells}".rstrip()
+
+
+def _figure(snapshot: Mapping[str, Any], key: str) -> str:
+    return mebibytes(snapshot[key]) if key in snapshot else "-"
