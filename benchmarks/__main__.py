@@ -42,10 +42,15 @@ def _table(results: Sequence[Result], repeats: int) -> str:
 
 
 def _row(result: Result) -> str:
-    bound = "at least" if result.at_least else "at most"
-    figure, limit = (f"{number:.3g}" if number < 100 else f"{number:,.0f}" for number in (result.figure, result.limit))
+    if result.limit is None:
+        return f"| {result.what} | {_figure(result.figure)} {result.unit} | - | - | {result.detail} |"
+    limit = f"{'at least' if result.at_least else 'at most'} {_figure(result.limit)} {result.unit}"
     kept = "yes" if result.kept else "**no**"
-    return f"| {result.what} | {figure} {result.unit} | {bound} {limit} {result.unit} | {kept} | {result.detail} |"
+    return f"| {result.what} | {_figure(result.figure)} {result.unit} | {limit} | {kept} | {result.detail} |"
+
+
+def _figure(number: float) -> str:
+    return f"{number:.3g}" if number < 100 else f"{number:,.0f}"
 
 
 def _write(table: str) -> None:

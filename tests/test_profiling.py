@@ -28,7 +28,7 @@ from diffprof.profiling import (
     profile_function,
     profile_section,
 )
-from diffprof.render.units import duration, mebibytes, shortened
+from diffprof.render.numbers import duration, mebibytes, shortened
 from tests.measure.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
 from tests.measure.timing.test_memory import GUIDE, log_of
 

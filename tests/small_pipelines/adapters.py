@@ -23,9 +23,7 @@ def _add_lora(pipeline: DiffusionPipeline) -> None:
 
 
 def _ip_adapter_components() -> Components:
-    return stable_diffusion_components(
-        image_encoder=clip_image_encoder(), feature_extractor=clip_image_processor()
-    )
+    return stable_diffusion_components(image_encoder=clip_image_encoder(), feature_extractor=clip_image_processor())
 
 
 IP_ADAPTER_TOKENS = 4
@@ -59,9 +57,7 @@ def _image_attention_weights(unet: ModelMixin) -> dict[str, Any]:
         if name.endswith("attn2.processor"):
             attention = unet.get_submodule(name.removesuffix(".processor"))
             for projection in ("k", "v"):
-                weights[f"{position}.to_{projection}_ip.weight"] = torch.randn(
-                    attention.inner_dim, TEXT_WIDTH
-                )
+                weights[f"{position}.to_{projection}_ip.weight"] = torch.randn(attention.inner_dim, TEXT_WIDTH)
     return weights
 
 

@@ -120,9 +120,7 @@ def _clap_model() -> PreTrainedModel:
         "patch_stride": 2,
         "patch_embed_input_channels": 4,
     }
-    return ClapModel(
-        ClapConfig(text_config=text_sizes, audio_config=audio_sizes, projection_dim=LANGUAGE_WIDTH)
-    )
+    return ClapModel(ClapConfig(text_config=text_sizes, audio_config=audio_sizes, projection_dim=LANGUAGE_WIDTH))
 
 
 def _language_model() -> PreTrainedModel:
@@ -204,9 +202,7 @@ def _ace_step_components() -> Components:
 
 
 PIPELINES = (
-    SmallPipeline(
-        "stable-audio", "audio", "StableAudioPipeline", _stable_audio_components, _audio_run
-    ),
+    SmallPipeline("stable-audio", "audio", "StableAudioPipeline", _stable_audio_components, _audio_run),
     SmallPipeline("audioldm2", "audio", "AudioLDM2Pipeline", _audioldm2_components, _audio_run),
     SmallPipeline(
         "ace-step",

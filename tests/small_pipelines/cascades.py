@@ -91,9 +91,7 @@ def _paella_autoencoder() -> ModelMixin:
 
 
 def _decoder_arguments() -> Arguments:
-    return short_run(
-        image_embeddings=seeded_tensor(1, PRIOR_LATENT_CHANNELS, 4, 4), guidance_scale=2.0
-    )
+    return short_run(image_embeddings=seeded_tensor(1, PRIOR_LATENT_CHANNELS, 4, 4), guidance_scale=2.0)
 
 
 def _wuerstchen_prior() -> Components:
@@ -183,9 +181,7 @@ def _unclip_components() -> Components:
     )
     time_embedding_width = 4 * decoder.config.block_out_channels[0]
     return {
-        "prior": PriorTransformer(
-            num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1
-        ),
+        "prior": PriorTransformer(num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1),
         "decoder": decoder,
         "text_proj": UnCLIPTextProjModel(
             clip_embeddings_dim=TEXT_WIDTH,

@@ -58,9 +58,7 @@ def _controlnet_xs_components() -> Components:
         use_linear_projection=False,
         sample_size=16,
     )
-    return stable_diffusion_components(
-        unet=stable_diffusion_unet(layers_per_block=2), controlnet=controlnet
-    )
+    return stable_diffusion_components(unet=stable_diffusion_unet(layers_per_block=2), controlnet=controlnet)
 
 
 def _sd3_controlnet() -> ModelMixin:
@@ -86,9 +84,7 @@ PIPELINES = (
         "controlnet",
         "StableDiffusionControlNetPipeline",
         _two_controlnets,
-        lambda: _controlled_run(
-            image=[seeded_image(32), seeded_image(32)], control_guidance_end=[1.0, 0.5]
-        ),
+        lambda: _controlled_run(image=[seeded_image(32), seeded_image(32)], control_guidance_end=[1.0, 0.5]),
     ),
     SmallPipeline(
         "stable-diffusion-controlnet-img2img",

@@ -128,9 +128,7 @@ def _sana_video_components() -> Components:
         sample_size=8,
         rope_max_seq_len=32,
     )
-    return _sana_components(
-        transformer=transformer, vae=wan_autoencoder(), scheduler=DPMSolverMultistepScheduler()
-    )
+    return _sana_components(transformer=transformer, vae=wan_autoencoder(), scheduler=DPMSolverMultistepScheduler())
 
 
 def _sana_controlnet() -> ModelMixin:
@@ -241,12 +239,8 @@ PIPELINES = (
         _dit_components,
         lambda: short_run(prompt=None, class_labels=[1]),
     ),
-    SmallPipeline(
-        "pixart-alpha", "dit", "PixArtAlphaPipeline", _pixart_components, _without_binning
-    ),
-    SmallPipeline(
-        "pixart-sigma", "dit", "PixArtSigmaPipeline", _pixart_components, _without_binning
-    ),
+    SmallPipeline("pixart-alpha", "dit", "PixArtAlphaPipeline", _pixart_components, _without_binning),
+    SmallPipeline("pixart-sigma", "dit", "PixArtSigmaPipeline", _pixart_components, _without_binning),
     SmallPipeline("sana", "linear-attention", "SanaPipeline", _sana_components, _without_binning),
     SmallPipeline(
         "sana-sprint",
@@ -276,9 +270,7 @@ PIPELINES = (
         _sana_video_components,
         lambda: _without_binning(frames=9),
     ),
-    SmallPipeline(
-        "hunyuan-dit", "dit", "HunyuanDiTPipeline", _hunyuan_dit_components, _without_binning
-    ),
+    SmallPipeline("hunyuan-dit", "dit", "HunyuanDiTPipeline", _hunyuan_dit_components, _without_binning),
     SmallPipeline(
         "hunyuan-dit-controlnet",
         "controlnet",

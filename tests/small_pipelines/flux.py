@@ -61,9 +61,7 @@ def _run(**changes: Any) -> Arguments:
 def _fill_transformer() -> ModelMixin:
     """A transformer that also sees the masked image and, pixel by pixel, the mask."""
     pixels_per_token = 4 * 4
-    return _transformer(
-        in_channels=2 * PACKED_CHANNELS + pixels_per_token, out_channels=PACKED_CHANNELS
-    )
+    return _transformer(in_channels=2 * PACKED_CHANNELS + pixels_per_token, out_channels=PACKED_CHANNELS)
 
 
 def _control_transformer() -> ModelMixin:
@@ -171,8 +169,6 @@ PIPELINES = (
         "controlnet",
         "FluxControlNetImg2ImgPipeline",
         lambda: _components(controlnet=_controlnet()),
-        lambda: image_run(
-            control_image=seeded_image(32), height=32, width=32, max_sequence_length=48
-        ),
+        lambda: image_run(control_image=seeded_image(32), height=32, width=32, max_sequence_length=48),
     ),
 )

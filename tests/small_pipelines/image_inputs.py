@@ -80,9 +80,7 @@ def _latent_upscale_components() -> Components:
         timestep_post_act="gelu",
         time_cond_proj_dim=noise_level_width + TEXT_WIDTH,
     )
-    return latent_diffusion_components(
-        unet=unet, vae=image_autoencoder(levels=4), scheduler=EulerDiscreteScheduler()
-    )
+    return latent_diffusion_components(unet=unet, vae=image_autoencoder(levels=4), scheduler=EulerDiscreteScheduler())
 
 
 def _depth_components() -> Components:
@@ -204,9 +202,7 @@ def _diffedit_components() -> Components:
 
 
 def _diffedit_arguments() -> Arguments:
-    return short_run(
-        mask_image=half_mask(16), image_latents=seeded_tensor(1, 2, 4, 16, 16), inpaint_strength=1.0
-    )
+    return short_run(mask_image=half_mask(16), image_latents=seeded_tensor(1, 2, 4, 16, 16), inpaint_strength=1.0)
 
 
 PIPELINES = (

@@ -125,9 +125,7 @@ def _aura_flow_components() -> Components:
     }
 
 
-def _cogview_components(
-    transformer_class: str, scheduler: SchedulerMixin, in_channels: int = 4
-) -> Components:
+def _cogview_components(transformer_class: str, scheduler: SchedulerMixin, in_channels: int = 4) -> Components:
     import diffusers
 
     transformer = getattr(diffusers, transformer_class)(
@@ -156,9 +154,7 @@ def _cogview3_components() -> Components:
 
 
 def _cogview4_components(in_channels: int = 4) -> Components:
-    scheduler = _flow_scheduler(
-        base_shift=0.25, max_shift=0.75, use_dynamic_shifting=True, time_shift_type="linear"
-    )
+    scheduler = _flow_scheduler(base_shift=0.25, max_shift=0.75, use_dynamic_shifting=True, time_shift_type="linear")
     return {
         **_cogview_components("CogView4Transformer2DModel", scheduler, in_channels),
         "text_encoder": glm_model(),
@@ -277,9 +273,7 @@ PIPELINES = (
         lambda: _image_run(enable_prompt_rewrite=False),
     ),
     SmallPipeline("aura-flow", "mmdit", "AuraFlowPipeline", _aura_flow_components, _image_run),
-    SmallPipeline(
-        "cogview3-plus", "mmdit", "CogView3PlusPipeline", _cogview3_components, _image_run
-    ),
+    SmallPipeline("cogview3-plus", "mmdit", "CogView3PlusPipeline", _cogview3_components, _image_run),
     SmallPipeline("cogview4", "mmdit", "CogView4Pipeline", _cogview4_components, _image_run),
     SmallPipeline("lumina2", "dit", "Lumina2Pipeline", _lumina2_components, _image_run),
     SmallPipeline(
@@ -290,9 +284,7 @@ PIPELINES = (
         _image_run,
         extend=_fill_padding_tokens,
     ),
-    SmallPipeline(
-        "hunyuan-image", "mmdit", "HunyuanImagePipeline", _hunyuan_image_components, _image_run
-    ),
+    SmallPipeline("hunyuan-image", "mmdit", "HunyuanImagePipeline", _hunyuan_image_components, _image_run),
     SmallPipeline(
         "z-image-img2img",
         "img2img",

@@ -33,15 +33,11 @@ def _prior_components() -> Components:
     from diffusers import PriorTransformer, UnCLIPScheduler
 
     return {
-        "prior": PriorTransformer(
-            num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1
-        ),
+        "prior": PriorTransformer(num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1),
         "image_encoder": clip_image_encoder(),
         "text_encoder": clip_text_encoder_with_projection(),
         "tokenizer": clip_tokenizer(),
-        "scheduler": UnCLIPScheduler(
-            variance_type="fixed_small_log", prediction_type="sample", clip_sample_range=10.0
-        ),
+        "scheduler": UnCLIPScheduler(variance_type="fixed_small_log", prediction_type="sample", clip_sample_range=10.0),
         "image_processor": clip_image_processor(),
     }
 

@@ -110,9 +110,7 @@ def _bria_fibo_components() -> Components:
         text_encoder_dim=TEXT_WIDTH,
         axes_dims_rope=[0, 4, 4],
     )
-    autoencoder = wan_autoencoder(
-        in_channels=12, out_channels=12, patch_size=2, scale_factor_spatial=16
-    )
+    autoencoder = wan_autoencoder(in_channels=12, out_channels=12, patch_size=2, scale_factor_spatial=16)
     return {
         "transformer": transformer,
         "vae": autoencoder,
@@ -233,9 +231,7 @@ def _ltx2_arguments() -> Arguments:
 
 
 PIPELINES = (
-    SmallPipeline(
-        "flux2-klein", "mmdit", "Flux2KleinPipeline", _flux2_klein_components, _flux2_klein_run
-    ),
+    SmallPipeline("flux2-klein", "mmdit", "Flux2KleinPipeline", _flux2_klein_components, _flux2_klein_run),
     SmallPipeline(
         "flux2-klein-edit",
         "img2img",

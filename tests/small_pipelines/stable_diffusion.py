@@ -117,9 +117,7 @@ def _stable_unclip_components() -> Components:
     return {
         "prior_tokenizer": clip_tokenizer(),
         "prior_text_encoder": clip_text_encoder_with_projection(),
-        "prior": PriorTransformer(
-            num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1
-        ),
+        "prior": PriorTransformer(num_attention_heads=2, attention_head_dim=8, embedding_dim=TEXT_WIDTH, num_layers=1),
         "prior_scheduler": DDPMScheduler(
             variance_type="fixed_small_log", prediction_type="sample", clip_sample_range=5.0
         ),
@@ -130,9 +128,7 @@ def _stable_unclip_components() -> Components:
 
 
 def unclip_unet() -> ModelMixin:
-    return stable_diffusion_unet(
-        class_embed_type="projection", projection_class_embeddings_input_dim=2 * TEXT_WIDTH
-    )
+    return stable_diffusion_unet(class_embed_type="projection", projection_class_embeddings_input_dim=2 * TEXT_WIDTH)
 
 
 PIPELINES = (

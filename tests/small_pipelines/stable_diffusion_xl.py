@@ -54,9 +54,7 @@ def _refiner_components() -> Components:
     unet = stable_diffusion_xl_unet(
         cross_attention_dim=TEXT_WIDTH, projection_class_embeddings_input_dim=5 * 8 + TEXT_WIDTH
     )
-    return stable_diffusion_xl_components(
-        unet=unet, text_encoder=None, tokenizer=None, requires_aesthetics_score=True
-    )
+    return stable_diffusion_xl_components(unet=unet, text_encoder=None, tokenizer=None, requires_aesthetics_score=True)
 
 
 PIPELINES = (

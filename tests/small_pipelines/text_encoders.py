@@ -180,9 +180,7 @@ def qwen2_vl() -> PreTrainedModel:
         "mlp_ratio": 2,
         "hidden_size": TEXT_WIDTH,
     }
-    config = Qwen2VLConfig(
-        text_config={**DECODER_SIZES, **QWEN_ROTARY}, vision_config=vision_sizes, **_qwen_tokens()
-    )
+    config = Qwen2VLConfig(text_config={**DECODER_SIZES, **QWEN_ROTARY}, vision_config=vision_sizes, **_qwen_tokens())
     return Qwen2VLForConditionalGeneration(config)
 
 

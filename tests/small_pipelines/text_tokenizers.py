@@ -87,9 +87,7 @@ def bert_tokenizer() -> PreTrainedTokenizerFast:
 
     word_pieces = [f"##{character}" for character in CHARACTERS]
     special_tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return BertTokenizer(
-        vocab=_numbered([*special_tokens, *CHARACTERS, *word_pieces]), model_max_length=77
-    )
+    return BertTokenizer(vocab=_numbered([*special_tokens, *CHARACTERS, *word_pieces]), model_max_length=77)
 
 
 QWEN_SPECIAL_TOKENS = (

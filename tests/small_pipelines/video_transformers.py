@@ -166,9 +166,7 @@ def _allegro_components() -> Components:
         sample_frames=8,
         caption_channels=TEXT_WIDTH,
     )
-    autoencoder = AutoencoderKLAllegro(
-        block_out_channels=(8, 8, 8, 8), layers_per_block=1, norm_num_groups=2
-    )
+    autoencoder = AutoencoderKLAllegro(block_out_channels=(8, 8, 8, 8), layers_per_block=1, norm_num_groups=2)
     # This autoencoder can decode only in tiles.
     autoencoder.enable_tiling()
     return _with_t5(transformer=transformer, vae=autoencoder, scheduler=ddim_scheduler())
@@ -251,13 +249,9 @@ PIPELINES = (
         "video",
         "CogVideoXVideoToVideoPipeline",
         cogvideox_components,
-        lambda: video_run(
-            video=seeded_video(9, 16), num_frames=None, num_inference_steps=3, strength=0.7
-        ),
+        lambda: video_run(video=seeded_video(9, 16), num_frames=None, num_inference_steps=3, strength=0.7),
     ),
-    SmallPipeline(
-        "hunyuan-video", "video", "HunyuanVideoPipeline", _hunyuan_video_components, video_run
-    ),
+    SmallPipeline("hunyuan-video", "video", "HunyuanVideoPipeline", _hunyuan_video_components, video_run),
     SmallPipeline(
         "hunyuan-video-framepack",
         "video",
@@ -272,9 +266,7 @@ PIPELINES = (
         lambda: _hunyuan_video_components(transformer=_hunyuan_video_transformer(in_channels=8)),
         lambda: video_run(image=seeded_image(16)),
     ),
-    SmallPipeline(
-        "ltx", "video", "LTXPipeline", _ltx_components, lambda: video_run(height=32, width=32)
-    ),
+    SmallPipeline("ltx", "video", "LTXPipeline", _ltx_components, lambda: video_run(height=32, width=32)),
     SmallPipeline(
         "ltx-image-to-video",
         "video",

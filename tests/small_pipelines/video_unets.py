@@ -81,9 +81,7 @@ def _stable_video_components() -> Components:
 
 
 def _stable_video_arguments() -> Arguments:
-    return short_run(
-        prompt=None, image=seeded_image(32), height=32, width=32, num_frames=3, decode_chunk_size=2
-    )
+    return short_run(prompt=None, image=seeded_image(32), height=32, width=32, num_frames=3, decode_chunk_size=2)
 
 
 THREE_DIMENSIONAL_SIZES: dict[str, Any] = {
@@ -175,17 +173,13 @@ PIPELINES = (
         "video",
         "AnimateDiffControlNetPipeline",
         lambda: {**_animatediff_components(), "controlnet": controlnet_model()},
-        lambda: short_run(
-            conditioning_frames=seeded_video(3, 32), num_frames=3, height=32, width=32
-        ),
+        lambda: short_run(conditioning_frames=seeded_video(3, 32), num_frames=3, height=32, width=32),
     ),
     SmallPipeline(
         "animatediff-sdxl",
         "video",
         "AnimateDiffSDXLPipeline",
-        lambda: stable_diffusion_xl_components(
-            motion_adapter=_motion_adapter(use_motion_mid_block=False)
-        ),
+        lambda: stable_diffusion_xl_components(motion_adapter=_motion_adapter(use_motion_mid_block=False)),
         lambda: short_run(num_frames=3),
     ),
 )

@@ -133,9 +133,7 @@ PIPELINES = (
         "video",
         "WanVideoToVideoPipeline",
         wan_components,
-        lambda: video_run(
-            video=seeded_video(9, 16), num_frames=None, num_inference_steps=3, strength=0.7
-        ),
+        lambda: video_run(video=seeded_video(9, 16), num_frames=None, num_inference_steps=3, strength=0.7),
     ),
     SmallPipeline(
         "wan-vace",

@@ -57,7 +57,7 @@ def dry_run(
 
     `prepare` is called first and may change the pipeline; that is put back too.
     """
-    with DRY_RUN_LOCK, one_thread():
+    with DRY_RUN_LOCK, _not_within_another(), one_thread(), surroundings.without_autocast():
         snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
         try:
             if prepare is not None:
@@ -68,6 +68,21 @@ def dry_run(
         finally:
             snapshot.restore()
     return run.result()
+
+
+_RUNNING: list[None] = []
+
+
+@contextlib.contextmanager
+def _not_within_another() -> Iterator[None]:
+    """A callback of a pipeline that is being counted must not count another: it would see the first one's shapes."""
+    if _RUNNING:
+        raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
+    _RUNNING.append(None)
+    try:
+        yield
+    finally:
+        _RUNNING.pop()
 
 
 @contextlib.contextmanager

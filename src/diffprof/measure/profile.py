@@ -6,6 +6,7 @@ import contextlib
 import logging
 import platform
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -222,15 +223,17 @@ def _done(slot: str, calls: Sequence[Call]) -> dict[str, Any]:
 def _ledger(calls: Sequence[Call], assumptions: Sequence[str]) -> Ledger:
     executed = known = moved = known_bytes = 0
     unknown: dict[str, int] = {}
-    for call in calls:
-        for operation in call.cost.operations:
-            executed += operation.count
-            moved += operation.work.moved_bytes
+    costs = {id(call.cost): call.cost for call in calls}
+    for number, times in Counter(id(call.cost) for call in calls).items():
+        for operation in costs[number].operations:
+            count, moved_bytes = operation.count * times, operation.work.moved_bytes * times
+            executed += count
+            moved += moved_bytes
             if operation.known:
-                known += operation.count
-                known_bytes += operation.work.moved_bytes
+                known += count
+                known_bytes += moved_bytes
             else:
-                unknown[operation.name] = unknown.get(operation.name, 0) + operation.count
+                unknown[operation.name] = unknown.get(operation.name, 0) + count
     return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
 
 

@@ -39,7 +39,9 @@ class Snapshot:
         if id(owner) in self._objects:
             return
         attributes = dict(vars(owner))
-        containers = {name: value.copy() for name, value in attributes.items() if type(value) in CONTAINERS}
+        # Most containers are empty, and copying an empty OrderedDict takes as long as all the rest.
+        held = {name: value for name, value in attributes.items() if type(value) in CONTAINERS}
+        containers = {name: value.copy() if value else () for name, value in held.items()}
         self._objects[id(owner)] = (owner, attributes, containers)
         holder = isinstance(owner, torch.nn.Module) or hasattr(owner, "register_modules")
         for name, value in attributes.items():

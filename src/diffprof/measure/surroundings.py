@@ -31,6 +31,16 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
 
 
 @contextlib.contextmanager
+def without_autocast() -> Iterator[None]:
+    """Autocast around a profile would cast the weights that hold data and not those that are virtual."""
+    with contextlib.ExitStack() as stack:
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+@contextlib.contextmanager
 def uncompiled_code(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
     """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
     if any(hasattr(module, "_orig_mod") or module._compiled_call_impl is not None for module in modules):
@@ -67,7 +77,7 @@ def keeps_state(modules: Iterable[torch.nn.Module]) -> bool:
 
 
 class Watchers:
-    """Those who may look into the modules of a component while it runs: hooks, and processors that keep what they see."""
+    """Those who look into the modules of a component while it runs: hooks, and processors that keep what they see."""
 
     def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
         self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.render.plain import clean
 from diffprof.render.timings import framed
-from diffprof.render.units import mebibytes, shortened
+from diffprof.render.numbers import mebibytes, shortened
 
 LABEL_WIDTH = 42
 FIGURE_WIDTH = 12

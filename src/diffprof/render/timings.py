@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.render import numbers
 from diffprof.render.plain import clean
-from diffprof.render.units import duration, shortened
+from diffprof.render.numbers import duration, shortened
 
 NAME_WIDTH = 50
 PART_WIDTH = 20

@@ -184,6 +184,20 @@ def test_a_generator_belongs_to_where_it_was_started(recorder: Recorder) -> None
     assert set(totals(recorder)) == {"start", "start/rows", "start/rows/second", "elsewhere"}
 
 
+def test_what_is_open_in_a_generator_pauses_with_it(recorder: Recorder) -> None:
+    def rows() -> Generator[int, None, None]:
+        with recorder.section("all"):
+            for number in range(3):
+                with recorder.section("row"):
+                    yield number
+
+    for _ in timed_function(recorder, rows)():
+        with recorder.section("consume"):
+            pass
+    counts = {path: count for path, (count, _, _) in totals(recorder).items()}
+    assert counts == {"rows": 1, "rows/all": 1, "rows/all/row": 3, "consume": 3}
+
+
 def test_a_generator_that_never_ran_is_not_counted(recorder: Recorder) -> None:
     def rows() -> Generator[int, None, None]:
         yield 1

@@ -226,3 +226,14 @@ def test_generators_that_end_out_of_order_leave_nothing_open(recorder: Recorder)
     with recorder.section("after"):
         pass
     assert counts(recorder) == {"after": 1, "first": 1, "first/second": 1}
+
+
+def test_a_section_that_was_left_early_can_be_used_again(recorder: Recorder) -> None:
+    section = recorder.section("outer")
+    with section:
+        numbers = numbers_in_a_section(recorder, "numbers")
+        next(numbers)
+    with section, recorder.section("inner"):
+        pass
+    numbers.close()
+    assert counts(recorder)["outer"] == 2

@@ -20,7 +20,7 @@ from diffprof.errors import OutputError, RequestError
 from diffprof.measure.timing import sections, traces
 from diffprof.measure.timing.iterations import Iterations
 from diffprof.measure.timing.sections import Recorder
-from diffprof.measure.timing.traces import Session, Trace, TraceRecorder, TraceWarning
+from diffprof.measure.timing.traces import Recording, Trace, TraceRecorder, TraceWarning
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, mo
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Session, "export", no_space)
+    monkeypatch.setattr(Recording, "export", no_space)
     tracer = TraceRecorder(tmp_path / "traces")
     assert refused(tracer, add, "my_trace") == "Cannot write the trace 'my_trace': No space left on device."
     assert isinstance(tracer.problem, OutputError)

@@ -120,10 +120,13 @@ def in_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def tensors_in(arguments: Sequence[Any]) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
     for argument in arguments:
-        if isinstance(argument, torch.Tensor):
+        kind = argument.__class__
+        if kind is torch.Tensor or kind is torch.nn.Parameter:
             found.append(argument)
-        elif isinstance(argument, (list, tuple)):
+        elif kind is list or kind is tuple or isinstance(argument, (list, tuple)):
             found.extend(tensors_in(argument))
+        elif isinstance(argument, torch.Tensor):
+            found.append(argument)
     return found
 
 
@@ -184,11 +187,12 @@ _REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
 
 def _signature(value: Any) -> Any:
     """Everything that a result's shape and cost can depend on; `2` and `2.0` and `True` are told apart."""
-    if isinstance(value, torch.Tensor):
+    kind = value.__class__
+    if kind is torch.Tensor or kind is torch.nn.Parameter or isinstance(value, torch.Tensor):
         return (value.shape, value.stride(), value.dtype)
-    if isinstance(value, (list, tuple)):
+    if kind is list or kind is tuple or isinstance(value, (list, tuple)):
         return tuple([_signature(part) for part in value])
-    return (value.__class__, value)
+    return (kind, value)
 
 
 def _work_out(
@@ -238,7 +242,8 @@ def _really(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
     result = func(*args, **kwargs)
-    key = (func, _signature(args), _signature(result))
+    # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
+    key = (func, _signature(tensors if _spreads(func) else args), _signature(result))
     op = _REMEMBERED_REAL.get(key)
     if op is None:
         op = _REMEMBERED_REAL[key] = executed(func, tensors, args, result)

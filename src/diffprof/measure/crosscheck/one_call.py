@@ -152,4 +152,4 @@ def with_real_weights(component: torch.nn.Module) -> torch.nn.Module:
     config: Any = component.config
     with quiet_libraries():
         model = owner(config) if getattr(owner, "config_class", None) is not None else owner.from_config(config)
-    return model.eval().float()  # type: ignore[no-any-return]
+    return model.eval().float()

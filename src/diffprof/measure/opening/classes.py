@@ -63,11 +63,11 @@ def scheduler_class(name: str) -> Any:
 
     known = [other for other in dir(diffusers) if other.endswith("Scheduler") and not other.startswith("Flax")]
     short = {
-        other.removesuffix("Scheduler").removesuffix("Discrete").lower(): other for other in sorted(known, reverse=True)
+        re.sub("(Discrete|Multistep)?Scheduler$", "", other).lower(): other for other in sorted(known, reverse=True)
     }
     by_name = {other.lower(): other for other in known} | short
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
-    found = by_name.get(wanted) or by_name.get(wanted + "scheduler") or by_name.get(wanted + "discrete")
+    found = by_name.get(wanted) or by_name.get(wanted + "scheduler")
     if found is None:
         hints = difflib.get_close_matches(wanted, by_name, n=4, cutoff=0.4)
         names = ", ".join(dict.fromkeys(by_name[hint] for hint in hints)) or ", ".join(sorted(known)[:8]) + ", ..."

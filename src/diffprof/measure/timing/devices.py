@@ -66,10 +66,13 @@ class DeviceTimer:
         self.accelerator: Accelerator | None = None
         self.looking = True
         """Whether an accelerator may still come into use."""
+        self.watched = True
+        """Whether there is anything to do for a section: an accelerator is in use, or may come into use."""
 
     def look(self) -> None:
         self.accelerator, settled = self._find()
         self.looking = not settled
+        self.watched = self.looking or self.accelerator is not None
 
     def mark(self) -> Mark | None:
         """Record an event on the current stream; None where that cannot be done."""

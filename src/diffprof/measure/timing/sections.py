@@ -102,17 +102,15 @@ class Section:
     def go_in(self) -> None:
         """Become the innermost section of this thread or task."""
         recorder = self.recorder
-        self.parent = parent = _innermost.get()
+        # One that was left early may still be around what is innermost now, and must not become its own parent.
+        self.parent = parent = _innermost.get() if self.state == CLOSED else None
         if parent is None or parent.recorder is not recorder:
             parent = recorder.around(parent)
         series = parent.series.children.get(self.name)
         self.series = series if series is not None else recorder.timings.child(parent.series, self.name)
         self.state = OPEN
         _innermost.set(self)
-        device = recorder.device
-        if device.looking:
-            device.look()
-        self.extras = None if device.accelerator is None and _annotate is None else Extras(self)
+        self.extras = extras_of(self) if recorder.device.watched or _annotate is not None else None
 
     def go_out(self) -> None:
         """Give the place back to the section around it."""
@@ -129,20 +127,28 @@ class Section:
 
 
 class ResumedSection(Section):
-    """A stretch of code that pauses, as a generator does: counted once, with the time that it ran."""
+    """A stretch of code that pauses, as a generator does: counted once, with the time that it ran.
 
-    __slots__ = ("_device", "_first")
+    What is open inside it pauses with it, and is open again when it is resumed.
+    """
+
+    __slots__ = ("_device", "_inside", "_outside")
 
     def __init__(self, recorder: Recorder, name: str) -> None:
         super().__init__(recorder, name)
         self.nanoseconds = 0
-        self._first: Series | None = None
+        self._inside: Section | None = None
+        self._outside: Section | None = None
         self._device = DeviceSum()
 
     def __enter__(self) -> Section:
-        self.go_in()
-        # However it is resumed, it belongs to where it was started.
-        self._first = self.series = self._first or self.series
+        self._outside = _innermost.get()
+        if self._inside is None:
+            self.go_in()
+        else:
+            # However it is resumed, it belongs to where it was started.
+            _innermost.set(self._inside)
+            self.extras = extras_of(self)
         self.began = self.recorder.clock()
         return self
 
@@ -152,15 +158,17 @@ class ResumedSection(Section):
         if self.extras is not None:
             self.extras.end(self._device.expect())
         self.nanoseconds += self.recorder.clock() - self.began
-        self.go_out()
+        self._inside = _innermost.get()
+        _innermost.set(self._outside)
 
     def finish(self, failed: bool) -> None:
         """The last pause is over: count it, unless it never ran."""
-        if self._first is not None:
-            self._first.add(self.nanoseconds)
-            self._device.finish(self._first.add_device)
+        if self.state == OPEN:
+            self.state = CLOSED
+            self.series.add(self.nanoseconds)
+            self._device.finish(self.series.add_device)
             if failed:
-                self._first.add_error()
+                self.series.add_error()
 
 
 class Extras:
@@ -185,6 +193,14 @@ class Extras:
             self._device.synchronize()
         if self._annotation is not None:
             self._annotation.__exit__(None, None, None)
+
+
+def extras_of(section: Section) -> Extras | None:
+    """What there is to do for a section, if anything."""
+    device = section.recorder.device
+    if device.looking:
+        device.look()
+    return None if device.accelerator is None and _annotate is None else Extras(section)
 
 
 class Nothing:

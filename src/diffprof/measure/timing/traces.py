@@ -86,44 +86,44 @@ class TraceRecorder:
         """Those that were written, the last one last."""
         self.problem: DiffprofError | None = None
         """Why the last one was not written."""
-        self._session: Session | None = None
+        self._recording: Recording | None = None
 
     @contextlib.contextmanager
     def profile(self, name: str = "trace") -> Iterator[TraceRecorder]:
         """Record what runs inside, then write ``<output_dir>/<name>.json``."""
-        session, problem = self._start()
+        recording, problem = self._start()
         try:
             yield self
         finally:
-            if session is not None:
-                problem = self._finish(session, name)
+            if recording is not None:
+                problem = self._finish(recording, name)
             self.problem = problem
             if problem is not None:
                 warnings.warn(str(problem), TraceWarning, stacklevel=3)
 
     def step(self) -> None:
         """One step is over; the next begins."""
-        if self._session is not None:
-            self._session.step()
+        if self._recording is not None:
+            self._recording.step()
 
-    def _start(self) -> tuple[Session | None, DiffprofError | None]:
+    def _start(self) -> tuple[Recording | None, DiffprofError | None]:
         if _running is not None:
             return None, TraceError("A trace is being recorded already; one inside another is not possible.")
         try:
             _make_folder(self.output_dir)
-            self._session = Session(self.wait, self.warmup, self.active, self.options)
+            self._recording = Recording(self.wait, self.warmup, self.active, self.options)
         except DiffprofError as error:
             return None, error
         except Exception as error:  # noqa: BLE001  whatever it is, the code inside is run
             return None, TraceError(f"torch.profiler could not be started: {_sentence(error)}")
-        _let_run(self._session)
-        return self._session, None
+        _let_run(self._recording)
+        return self._recording, None
 
-    def _finish(self, session: Session, name: str) -> DiffprofError | None:
+    def _finish(self, recording: Recording, name: str) -> DiffprofError | None:
         _let_run(None)
-        self._session = None
+        self._recording = None
         try:
-            self.traces.append(self._written(session, name))
+            self.traces.append(self._written(recording, name))
         except DiffprofError as error:
             return error
         except OSError as error:
@@ -132,17 +132,17 @@ class TraceRecorder:
             return TraceError(f"The trace {name!r} was lost: {_sentence(error)}")
         return None
 
-    def _written(self, session: Session, name: str) -> Trace:
-        session.stop()
-        if not session.recorded:
+    def _written(self, recording: Recording, name: str) -> Trace:
+        recording.stop()
+        if not recording.recorded:
             raise TraceError(
                 f"The trace {name!r} is empty: recording begins after {self.wait + self.warmup} steps, and "
-                f"{session.steps_taken} were taken. Call step() after each, or leave out wait and warmup."
+                f"{recording.steps_taken} were taken. Call step() after each, or leave out wait and warmup."
             )
         # A folder of its own: where torch cannot finish a file, it leaves pieces under other names.
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
             made = Path(folder) / f"{_file_name(name)}.json"
-            session.export(made)
+            recording.export(made)
             json_bytes = made.stat().st_size
             if json_bytes > self.gzip_above_bytes:
                 made = _compressed(made)
@@ -151,7 +151,7 @@ class TraceRecorder:
                 raise OutputError(self._too_large(name, file_bytes))
             target = made.replace(self.output_dir / made.name)
         _remove_other(target)
-        return Trace(target, file_bytes, json_bytes, session.steps_recorded, session.complete)
+        return Trace(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete)
 
     def _too_large(self, name: str, file_bytes: int) -> str:
         return (
@@ -160,7 +160,7 @@ class TraceRecorder:
         )
 
 
-class Session:
+class Recording:
     """One recording that is under way."""
 
     def __init__(self, wait: int, warmup: int, active: int, options: dict[str, Any]) -> None:
@@ -224,10 +224,10 @@ def next_step() -> None:
         _running.step()
 
 
-def _let_run(session: Session | None) -> None:
+def _let_run(recording: Recording | None) -> None:
     global _running
-    _running = session
-    if session is None:
+    _running = recording
+    if recording is None:
         sections.annotate_with(None)
 
 
@@ -279,4 +279,4 @@ def _sentence(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-_running: Session | None = None
+_running: Recording | None = None
