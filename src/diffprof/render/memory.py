@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from diffprof.render.numbers import mebibytes, shortened
 from diffprof.render.plain import clean
 from diffprof.render.timings import framed
-from diffprof.render.numbers import mebibytes, shortened
 
 LABEL_WIDTH = 42
 FIGURE_WIDTH = 12
