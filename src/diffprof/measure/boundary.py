@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from PIL.Image import Image
 
-from diffprof.measure.counting.recorder import shape_text
+from diffprof.measure.counting.tensors import shape_text
 from diffprof.measure.counting.virtual import real_zeros
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.Generator, Enum)

@@ -25,7 +25,8 @@ from diffprof.measure.components import (
     uncompiled,
     weight_bytes,
 )
-from diffprof.measure.counting.recorder import PIPELINE, dtype_text
+from diffprof.measure.counting.recorder import PIPELINE
+from diffprof.measure.counting.tensors import dtype_text
 from diffprof.measure.dry_run import DryRunResult, Progress, dry_run
 from diffprof.measure.switches import enable as throw_switch
 from diffprof.measure.switches import swap_scheduler

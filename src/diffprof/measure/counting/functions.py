@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from diffprof.measure.counting import formulas
+from diffprof.measure.counting.products import AttentionShape, attention_shape
 from diffprof.measure.counting.recorder import Executed, Recorder, executed
-from diffprof.measure.counting.virtual import VirtualMode, _signature, stand_in, tensors_in
+from diffprof.measure.counting.tensors import signature_of, tensors_in
+from diffprof.measure.counting.virtual import VirtualMode, stand_in
 
 
 class FunctionMode(TorchFunctionMode):
@@ -34,10 +35,10 @@ def virtual_attention(
     recorder: Recorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, masked: bool, causal: bool
 ) -> torch.Tensor:
     """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
-    key_of_shape = (_signature((query, key, value)), masked)
+    key_of_shape = (signature_of((query, key, value)), masked)
     known = _ATTENTION.get(key_of_shape)
     if known is None:
-        shape = formulas.attention_shape(query, key, value)
+        shape = attention_shape(query, key, value)
         batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
         result_shape = (*batch, *query.shape[-3:-1], value.shape[-1])
         with torch._C._DisableTorchDispatch():  # the pipeline did not make this tensor
@@ -51,7 +52,7 @@ def virtual_attention(
 
 
 _SDPA = torch.ops.aten.scaled_dot_product_attention.default
-_ATTENTION: dict[Any, tuple[Executed, formulas.AttentionShape, tuple[int, ...]]] = {}
+_ATTENTION: dict[Any, tuple[Executed, AttentionShape, tuple[int, ...]]] = {}
 _LINEAR: dict[Any, Executed] = {}
 
 

@@ -6,9 +6,12 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from diffprof.measure.counting import formulas
-from diffprof.measure.counting.recorder import WATCHED, Recorder, executed
-from diffprof.measure.counting.virtual import in_parts, is_composite, tensors_in
+from diffprof.measure.counting.kinds import ATTENTION
+from diffprof.measure.counting.products import attention_shape
+from diffprof.measure.counting.recorder import Recorder, executed
+from diffprof.measure.counting.tensors import tensors_in
+from diffprof.measure.counting.virtual import in_parts, is_composite
+from diffprof.measure.counting.written_out import WATCHED
 
 
 class RealMode(TorchDispatchMode):
@@ -30,11 +33,11 @@ class RealMode(TorchDispatchMode):
         self.recorder.add(op)
         if op.name in WATCHED:
             self.recorder.watch(op, args, result)
-        elif op.kind == formulas.ATTENTION:
+        elif op.kind == ATTENTION:
             self._attended(func, args, kwargs)
         return result
 
     def _attended(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
         masked = any(given.get(name) is not None for name in ("attn_mask", "attn_bias"))
-        self.recorder.attention(formulas.attention_shape(*args[:3]), bool(given.get("is_causal")), masked)
+        self.recorder.attention(attention_shape(*args[:3]), bool(given.get("is_causal")), masked)

@@ -6,7 +6,6 @@ of every operation that executes; the component boundaries and `ModuleCalls` tel
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,11 @@ from typing import Any
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from diffprof.measure.counting import formulas
+from diffprof.measure.counting import formulas, kinds
+from diffprof.measure.counting.products import AttentionShape
+from diffprof.measure.counting.relations import Frame, pattern, relation_of
+from diffprof.measure.counting.tensors import dtype_text, shape_text
+from diffprof.measure.counting.written_out import WrittenOutAttention
 from diffprof.profiles.record import Attention, Cost, ModuleWork, Operation, Work
 
 PIPELINE = "pipeline"
@@ -42,7 +45,7 @@ class Executed:
         variant = _ATTENTION_VARIANTS.get(self)
         if variant is None:
             variant = _ATTENTION_VARIANTS[self] = Executed(
-                self.name, formulas.ATTENTION, self.shapes, self.dtype,
+                self.name, kinds.ATTENTION, self.shapes, self.dtype,
                 self.macs, self.other_flops, self.read_bytes, self.written_bytes,
             )  # fmt: skip
         return variant
@@ -70,14 +73,6 @@ def executed(
     )
 
 
-def shape_text(tensor: torch.Tensor) -> str:
-    return "x".join(map(str, tensor.shape)) if tensor.dim() else "scalar"
-
-
-def dtype_text(tensor: torch.Tensor | None) -> str:
-    return str(tensor.dtype).removeprefix("torch.") if tensor is not None else ""
-
-
 GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "masked_select", "_unsafe_index"})
 """Operations that read of their first input only what they put out."""
 
@@ -85,7 +80,7 @@ GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "ma
 def _moved(op: Any, kind: str, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> tuple[int, int]:
     """Bytes read and written, each tensor once, as a kernel without a cache would have to."""
     name = formulas.plain_name(op)
-    if formulas.is_view(op) or (kind == formulas.CREATION and "empty" in name):
+    if formulas.is_view(op) or (kind == kinds.CREATION and "empty" in name):
         return 0, 0
     written = sum(_bytes(tensor) for tensor in outputs)
     if name in GATHERS:
@@ -139,24 +134,13 @@ class _Storage(weakref.ref):  # type: ignore[type-arg]
     size: int
 
 
-@dataclass
-class Frame:
-    """A module that is being called, and with what."""
-
-    path: str
-    module: torch.nn.Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    tally: dict[Executed, int]
-
-
 @dataclass(frozen=True)
 class AttentionCall:
     """What one attention call was: the key under which equal calls are added up."""
 
     relation: str
     module: str
-    shape: formulas.AttentionShape
+    shape: AttentionShape
     causal: bool
     masked: bool
     scaled: bool
@@ -227,7 +211,7 @@ class CallTally:
             work=sum((module.work for module in modules), Work()),
             peak_live_bytes=peak_live_bytes,
             operations=tuple(
-                Operation(*key, count=row[0], work=Work(*row[1:]), known=key[1] != formulas.UNKNOWN)
+                Operation(*key, count=row[0], work=Work(*row[1:]), known=key[1] != kinds.UNKNOWN)
                 for key, row in sorted(operations.items(), key=lambda item: -item[1][1])
                 if row[0]
             ),
@@ -258,7 +242,7 @@ class Recorder:
         self.frames: list[Frame] = []
         self.assumptions: dict[str, None] = {}
         self._tally = self.outside.of_module("", "")
-        self._written_out = _WrittenOutAttention(self)
+        self._written_out = WrittenOutAttention(self)
 
     @contextmanager
     def component_call(self, class_name: str) -> Any:
@@ -298,7 +282,7 @@ class Recorder:
         """Look for attention that is written out as two matrix products around a softmax."""
         self._written_out.see(op, arguments, result)
 
-    def attention(self, shape: formulas.AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
+    def attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
         call = self.open or self.outside
         path = self.frames[-1].path if self.frames else ""
         relation = relation_of(self.frames, shape.query_tokens, shape.key_tokens)
@@ -317,100 +301,3 @@ class Recorder:
         """The code that runs has read the values of real tensors: what it does may depend on them."""
         if self.open is not None:
             self.open.origins.read(tensors)
-
-
-def pattern(path: str) -> str:
-    """``blocks.7.attn`` -> ``blocks.*.attn``: equal layers read as one."""
-    return re.sub(r"(?<=\.)\d+(?=\.|$)", "*", path)
-
-
-def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> str:
-    """self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
-    if query_tokens != key_tokens:
-        return "cross"
-    for frame in [*reversed(frames[-4:]), *frames[:1]]:
-        hidden, context = _streams(frame)
-        if hidden is None or context is None or context is hidden:
-            continue
-        if getattr(frame.module, "is_cross_attention", False):
-            return "cross"
-        own = hidden.shape[1] if hidden.dim() == 3 else _patches(frame.module, hidden)
-        if own is not None and own < query_tokens:
-            return "joint"
-    return "self"
-
-
-def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
-    """The image and the text that a module was called with, where it was called with both."""
-    context = frame.kwargs.get("encoder_hidden_states", frame.args[1] if len(frame.args) > 1 else None)
-    hidden = frame.kwargs.get("hidden_states", frame.args[0] if frame.args else None)
-    if not isinstance(context, torch.Tensor) or context.dim() != 3:
-        context = None
-    return (hidden if isinstance(hidden, torch.Tensor) and hidden.dim() >= 3 else None), context
-
-
-def _patches(module: torch.nn.Module, picture: torch.Tensor) -> int | None:
-    """Tokens that a transformer cuts a picture or a film into, if its configuration says the size of a patch."""
-    config = getattr(module, "config", None)
-    size = getattr(config, "patch_size", None)
-    if size is None:
-        return None
-    sizes = (1, size, size) if isinstance(size, int) else tuple(size)
-    space = picture.shape[2:]
-    return prod(space) // prod(sizes[-len(space) :])
-
-
-class _WrittenOutAttention:
-    """Recognises QKᵀ, softmax, AV executed one by one, so that attention is told from other matrix products."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.product: tuple[Executed, dict[Executed, int], torch.Size, int] | None = None
-        self.scores: tuple[torch.Size, int, int] | None = None
-        self.masked = False
-
-    def see(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
-        if op.name in PRODUCTS:
-            left = arguments[1] if op.name == "baddbmm" else arguments[0]
-            shape = self.scores[0] if self.scores else None
-            if shape is not None and left.shape[-1] == shape[-1] and left.numel() == shape.numel():
-                self._attended(op, result)
-                return
-            self.product, self.masked = (op, self.recorder.tally, result.shape, left.shape[-1]), False
-        elif op.name == "_softmax":
-            self._softmaxed(op, _first(result))
-        elif self.product is not None and _first(result).numel() == self.product[2].numel():
-            self.masked = True
-
-    def _softmaxed(self, op: Executed, probabilities: torch.Tensor) -> None:
-        product, self.product, self.scores = self.product, None, None
-        if product is None:
-            return
-        multiplied, tally, shape, head_size = product
-        if shape.numel() == probabilities.numel() and shape[-1] == probabilities.shape[-1]:
-            self.recorder.replace(tally, multiplied, multiplied.as_attention())
-            self.recorder.replace(self.recorder.tally, op, op.as_attention())
-            self.scores = (probabilities.shape, head_size, shape[0])
-
-    def _attended(self, op: Executed, result: torch.Tensor) -> None:
-        assert self.scores is not None
-        shape, head_size, products = self.scores
-        self.scores = None
-        self.recorder.replace(self.recorder.tally, op, op.as_attention())
-        batch, heads = (shape[0], shape[1]) if len(shape) == 4 else (1, products)
-        self.recorder.attention(
-            formulas.AttentionShape(batch, heads, heads, shape[-2], shape[-1], head_size, result.shape[-1]),
-            causal=False,
-            masked=self.masked,
-            scaled=False,
-        )
-
-
-PRODUCTS = frozenset({"bmm", "baddbmm"})
-MASKING = frozenset({"add", "masked_fill", "where"})
-WATCHED = PRODUCTS | MASKING | {"_softmax"}
-"""Operations of which attention written out by hand consists."""
-
-
-def _first(result: Any) -> torch.Tensor:
-    return result[0] if isinstance(result, (list, tuple)) else result

@@ -20,8 +20,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.errors import DiffprofError
-from diffprof.measure.counting import formulas
-from diffprof.measure.counting.recorder import WATCHED, Executed, Recorder, executed
+from diffprof.measure.counting import formulas, kinds
+from diffprof.measure.counting.recorder import Executed, Recorder, executed
+from diffprof.measure.counting.tensors import signature_of, tensors_in
+from diffprof.measure.counting.written_out import WATCHED
 
 aten = torch.ops.aten
 
@@ -117,26 +119,13 @@ def in_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
-def tensors_in(arguments: Sequence[Any]) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    for argument in arguments:
-        kind = argument.__class__
-        if kind is torch.Tensor or kind is torch.nn.Parameter:
-            found.append(argument)
-        elif kind is list or kind is tuple or isinstance(argument, (list, tuple)):
-            found.extend(tensors_in(argument))
-        elif isinstance(argument, torch.Tensor):
-            found.append(argument)
-    return found
-
-
 def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = tensors_in(args)
     if kwargs:
         tensors += tensors_in(tuple(kwargs.values()))
     if not any(map(mode.is_virtual, tensors)) and not _grows(func, args, tensors):
         return _really(mode, func, args, kwargs, tensors)
-    key = (func, _signature(args), _signature(tuple(kwargs.items())) if kwargs else None)
+    key = (func, signature_of(args), signature_of(tuple(kwargs.items())) if kwargs else None)
     known = _REMEMBERED.get(key)
     if known is None:
         known = _work_out(func, args, kwargs, tensors)
@@ -183,16 +172,6 @@ COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
 
 
 _REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
-
-
-def _signature(value: Any) -> Any:
-    """Everything that a result's shape and cost can depend on; `2` and `2.0` and `True` are told apart."""
-    kind = value.__class__
-    if kind is torch.Tensor or kind is torch.nn.Parameter or isinstance(value, torch.Tensor):
-        return (value.shape, value.stride(), value.dtype)
-    if kind is list or kind is tuple or isinstance(value, (list, tuple)):
-        return tuple([_signature(part) for part in value])
-    return (kind, value)
 
 
 def _work_out(
@@ -243,7 +222,7 @@ def _really(
 ) -> Any:
     result = func(*args, **kwargs)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
-    key = (func, _signature(tensors if _spreads(func) else args), _signature(result))
+    key = (func, signature_of(tensors if _spreads(func) else args), signature_of(result))
     op = _REMEMBERED_REAL.get(key)
     if op is None:
         op = _REMEMBERED_REAL[key] = executed(func, tensors, args, result)
@@ -268,7 +247,7 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 @cache
 def _view_of(func: Any) -> Executed:
-    return Executed(formulas.plain_name(func), formulas.MOVEMENT, "", "", 0, 0, 0, 0)
+    return Executed(formulas.plain_name(func), kinds.MOVEMENT, "", "", 0, 0, 0, 0)
 
 
 def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

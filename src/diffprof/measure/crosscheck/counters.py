@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from diffprof.measure.counting import formulas
+from diffprof.measure.counting import kinds
 from diffprof.measure.crosscheck.one_call import OneCall
 from diffprof.measure.dry_run import dry_run
 from diffprof.measure.patching import Patches
@@ -59,10 +59,10 @@ def with_diffprof(call: OneCall, tensors: Sequence[torch.Tensor]) -> tuple[Parts
 
 
 OUR_PARTS = {
-    formulas.LINEAR: MATRIX_PRODUCTS,
-    formulas.MATMUL: MATRIX_PRODUCTS,
-    formulas.CONVOLUTION: CONVOLUTIONS,
-    formulas.ATTENTION: ATTENTION,
+    kinds.LINEAR: MATRIX_PRODUCTS,
+    kinds.MATMUL: MATRIX_PRODUCTS,
+    kinds.CONVOLUTION: CONVOLUTIONS,
+    kinds.ATTENTION: ATTENTION,
 }
 
 
