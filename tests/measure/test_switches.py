@@ -72,7 +72,7 @@ def test_several_switches_are_thrown_together(pipeline: Any) -> None:
 
 
 def test_an_unknown_switch_is_refused_with_those_that_are_near(pipeline: Any) -> None:
-    with pytest.raises(RequestError, match="nothing to enable called 'vae_tile'; it has vae_tiling"):
+    with pytest.raises(RequestError, match="nothing to enable called 'vae_tile'; did you mean vae_tiling"):
         diffprof.profile(pipeline, enable="vae_tile", **SIZE)
 
 
@@ -103,5 +103,5 @@ def test_another_scheduler_shows_in_the_calls(name: str, calls: int, pipeline: A
 
 
 def test_an_unknown_scheduler_is_refused_with_those_that_are_near(pipeline: Any) -> None:
-    with pytest.raises(RequestError, match=r"unknown scheduler 'hoin'; near it are .*HeunDiscreteScheduler"):
-        diffprof.profile(pipeline, scheduler="hoin", **SIZE)
+    with pytest.raises(RequestError, match=r"unknown scheduler 'huen'; did you mean .*HeunDiscreteScheduler"):
+        diffprof.profile(pipeline, scheduler="huen", **SIZE)

@@ -91,8 +91,14 @@ def _named_as_the_pipeline_does(
             hints = difflib.get_close_matches(name, parameters, n=3)
             hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
             raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
-        given[found] = value
+        given[found] = tuple(value) if isinstance(value, list) and _wants_tuple(parameters[found]) else value
     return given
+
+
+def _wants_tuple(parameter: inspect.Parameter) -> bool:
+    """A size is a pair; a command line or a file can only give it as a list."""
+    annotation = str(parameter.annotation).lower()
+    return isinstance(parameter.default, tuple) or ("tuple" in annotation and "list" not in annotation)
 
 
 def _check_numbers(given: Mapping[str, Any]) -> None:

@@ -86,7 +86,7 @@ def _holds_tensors(value: Any) -> bool:
 
 def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """Names and shapes of the tensor inputs: ``sample 2x4x64x64, timestep scalar``."""
-    names = _parameter_names(inspect.unwrap(function))
+    names = _parameter_names(function)
     named = [*zip(names, args, strict=False), *kwargs.items()]
     texts = []
     for name, value in named:
@@ -98,6 +98,11 @@ def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mappi
 
 @cache
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    function = inspect.unwrap(function)
+    hidden = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    wrapped = [value for value in hidden if inspect.isfunction(value)]
+    if inspect.signature(function).parameters.keys() == {"self", "args", "kwargs"} and len(wrapped) == 1:
+        return _parameter_names(wrapped[0])  # a decorator that does not say what it wraps
     return tuple(inspect.signature(function).parameters)[1:]
 
 

@@ -15,26 +15,29 @@ USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
 
 def enable(pipeline: Any, name: str) -> None:
     """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
-    switch = _switches(pipeline).get(name)
-    if switch is None:
-        known = sorted(_switches(pipeline))
-        hints = difflib.get_close_matches(name, known, n=3) or known
-        raise RequestError(
-            f"{type(pipeline).__name__} has nothing to enable called {name!r}; it has {', '.join(hints)}"
-        )
-    needed = {
-        parameter.name: USUAL_VALUES[parameter.name]
-        for parameter in inspect.signature(switch).parameters.values()
-        if parameter.default is parameter.empty and parameter.name in USUAL_VALUES
-    }
+    switches = _switches(pipeline)
+    if "offload" in name:
+        raise RequestError(f"{name} changes where the weights lie and not what is computed; leave it out of a profile")
+    if name not in switches:
+        known = sorted(other for other in switches if "offload" not in other)
+        hints = difflib.get_close_matches(name, known, n=2)
+        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(known)}."
+        raise RequestError(f"{type(pipeline).__name__} has nothing to enable called {name!r}; {hint}")
     try:
-        switch(**needed)
+        switches[name](**{needed: USUAL_VALUES[needed] for needed in _needed(switches[name])})
     except Exception as error:
         raise PipelineError(f"{type(pipeline).__name__} cannot enable {name}: {error}") from error
 
 
+def _needed(switch: Any) -> list[str]:
+    """Arguments that a switch has no default for."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(switch).parameters.values()
+    return [one.name for one in parameters if one.default is one.empty and one.kind in kinds]
+
+
 def _switches(pipeline: Any) -> dict[str, Any]:
-    switches = {}
+    switches: dict[str, Any] = {}
     vae = getattr(pipeline, "vae", None)
     for owner, prefix in ((vae, "vae_"), (pipeline, "")):
         for attribute in dir(type(owner)) if owner is not None else ():
@@ -44,7 +47,7 @@ def _switches(pipeline: Any) -> dict[str, Any]:
         own = getattr(vae, f"enable_{name.removeprefix('vae_')}", None)
         if own is not None:
             switches[name] = own
-    return switches
+    return {name: switch for name, switch in switches.items() if set(_needed(switch)) <= USUAL_VALUES.keys()}
 
 
 def swap_scheduler(pipeline: Any, name: str) -> None:

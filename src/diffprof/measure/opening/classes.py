@@ -69,9 +69,11 @@ def scheduler_class(name: str) -> Any:
     wanted = re.sub(r"[^a-z0-9]", "", name.lower())
     found = by_name.get(wanted) or by_name.get(wanted + "scheduler")
     if found is None:
-        hints = difflib.get_close_matches(wanted, by_name, n=4, cutoff=0.4)
-        names = ", ".join(dict.fromkeys(by_name[hint] for hint in hints)) or ", ".join(sorted(known)[:8]) + ", ..."
-        raise RequestError(f"unknown scheduler {name!r}; near it are {names}")
+        near = dict.fromkeys(by_name[hint] for hint in difflib.get_close_matches(wanted, by_name, n=3))
+        hint = (
+            f"did you mean {' or '.join(near)}?" if near else "for example euler, heun, ddim, dpmsolver or unipc work."
+        )
+        raise RequestError(f"unknown scheduler {name!r}; {hint}")
     return getattr(diffusers, found)
 
 

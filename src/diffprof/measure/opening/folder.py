@@ -50,11 +50,11 @@ def read_json(path: Path) -> dict[str, Any]:
             raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
         value = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"{path} is not valid JSON ({error}); fetch the file again") from None
+        raise RequestError(f"{path} is not valid JSON ({error}); correct or replace the file") from None
     except OSError as error:
         raise RequestError(f"{path} cannot be read: {error.strerror or error}") from None
     if not isinstance(value, dict):
-        raise RequestError(f"{path} does not hold a JSON object; fetch the file again")
+        raise RequestError(f"{path} does not hold a JSON object; correct or replace the file")
     return value
 
 
@@ -69,9 +69,10 @@ def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan | 
         if slot == "safety_checker":
             return None
         if not (tokenizer or processor):
+            missing = "scheduler_config.json" if class_name.endswith("Scheduler") else "config.json"
             raise RequestError(
                 f"{place} has no config file, but model_index.json lists {slot} ({class_name}); "
-                "add its config.json (weights are not needed)"
+                f"add its {missing} (weights are not needed)"
             )
         config = {}
     _refuse_foreign_code(place, config)

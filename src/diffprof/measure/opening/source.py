@@ -23,7 +23,7 @@ def blueprint_of(model: str | Path) -> Blueprint:
         return from_entry(entry)
     if folder.is_dir():
         return from_folder(folder, name)
-    if looks_like_path:
+    if looks_like_path and not folder.is_file():
         raise RequestError(f"there is no folder {name}; give a folder in diffusers layout or one of `diffprof models`")
     if folder.is_file():
         raise RequestError(
