@@ -335,3 +335,58 @@ def test_three_threads_profile_one_pipeline_after_the_other() -> None:
     for thread in threads:
         thread.join()
     assert counts == [expected] * 3
+
+
+class Counting(torch.nn.Module):
+    """Keeps what it sees in a buffer, in a container inside of a container, and in the statistics of a norm."""
+
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.norm = torch.nn.BatchNorm2d(3)
+        self.register_buffer("seen", torch.zeros(1))
+        self.kept: dict[str, list[int]] = {"calls": []}
+
+    def forward(self, x: torch.Tensor) -> Any:
+        self.seen.add_(1)
+        self.kept["calls"].append(1)
+        return self.inner(self.norm(x))
+
+
+def test_buffers_that_a_module_writes_into_and_containers_in_containers_are_put_back() -> None:
+    small = SMALL_PIPELINES["ddpm"]
+    pipeline = small.build()
+    counting = Counting(pipeline.unet.conv_in)
+    pipeline.unet.conv_in = counting
+    counting.norm.train()
+    before = {name: tensor.clone() for name, tensor in pipeline.unet.state_dict().items()}
+    diffprof.profile(pipeline, **small.arguments())
+    after = pipeline.unet.state_dict()
+    assert [name for name, tensor in before.items() if not torch.equal(tensor, after[name])] == []
+    assert counting.kept == {"calls": []}
+
+
+def test_threads_that_profile_models_by_name_leave_the_process_as_it_was() -> None:
+    import logging
+    import warnings
+
+    def state() -> tuple[int, int, int]:
+        levels = [logging.getLogger(name).level for name in ("diffusers", "transformers")]
+        return (*levels, len(warnings.filters))  # type: ignore[return-value]
+
+    diffprof.profile("dit-xl-2-256", num_inference_steps=1)  # importing the libraries sets the levels
+    before = state()
+    made: list[diffprof.Profile] = []
+
+    def work(name: str) -> None:
+        made.append(diffprof.profile(name, num_inference_steps=1))
+
+    threads = [
+        threading.Thread(target=work, args=(name,)) for name in ("dit-xl-2-256", "sd-1.5", "sd-2.1-base", "sdxl")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(threads)
+    assert state() == before

@@ -63,8 +63,8 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     for name, parameter in missing.items():
         if parameter.default is parameter.empty and name not in stand_ins:
             stand_ins[name] = _stand_in(pipeline, name, given)
-    if "output_type" in missing and _has_any(parameters, ("num_frames", "video_length")):
-        stand_ins["output_type"] = "pt"  # frames stay tensors: pictures of a film would only take memory
+    if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
+        stand_ins["output_type"] = "pt"  # what comes out stays a tensor: as pictures it would only take memory
     optional_images = {name for name in IMAGES if name in missing and name not in stand_ins}
     return CallArguments(
         given=given,
@@ -72,6 +72,14 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         on_refusal={name: _stand_in(pipeline, name, given) for name in sorted(optional_images)},
         defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
     )
+
+
+def _is_large(given: Mapping[str, Any]) -> bool:
+    sides = [int(given.get(side) or 1024) for side in ("height", "width")]
+    return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1) > LARGEST_PICTURE
+
+
+LARGEST_PICTURE = 2048 * 2048
 
 
 def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:

@@ -28,6 +28,7 @@ from diffprof.measure.components import (
 from diffprof.measure.counting.recorder import PIPELINE
 from diffprof.measure.counting.tensors import dtype_text
 from diffprof.measure.dry_run import DryRunResult, Progress, dry_run
+from diffprof.measure.patching import DRY_RUN_LOCK
 from diffprof.measure.switches import enable as throw_switch
 from diffprof.measure.switches import swap_scheduler
 from diffprof.profiles.record import NO_WORK, Call, Component, Environment, Ledger, Profile, Request, Steps
@@ -54,7 +55,7 @@ def profile(
     """
     enable = (enable,) if isinstance(enable, str) else tuple(enable)
     if isinstance(model, (str, Path)):
-        with quiet_libraries():
+        with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
             opened = _open(model, dtype, progress)
             return _profile(opened, scheduler, enable, progress, arguments)
     if not hasattr(model, "register_modules") or not callable(model):
@@ -100,13 +101,14 @@ def _open(model: str | Path, dtype: str | torch.dtype | None, progress: Progress
     blueprint = blueprint_of(model)
     chosen = _dtype(dtype or blueprint.dtype)
     key = (repr(blueprint), chosen)
-    if key not in _BUILT:
+    opened = _BUILT.get(key)
+    if opened is None:
         pipeline, assumptions = build(blueprint, chosen)
         while len(_BUILT) >= _BUILT_LIMIT:
             _BUILT.pop(next(iter(_BUILT)))
         name = str(chosen).removeprefix("torch.")
-        _BUILT[key] = _Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
-    return _BUILT[key]
+        opened = _BUILT[key] = _Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
+    return opened
 
 
 def _dtype(dtype: str | torch.dtype) -> torch.dtype:

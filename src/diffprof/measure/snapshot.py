@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import types
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -17,39 +17,66 @@ CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an Ordere
 class Snapshot:
     """The attributes of a pipeline and of everything in it that its code can change, and the random state."""
 
-    def __init__(self, pipeline: Any, modules: Iterator[torch.nn.Module], arguments: dict[str, Any]) -> None:
-        self._objects: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
+    def __init__(self, pipeline: Any, modules: Iterable[torch.nn.Module], arguments: dict[str, Any]) -> None:
+        self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._containers: dict[int, tuple[Any, Any]] = {}
+        self._buffers: list[tuple[torch.Tensor, int, torch.Tensor]] = []
         self._remember(pipeline)
         for module in modules:
             self._remember(module)
+            self._buffers += _kept_values(module)
         self._random = _RandomState(arguments)
 
     def restore(self) -> None:
-        for owner, attributes, containers in self._objects.values():
+        for owner, attributes in self._objects.values():
             now = vars(owner)
             for name in [name for name in now if name not in attributes]:
                 del now[name]
             now.update(attributes)
-            for name, before in containers.items():
-                _refill(attributes[name], before)
+        for container, before in self._containers.values():
+            _refill(container, before)
+        for buffer, version, values in self._buffers:
+            if buffer._version != version:
+                with torch.no_grad():
+                    buffer.copy_(values)
         self._random.restore()
 
     def _remember(self, owner: Any) -> None:
-        """Attributes, one level into containers; so too of what a pipeline or module holds, and of what hooks keep."""
+        """Attributes and containers; so too of what a pipeline or module holds, and of what hooks keep."""
         if id(owner) in self._objects:
             return
         attributes = dict(vars(owner))
-        # Most containers are empty, and copying an empty OrderedDict takes as long as all the rest.
-        held = {name: value for name, value in attributes.items() if type(value) in CONTAINERS}
-        containers = {name: value.copy() if value else () for name, value in held.items()}
-        self._objects[id(owner)] = (owner, attributes, containers)
+        self._objects[id(owner)] = (owner, attributes)
         holder = isinstance(owner, torch.nn.Module) or hasattr(owner, "register_modules")
         for name, value in attributes.items():
-            if type(value) in PLAIN or name in OWN_OF_MODULES:
+            if type(value) in PLAIN:
+                continue
+            if type(value) in CONTAINERS:
+                self._remember_container(value)
+            if name in OWN_OF_MODULES:
                 continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
                 if _keeps_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
                     self._remember(part)
+
+    def _remember_container(self, container: Any) -> None:
+        if id(container) in self._containers:
+            return
+        # Most containers are empty, and copying an empty OrderedDict takes as long as all the rest.
+        self._containers[id(container)] = (container, container.copy() if container else ())
+        for part in container.values() if isinstance(container, dict) else container:
+            if type(part) in CONTAINERS:
+                self._remember_container(part)
+
+
+def _kept_values(module: torch.nn.Module) -> list[tuple[torch.Tensor, int, torch.Tensor]]:
+    """Of counters and statistics, which code may write into; the large tables are only read."""
+    buffers = [buffer for buffer in module._buffers.values() if buffer is not None and not buffer.is_meta]
+    small = [buffer for buffer in buffers if buffer.numel() <= MOST_KEPT_VALUES and not buffer.is_inference()]
+    return [(buffer, buffer._version, buffer.detach().clone()) for buffer in small]
+
+
+MOST_KEPT_VALUES = 1 << 16
 
 
 def _keeps_state(value: Any) -> bool:

@@ -70,7 +70,7 @@ def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
 def digest_of_folder(model_folder: Path) -> bytes:
     """A digest of every configuration and tokenizer file below the folder, names included; weights are not read."""
     digest = hashlib.sha256()
-    for path in sorted(model_folder.rglob("*")):
+    for path in sorted([*model_folder.glob("*"), *model_folder.glob("*/*")]):
         if path.suffix.lower() in _MODEL_FILES and path.is_file():
             _add_file(digest, path.relative_to(model_folder).as_posix(), path.read_bytes())
     return digest.digest()

@@ -50,6 +50,16 @@ UNSAFE: dict[str, tuple[Damage, str]] = {
     "an absolute path": (index(**{"/etc": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
     "code for a config": (config("unet", auto_map={"AutoModel": "modeling.MyModel"}), "auto_map"),
     "code for a text encoder": (config("text_encoder", auto_map={"AutoModel": "x.y"}), "auto_map"),
+    "code for a config inside of a config": (
+        config("text_encoder", vision_config={"auto_map": {"AutoModel": "x.y"}}),
+        "auto_map",
+    ),
+    "a tokenizer of another library": (index(tokenizer=["my_package", "CLIPTokenizer"]), "my_package.CLIPTokenizer"),
+    "a slot that the pipeline does not have": (index(extra=["my_package", "Extra"]), "my_package.Extra"),
+    "a safety checker of another library": (index(safety_checker=["my_package", "Checker"]), "my_package.Checker"),
+    "a class that is no component": (index(unet=["transformers", "TrainingArguments"]), "it is no component"),
+    "the base of all pipelines": (index(_class_name="DiffusionPipeline"), "has no pipeline DiffusionPipeline"),
+    "the folder above": (index(**{"..": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
     "trust in remote code": (config("unet", trust_remote_code=True), "trust_remote_code"),
 }
 
@@ -231,3 +241,9 @@ def test_the_command_line_counts_a_folder(tmp_path: Path, run: Run) -> None:
     ended = run("profile", str(model), "--steps", "2", "--json", "-o", str(tmp_path / "p.json"))
     assert ended.code == 0, ended.err
     assert diffprof.load(tmp_path / "p.json").total.macs == diffprof.profile(model, num_inference_steps=2).total.macs
+
+
+def test_a_config_that_asks_for_a_billion_layers_is_refused_before_they_are_made(model: Path) -> None:
+    config("unet", layers_per_block=10**9)(model)
+    with pytest.raises(RequestError, match="more than 100,000 modules"):
+        diffprof.profile(model)

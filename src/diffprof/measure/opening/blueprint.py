@@ -40,6 +40,8 @@ class Blueprint:
     pipeline_config: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     call: Mapping[str, Any] = field(default_factory=dict)
+    named: tuple[tuple[str, str], ...] = ()
+    """Every library and class that the model names, also those that are not built."""
     assumptions: tuple[str, ...] = ()
 
 

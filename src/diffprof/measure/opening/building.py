@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,6 +30,8 @@ IGNORED_KEYS = (
 def build(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
     """The pipeline, and what had to be assumed to build it."""
     assumptions = list(blueprint.assumptions)
+    for library, class_name in blueprint.named:
+        part_class(library, class_name)
     owner = pipeline_class(blueprint.pipeline)
     signature = inspect.signature(owner.__init__).parameters
     parts: dict[str, Any] = {}
@@ -134,9 +137,27 @@ def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
     for layer in (torch.nn.Linear, torch.nn.Embedding, torch.nn.LayerNorm, torch.nn.GroupNorm):
         patches.function(layer, "reset_parameters", lambda original: lambda module: None)
     patches.function(torch.nn.modules.conv._ConvNd, "reset_parameters", lambda original: lambda module: None)
+    patches.function(torch.nn.Module, "__init__", _bounded)
     patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
     with _VirtualFactories(dtype):
         yield
+
+
+def _bounded(original: Any) -> Any:
+    """A configuration may ask for any number of layers; each is an object, also without weights."""
+    made = itertools.count(1)
+
+    def init(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        if next(made) > MOST_MODULES:
+            raise RequestError(
+                f"the model has more than {MOST_MODULES:,} modules; check the layer counts of its config"
+            )
+        original(module, *args, **kwargs)
+
+    return init
+
+
+MOST_MODULES = 100_000
 
 
 class _VirtualFactories(TorchFunctionMode):

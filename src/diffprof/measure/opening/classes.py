@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import importlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.measure.opening.folder import is_pipeline_package, pipeline_packages
 
 OLD_NAMES = {"CLIPFeatureExtractor": "CLIPImageProcessor", "SiglipFeatureExtractor": "SiglipImageProcessor"}
 """Classes that the libraries have renamed; published folders still use the old names."""
@@ -20,13 +21,11 @@ def pipeline_class(name: str) -> Any:
     import diffusers
 
     owner = _attribute(diffusers, name)
-    if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)):
+    if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)) or name == "DiffusionPipeline":
         known = [other for other in dir(diffusers) if other.endswith("Pipeline")]
         hints = difflib.get_close_matches(name, known, n=2)
-        hint = f"; did you mean {' or '.join(hints)}?" if hints else ""
-        raise UnsafeModelError(
-            f"diffusers has no pipeline {name}{hint} diffprof builds no pipeline code of other origin."
-        )
+        hint = f"did you mean {' or '.join(hints)}?" if hints else "diffprof builds no pipeline code of other origin."
+        raise UnsafeModelError(f"diffusers has no pipeline {name}; {hint}")
     return owner
 
 
@@ -41,7 +40,7 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
     elif library == "diffusers":
         owner = _attribute(diffusers, class_name) or _in_pipeline_package("", class_name)
         owner = _remapped(owner, config or {})
-    elif _is_pipeline_package(library):
+    elif is_pipeline_package(library):
         owner = _in_pipeline_package(library, class_name)
     else:
         raise UnsafeModelError(
@@ -54,7 +53,20 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
         )
     if not (isinstance(owner, type) and owner.__module__.split(".")[0] in ("diffusers", "transformers")):
         raise UnsafeModelError(f"{library}.{class_name} is not a class of diffusers or transformers")
+    if not issubclass(owner, _component_classes()):
+        raise UnsafeModelError(f"{class_name} is not a model, scheduler, tokenizer or processor; it is no component")
     return owner
+
+
+def _component_classes() -> tuple[type, ...]:
+    import diffusers
+    import torch
+    import transformers
+    from transformers.feature_extraction_utils import FeatureExtractionMixin
+    from transformers.image_processing_base import ImageProcessingMixin
+
+    mixins = (FeatureExtractionMixin, ImageProcessingMixin, transformers.ProcessorMixin)
+    return torch.nn.Module, diffusers.SchedulerMixin, transformers.PreTrainedTokenizerBase, *mixins
 
 
 def scheduler_class(name: str) -> Any:
@@ -95,24 +107,12 @@ def _remapped(owner: Any, config: Mapping[str, Any]) -> Any:
     return part_class("diffusers", name) if name else owner
 
 
-def _is_pipeline_package(library: str) -> bool:
-    """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
-    return bool(re.fullmatch(r"[a-z0-9_]+", library)) and any(folder.is_dir() for folder in _packages(library))
-
-
-def _packages(library: str) -> Iterator[Path]:
-    import diffusers
-
-    top = Path(diffusers.__file__).parent / "pipelines"
-    yield from (top / library, top / "deprecated" / library)
-
-
 def _in_pipeline_package(library: str, class_name: str) -> Any:
     """A model that diffusers does not export: found in the sources of its pipelines, then imported from there."""
     import diffusers
 
     top = Path(diffusers.__file__).parent
-    for folder in _packages(library):
+    for folder in pipeline_packages(library):
         for file in sorted(folder.rglob("*.py")):
             if re.search(rf"^class {class_name}\b", file.read_text(encoding="utf-8"), re.MULTILINE):
                 module = ".".join(("diffusers", *file.relative_to(top).with_suffix("").parts))

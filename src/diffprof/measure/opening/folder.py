@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +32,23 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
             "diffprof only builds pipeline classes of diffusers and runs nothing from a model folder"
         )
     parts: dict[str, PartPlan] = {}
+    named: list[tuple[str, str]] = []
     settings: dict[str, Any] = {}
     for slot, value in index.items():
         if slot.startswith("_"):
             continue
         if isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
             if value[0] is not None and value[1] is not None:
+                _refuse_foreign_library(value[0], value[1])
+                named.append((value[0], value[1]))
                 part = _part(folder, slot, value[0], value[1])
                 if part is not None:
                     parts[slot] = part
         else:
             settings[slot] = value
-    return Blueprint(name=name, source=source, pipeline=pipeline, parts=parts, pipeline_config=settings)
+    return Blueprint(
+        name=name, source=source, pipeline=pipeline, parts=parts, pipeline_config=settings, named=tuple(named)
+    )
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -59,7 +67,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan | None:
-    if Path(slot).name != slot:
+    if Path(slot).name != slot or slot in ("", ".", ".."):
         raise UnsafeModelError(f"model_index.json names a component outside of its folder: {slot!r}")
     place = folder / slot
     tokenizer = "Tokenizer" in class_name
@@ -88,9 +96,32 @@ def _config(place: Path) -> dict[str, Any] | None:
     return None
 
 
-def _refuse_foreign_code(place: Path, config: dict[str, Any]) -> None:
-    if config.get("auto_map") or config.get("trust_remote_code"):
+def _refuse_foreign_library(library: str, class_name: str) -> None:
+    if library not in ("diffusers", "transformers") and not is_pipeline_package(library):
+        raise UnsafeModelError(
+            f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
+        )
+
+
+def is_pipeline_package(library: str) -> bool:
+    """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
+    return bool(re.fullmatch(r"[a-z0-9_]+", library)) and any(folder.is_dir() for folder in pipeline_packages(library))
+
+
+def pipeline_packages(library: str) -> Iterator[Path]:
+    """Where diffusers keeps the package of a pipeline; found without importing diffusers."""
+    found = importlib.util.find_spec("diffusers")
+    for top in (found.submodule_search_locations or ()) if found else ():
+        yield from (Path(top) / "pipelines" / library, Path(top) / "pipelines" / "deprecated" / library)
+
+
+def _refuse_foreign_code(place: Path, config: Any) -> None:
+    """Also in the configurations inside of a configuration."""
+    if isinstance(config, dict) and (config.get("auto_map") or config.get("trust_remote_code")):
         raise UnsafeModelError(
             f"{place} asks for code from its repository (auto_map / trust_remote_code); "
             "diffprof only builds classes of diffusers and transformers and runs nothing from a model folder"
         )
+    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+        if isinstance(part, (dict, list)):
+            _refuse_foreign_code(place, part)
