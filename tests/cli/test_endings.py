@@ -134,6 +134,7 @@ assert not heavy, heavy
         ["cache", "info"],
         ["load", "FILE"],
         ["profile", "no-such-model"],
+        ["profile", "sdxl", "--dtype", "float3"],
     ],
 )
 def test_what_does_not_count_imports_no_torch(arguments: list[str], tmp_path: Path) -> None:

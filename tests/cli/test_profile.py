@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 from pathlib import Path
@@ -63,8 +64,9 @@ def test_options_become_call_arguments(run: Run, engine: Engine) -> None:
         ("x=a cat", "a cat"),
         ("x=", ""),
         ("x=a=b", "a=b"),
-        ("x=[1", "[1"),
-        ("x=" + "[" * 100_000, "[" * 100_000),
+        ("x=(512,512)", [512, 512]),
+        ("x=(512,)", [512]),
+        ('x="(a cat:1.2)"', "(a cat:1.2)"),
     ],
 )
 def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: Run, engine: Engine) -> None:
@@ -76,8 +78,8 @@ def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--height", "0"], "--height must be from 1 to 100,000, not 0"),
-        (["--width", "-8"], "--width must be from 1 to 100,000, not -8"),
+        (["--height", "0"], "--height must be from 1 to 16,384, not 0"),
+        (["--width", "-8"], "--width must be from 1 to 16,384, not -8"),
         (["--height", "100001"], "--height"),
         (["--steps", "0"], "--steps must be from 1"),
         (["--batch", "0"], "--batch"),
@@ -88,6 +90,15 @@ def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: 
         (["--set", "height=8.5"], "whole number"),
         (["--set", "height=tall"], "whole number"),
         (["--set", "x=NaN"], "finite"),
+        (["--set", "x=[1"], "--set x does not read as a list: [1;"),
+        (["--set", "x={a"], "does not read as a list"),
+        (["--set", "x=(a cat:1.2)"], "double quotes"),
+        (["--set", "x=" + "[" * 100_000], "[...;"),
+        (["--steps", "abc"], "error: --steps must be a whole number, not 'abc'.\n"),
+        (["--guidance", "much"], "--guidance must be a number, not 'much'"),
+        (["--depth", "deep"], "--depth must be a whole number, not 'deep'"),
+        (["--dtype", "float3"], "Unknown dtype 'float3'; use float32, float16 or bfloat16."),
+        (["--by", "foo"], "'--by': 'foo' is not one of"),
         (["--set", "x"], "KEY=VALUE"),
         (["--set", "=5"], "KEY=VALUE"),
         (["--set", "a b=5"], "KEY=VALUE"),
@@ -131,13 +142,43 @@ def test_an_unknown_model_is_refused_before_the_engine_is_imported(
     assert words in ended.err
 
 
-@pytest.mark.parametrize("place", ["none/p.json", "."])
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("none/p.json", "there is no folder"),
+        (".", "it is a folder"),
+        ("file/p.json", "file is not a folder"),
+        ("n" * 300 + ".json", "File name too long"),
+    ],
+)
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_counted(
-    place: str, run: Run, engine: Engine, tmp_path: Path
+    place: str, reason: str, run: Run, engine: Engine, tmp_path: Path
 ) -> None:
+    (tmp_path / "file").touch()
     ended = run("profile", "sdxl", "--json", "-o", str(tmp_path / place))
     assert (ended.code, engine.requests) == (1, [])
     assert "Cannot write" in ended.err
+    assert reason in ended.err
+
+
+def test_a_place_where_no_file_can_be_made_is_found_before_anything_is_counted(
+    run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    ended = run("profile", "sdxl", "-o", str(tmp_path / "p.json"))
+    assert (ended.code, engine.requests) == (1, [])
+    assert ended.err.endswith("p.json: Read-only file system.\n")
+
+
+def test_looking_whether_a_place_can_be_written_leaves_nothing(run: Run, engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    engine.failure = ValueError("surprise")
+    run("profile", "sdxl", "-o", str(tmp_path / "place" / "p.json"))
+    assert len(engine.requests) == 1
+    assert list((tmp_path / "place").iterdir()) == []
 
 
 def test_the_console_gets_the_table(run: Run, engine: Engine) -> None:
@@ -183,6 +224,13 @@ def test_the_same_request_is_counted_once(run: Run, engine: Engine) -> None:
     assert len(engine.requests) == 2
     run("profile", "sdxl", "--height", "512", "--no-cache")
     assert len(engine.requests) == 3
+
+
+@pytest.mark.parametrize("name", ["SD-2.1-Base", "stabilityai/stable-diffusion-2-1-base"])
+def test_all_names_of_a_model_are_one_request(name: str, run: Run, engine: Engine) -> None:
+    run("profile", "sd-2.1-base", "--dtype", "float16")
+    run("profile", name, "--dtype", "FP16")
+    assert len(engine.requests) == 1
 
 
 def test_no_cache_neither_reads_nor_writes(run: Run, engine: Engine) -> None:

@@ -53,6 +53,60 @@ def test_show_refuses_what_is_no_profile(content: str, run: Run, tmp_path: Path)
     assert str(path) in ended.err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("p.json", b"{", "make it again with `diffprof profile ... -o "),
+        ("p.json.gz", b"{", "despite its name it is not compressed with gzip, make it again"),
+        ("p.json.gz", b"\x1f\x8b\x08", "ends too early; make it again"),
+        ("p.json", b'{"format": {"name": "diffprof-profile", "version": 1}}', "make it again"),
+    ],
+)
+def test_show_says_how_to_replace_a_damaged_file(
+    name: str, content: bytes, words: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    ended = run("show", str(tmp_path / name))
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert words in ended.err
+
+
+@pytest.mark.parametrize("content", ["{}", '{"format": {"name": "diffprof-profile", "version": 9}}'])
+def test_a_file_that_is_not_damaged_is_not_to_be_made_again(content: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(content)
+    assert "make it again" not in run("show", str(tmp_path / "p.json")).err
+
+
+def test_show_of_a_models_name_says_how_to_count_it(run: Run) -> None:
+    ended = run("show", "sdxl")
+    assert ended.code == 2
+    assert "count it with `diffprof profile sdxl`" in ended.err
+
+
+def test_without_a_terminal_there_is_room_for_120(saved: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    assert run("show", saved).out == text(stable_diffusion(), 120)
+
+
+def test_the_list_of_models_says_what_it_leaves_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Not shown for lack of width: " in run("models").out
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "Not shown" not in run("models").out
+
+
+@pytest.mark.parametrize("arguments", [["models"], ["models", "show", "sdxl"]])
+def test_lines_about_models_have_no_spaces_at_their_ends(arguments: list[str], run: Run) -> None:
+    lines = run(*arguments).out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_source_is_never_broken(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    entry = catalogue.find("sdxl")
+    assert entry is not None
+    assert f"from {entry.source}\n" in run("models", "show", "sdxl").out
+
+
 def test_show_says_that_a_file_is_not_there(run: Run) -> None:
     ended = run("show", "none.json")
     assert ended.code == 2

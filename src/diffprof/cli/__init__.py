@@ -49,7 +49,9 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "diffprof"
-        _say(f"error: {_sentence(error.format_message())} See `{command} --help`.")
+        # The library that checks values for typer names its own exception, which helps nobody.
+        message = error.format_message().replace("Value error, ", "")
+        _say(f"error: {_sentence(message)} See `{command} --help`.")
         return 2
     if type(error).__name__ == "Abort":
         _say("interrupted.")

@@ -95,7 +95,13 @@ def _key(asked: Asked, place: Place) -> str | None:
         "enable": list(asked.enable),
         "arguments": dict(asked.arguments),
     }
-    return cache.key(asked.model, content, request)
+    return cache.key(_resolved(asked.model, place), content, request)
+
+
+def _resolved(model: str, place: Place) -> str:
+    """One name for all that a model of the catalogue answers to."""
+    entry = catalogue.find(model) if place is Place.catalogue else None
+    return entry.name if entry else model
 
 
 def _content(model: str, place: Place) -> bytes | None:

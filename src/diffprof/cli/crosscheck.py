@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from diffprof.cli.cached import place_of, progress
-from diffprof.cli.request import call_arguments
-from diffprof.cli.terminal import console, write_text
+from diffprof.cli.request import VALUES, call_arguments
+from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -23,14 +23,16 @@ def crosscheck(
     component: Annotated[
         str | None, typer.Option(metavar="SLOT", help="The component to count: unet, vae... By default the denoiser.")
     ] = None,
-    height: Annotated[int | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
-    width: Annotated[int | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
-    guidance: Annotated[float | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
-    batch: Annotated[int | None, typer.Option(metavar="N", help="Images for each prompt.")] = None,
-    frames: Annotated[int | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
+    height: Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
+    width: Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
+    guidance: Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")
+    ] = None,
+    frames: Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any call argument of the pipeline. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),
     ] = None,
     tool: Annotated[
         list[str] | None,
@@ -68,4 +70,4 @@ def crosscheck(
     if json or csv:
         write_text(render.crosscheck_json(made) if json else render.crosscheck_csv(made))
     else:
-        render.print_crosscheck(made, console())
+        write_shown(lambda console: render.print_crosscheck(made, console))

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof import catalogue
-from diffprof.cli.terminal import console, write_text
+from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 
 
@@ -57,7 +57,7 @@ def models(
     if json or csv:
         write_text(render.models_json(found) if json else render.models_csv(found))
     else:
-        render.print_models(found, console())
+        write_shown(lambda console: render.print_models(found, console))
 
 
 @app.command()
@@ -74,7 +74,7 @@ def show(
     if json:
         write_text(render.model_json(entry))
     else:
-        render.print_model(entry, console())
+        write_shown(lambda console: render.print_model(entry, console))
 
 
 def _matches(entry: catalogue.Entry, word: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from diffprof.cli.request import whole_number
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.profiles.record import Profile
@@ -81,7 +84,7 @@ def output(
     csv: bool,
     file: Path | None,
     by: By | None,
-    depth: int | None,
+    depth: str | None,
     verbose: bool = False,
     quiet: bool = False,
 ) -> Output:
@@ -96,7 +99,14 @@ def output(
         _check_place(file)
     # A depth is a depth of modules: asking for one asks for them.
     view = by or (By.module if depth is not None else By.component)
-    return Output(form, file, view, DEFAULT_DEPTH if depth is None else depth, verbose, quiet)
+    return Output(form, file, view, DEFAULT_DEPTH if depth is None else _depth(depth), verbose, quiet)
+
+
+def _depth(typed: str) -> int:
+    depth = whole_number("--depth", typed)
+    if depth < 0:
+        raise RequestError(f"--depth must be 0 or more, not {depth}.")
+    return depth
 
 
 def _form_of(file: Path, asked: Form) -> Form:
@@ -110,7 +120,27 @@ def _form_of(file: Path, asked: Form) -> Form:
 
 def _check_place(file: Path) -> None:
     """Find out before the work, not after it, that the result has nowhere to go."""
-    if file.is_dir():
-        raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
-    if not file.parent.is_dir():
-        raise OutputError(f"Cannot write {file}: there is no folder {file.parent}.")
+    try:
+        if file.is_dir():
+            raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
+        if not file.parent.is_dir():
+            wrong = f"{file.parent} is not a folder" if file.parent.exists() else f"there is no folder {file.parent}"
+            raise OutputError(f"Cannot write {file}: {wrong}.")
+        if file.exists() and not os.access(file, os.W_OK):
+            raise OutputError(f"Cannot write {file}: it is write-protected.")
+        # A pipe or a device is written to as it is; any other file is made next to its place first.
+        if file.is_file() or not file.exists():
+            _probe(Path(os.path.realpath(file)))
+    except OSError as error:
+        raise OutputError(f"Cannot write {file}: {error.strerror or error}.") from error
+
+
+def _probe(target: Path) -> None:
+    """Make and remove a file as writing the result will."""
+    probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        probe.touch(exist_ok=False)
+    except FileNotFoundError:
+        # The folder is there, so "no such file" would be no reason: some file systems, as /proc, make no files.
+        raise OutputError(f"Cannot write {target}: no file can be made in {target.parent}.") from None
+    probe.unlink()

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from diffprof.cli.output import output
-from diffprof.cli.request import call_arguments
+from diffprof.cli.request import VALUES, call_arguments, dtype_name
 from diffprof.render.views import By
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -20,26 +20,31 @@ def profile(
         str,
         typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id or a folder in diffusers layout."),
     ],
-    height: Annotated[int | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
-    width: Annotated[int | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="Denoising steps.")] = None,
-    guidance: Annotated[float | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
-    batch: Annotated[int | None, typer.Option(metavar="N", help="Images for each prompt.")] = None,
-    frames: Annotated[int | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
-    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16, bfloat16...")] = None,
+    height: Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
+    width: Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
+    steps: Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")] = None,
+    guidance: Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")
+    ] = None,
+    frames: Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
+    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")] = None,
     scheduler: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Use another scheduler, by its class name.")
+        str | None,
+        typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any call argument of the pipeline. Repeatable."),
+        typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),
     ] = None,
     enable: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
     ] = None,
     by: Annotated[By | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
-    depth: Annotated[int | None, typer.Option(min=0, metavar="N", help="Show the module tree to this depth.")] = None,
+    depth: Annotated[
+        str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
     file: Annotated[
@@ -66,5 +71,6 @@ def profile(
     }
     from diffprof.cli.cached import Asked, counted
 
-    asked = Asked(model, dtype, scheduler, tuple(enable or ()), call_arguments(named, settings or ()))
+    arguments = call_arguments(named, settings or ())
+    asked = Asked(model, dtype_name(dtype), scheduler, tuple(enable or ()), arguments)
     result.write(counted(asked, use_cache=not no_cache, quiet=quiet))

@@ -14,7 +14,7 @@ import torch
 from diffprof.errors import RequestError
 
 STAND_IN_PROMPT = "a photo of a cat"
-LARGEST_SIDE = 65_536
+LARGEST_SIDE = 16_384
 
 OTHER_NAMES = {
     "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),

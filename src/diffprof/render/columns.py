@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from diffprof.render.plain import clean
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -21,7 +22,8 @@ class Column:
     """One column: its heading, its cells, and how it behaves when there is little room.
 
     A cell may have several lines. `least` is the width down to which the cells may be wrapped, or cut when `cut`;
-    None: not at all. Columns with the highest `rank` are left out first, those of rank 0 never.
+    None: not at all. With `cut_below`, lines below a cell's first are cut where they do not fit. Columns with the
+    highest `rank` are left out first, those of rank 0 never.
     """
 
     heading: str
@@ -30,7 +32,13 @@ class Column:
     justify: Literal["left", "right"] = "right"
     least: int | None = None
     cut: bool = False
+    cut_below: bool = False
     style: str = ""
+
+    @property
+    def name(self) -> str:
+        """The heading on one line."""
+        return self.heading.replace("-\n", "").replace("\n", " ").strip()
 
     @property
     def width(self) -> int:
@@ -48,18 +56,39 @@ def needed(columns: Sequence[Column]) -> int:
     return sum(column.smallest for column in columns) + GAP * (len(columns) - 1)
 
 
-def fitting(columns: Sequence[Column], width: int) -> list[Column]:
+@dataclass(frozen=True)
+class Fitted:
+    """The columns that there is room for, and the names of those that had to go."""
+
+    columns: Sequence[Column]
+    left_out: Sequence[str] = ()
+
+
+def fitting(columns: Sequence[Column], width: int) -> Fitted:
     """The columns that fit into `width`: the least important ones are left out, then the others wrap more."""
     kept = list(columns)
     while needed(kept) > width:
-        least_important = max(kept, key=lambda column: column.rank)
-        if least_important.rank == 0:
-            return [replace(column, least=column.least and min(column.least, NARROWEST)) for column in kept]
-        kept.remove(least_important)
-    return kept
+        least_important = max(column.rank for column in kept)
+        if least_important == 0:
+            kept = [replace(column, least=column.least and min(column.least, NARROWEST)) for column in kept]
+            break
+        # Those of one rank go together: one of two figures that belong to each other would mislead.
+        kept = [column for column in kept if column.rank < least_important]
+    headings = {column.heading for column in kept}
+    return Fitted(kept, [column.name for column in columns if column.heading not in headings])
 
 
-def table(columns: Sequence[Column], width: int, total: bool = False) -> Table:
+def print_table(fitted: Fitted, console: Console, total: bool = False) -> None:
+    """The table, and below it what there was no room for: a figure must not go missing unnoticed."""
+    from rich.text import Text
+
+    console.print(_table(fitted.columns, console.width, total))
+    if fitted.left_out:
+        names = ", ".join(fitted.left_out)
+        console.print(Text(f"Not shown for lack of width: {names} (--csv has all)", style="dim"))
+
+
+def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
     """The columns as a rich table of at most `width`; with `total`, the last row is set apart."""
     from rich import box
     from rich.table import Table
@@ -73,7 +102,8 @@ def table(columns: Sequence[Column], width: int, total: bool = False) -> Table:
         pad_edge=False,
         header_style="bold",
     )
-    for column, cells in zip(columns, _widths(columns, width), strict=True):
+    widths = _widths(columns, width)
+    for column, cells in zip(columns, widths, strict=True):
         result.add_column(
             Text(column.heading),
             justify=column.justify,
@@ -88,7 +118,8 @@ def table(columns: Sequence[Column], width: int, total: bool = False) -> Table:
     for number in range(count):
         if total and number == count - 1:
             result.add_section()
-        result.add_row(*(_cell(column.cells[number]) for column in columns))
+        row = zip(columns, widths, strict=True)
+        result.add_row(*(_cell(column.cells[number], cells if column.cut_below else None) for column, cells in row))
     return result
 
 
@@ -103,13 +134,16 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
     return widths
 
 
-def _cell(text: str) -> Text:
+def _cell(text: str, cut_below_to: int | None) -> Text:
     from rich.text import Text
 
     # Text, not markup: a name such as "[red]" stays a name.
     first, *more = (clean(line) for line in text.split("\n"))
     cell = Text(first)
     for line in more:
+        below = Text(line, style="dim")
+        if cut_below_to is not None:
+            below.truncate(cut_below_to, overflow="ellipsis")
         cell.append("\n")
-        cell.append(line, style="dim")
+        cell.append_text(below)
     return cell

@@ -6,10 +6,10 @@ import io
 from typing import TYPE_CHECKING
 
 from diffprof.profiles.record import Profile
-from diffprof.render.columns import table
+from diffprof.render.columns import print_table
 from diffprof.render.headline import headline, summary
 from diffprof.render.plain import clean
-from diffprof.render.views import DEFAULT_DEPTH, By, columns_of
+from diffprof.render.views import DEFAULT_DEPTH, By, view_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,12 +34,12 @@ def print_profile(
     """Print the profile as the table that was asked for, with what it adds up to below."""
     from rich.text import Text
 
-    columns = columns_of(profile, by, depth, console.width, console.options.ascii_only)
+    view = view_of(profile, by, depth, console.width, console.options.ascii_only, verbose)
     console.print(Text(clean(headline(profile)), style="bold"))
     console.print(Text(clean(_composition(profile)), style="dim"))
     console.print()
-    if columns[0].cells:
-        console.print(table(columns, console.width, total=by is By.component))
+    if view.columns[0].cells:
+        print_table(view, console, total=by is By.component)
     else:
         console.print(Text(f"There is nothing to show by {by.value}."))
     console.print()

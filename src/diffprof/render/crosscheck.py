@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.analyse.crosscheck import CrosscheckRow, Difference, crosscheck_table
 from diffprof.profiles.crosscheck import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
 from diffprof.render import numbers
-from diffprof.render.columns import Column, fitting, table
+from diffprof.render.columns import Column, fitting, print_table
 from diffprof.render.csv import table_csv
 from diffprof.render.plain import clean
 
@@ -35,7 +35,7 @@ def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
         Column("memory", [_memory(row) for row in rows], rank=1),
         Column("what it missed or counted besides", [_findings(row) for row in rows], justify="left", least=28),
     ]
-    console.print(table(fitting(columns, console.width), console.width))
+    print_table(fitting(columns, console.width), console)
     console.print()
     for line in NOTES:
         console.print(Text(line, style="dim"))

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from diffprof.analyse.shares import share
-from diffprof.profiles.record import Ledger, Profile
+from diffprof.profiles.record import Ledger, Profile, Stage
 from diffprof.render import numbers
+
+# Given arguments that have a place of their own in the headline, or none because they change no figure by themselves.
+_SPOKEN_FOR = (
+    *("height", "width", "num_frames", "num_inference_steps", "guidance_scale"),
+    *("num_images_per_prompt", "num_videos_per_prompt"),
+    *("prompt", "negative_prompt", "generator", "output_type"),
+)
+_OTHER_GUIDANCE = ("prior_guidance_scale", "true_cfg_scale")
+MOST_OTHERS = 3
+LONGEST_OTHER = 20
+
+_ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+# What the engine says about a size that the pipeline did not take as it was given.
+_CHANGED = re.compile(r"the pipeline computes at .*|.*; the pipeline makes \S+", re.DOTALL)
 
 
 def headline(profile: Profile) -> str:
     """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
-    parts = [_model(profile), _size(profile), _steps(profile), _guidance(profile), _batch(profile), _dtype(profile)]
+    parts = [
+        *(_model(profile), _size(profile), _steps(profile), _guidance(profile)),
+        *(_prompts(profile), _batch(profile), _dtype(profile), *_others(profile)),
+    ]
     return " · ".join(part for part in parts if part)
 
 
@@ -26,8 +47,9 @@ def _model(profile: Profile) -> str:
 def _size(profile: Profile) -> str:
     height, width = profile.request.value("height"), profile.request.value("width")
     frames = profile.request.value("num_frames")
-    sizes = [str(width), str(height)] if _is_count(width) and _is_count(height) else []
-    size = " x ".join(sizes)
+    size = ""
+    if _is_count(width) and _is_count(height):
+        size = f"{width} x {height}" if width == height else f"{width} wide x {height} high"
     if _is_count(frames):
         size = f"{size}, {numbers.times(frames, 'frame')}" if size else numbers.times(frames, "frame")
     return size
@@ -45,7 +67,15 @@ def _steps(profile: Profile) -> str:
 
 def _guidance(profile: Profile) -> str:
     scale = profile.request.value("guidance_scale")
-    return f"guidance {scale:g}" if isinstance(scale, int | float) and not isinstance(scale, bool) else ""
+    if _is_number(scale):
+        return f"guidance {scale:g}"
+    given = profile.request.arguments
+    return " · ".join(f"{name} {given[name]:g}" for name in _OTHER_GUIDANCE if _is_number(given.get(name)))
+
+
+def _prompts(profile: Profile) -> str:
+    prompt = profile.request.arguments.get("prompt")
+    return numbers.times(len(prompt), "prompt") if isinstance(prompt, list | tuple) and len(prompt) > 1 else ""
 
 
 def _batch(profile: Profile) -> str:
@@ -60,8 +90,32 @@ def _dtype(profile: Profile) -> str:
     return denoisers[0] if denoisers else ""
 
 
+def _others(profile: Profile) -> list[str]:
+    """Other arguments that were given, such as ``denoising_end 0.8``, as far as they are short."""
+    request = profile.request
+    shown_as_guidance = () if _is_number(request.value("guidance_scale")) else _OTHER_GUIDANCE
+    others = [
+        f"{name} {_scalar(value)}"
+        for name, value in request.arguments.items()
+        if name not in _SPOKEN_FOR and name not in shown_as_guidance and 0 < len(_scalar(value)) <= LONGEST_OTHER
+    ]
+    return others[:MOST_OTHERS]
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if isinstance(value, int | str) else ""
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
@@ -75,7 +129,9 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
     ]
     lines += [("Steps", line) for line in _stages(profile)]
     lines.append(("Ledger", _ledger(profile.ledger)))
-    lines += _assumptions(profile.ledger.assumptions, verbose)
+    changed = [text for text in profile.ledger.assumptions if _CHANGED.fullmatch(text)]
+    lines += [("" if number else "Changed", text) for number, text in enumerate(changed)]
+    lines += _assumptions([text for text in profile.ledger.assumptions if text not in changed], verbose)
     if verbose:
         lines.append(("Made by", ", ".join(f"{name} {version}" for name, version in vars(profile.environment).items())))
     return lines
@@ -85,19 +141,40 @@ def _weights(profile: Profile) -> str:
     total = profile.total
     buffers = f" and {numbers.exact(total.buffers)} buffer elements" if total.buffers else ""
     size = numbers.both_bytes(total.weight_bytes)
-    return f"{numbers.exact(total.parameters)} parameters{buffers}, {size}"
+    return f"{numbers.exact(total.parameters)} parameters{buffers}, {size}{_other_dtypes(profile)}"
+
+
+def _other_dtypes(profile: Profile) -> str:
+    """What explains a size that is not that of the headline's dtype."""
+    total, dtype = profile.total, _dtype(profile)
+    if dtype not in _ITEM_BYTES:
+        return ""
+    more = total.weight_bytes - _ITEM_BYTES[dtype] * (total.parameters + total.buffers)
+    others = sorted({part.dtype for part in profile.components.values() if part.weight_bytes} - {dtype})
+    if more and others:
+        return f", some in {' and '.join(others)}"
+    # Buffers may be integers of eight bytes: what these can explain says nothing about the parameters.
+    return ", some in float32" if _ITEM_BYTES[dtype] == 2 and more > 6 * total.buffers else ""
 
 
 def _stages(profile: Profile) -> list[str]:
     lines = []
     for stage in profile.steps.stages:
         what = ", ".join(stage.denoisers) or "the denoiser"
-        mostly = "" if len(set(stage.step_macs)) <= 1 else "mostly "
-        lines.append(
-            f"{numbers.times(stage.count, 'denoising step')} of {what} with {stage.scheduler}, "
-            f"{mostly}{numbers.macs(stage.macs)} each"
-        )
+        steps = numbers.times(stage.count, "denoising step")
+        lines.append(f"{steps} of {what} with {stage.scheduler}, {_step_macs(stage)}")
     return lines
+
+
+def _step_macs(stage: Stage) -> str:
+    if stage.count == 1:
+        return numbers.macs(stage.macs)
+    alike = stage.step_macs.count(stage.macs)
+    if alike == stage.count:
+        return f"{numbers.macs(stage.macs)} each"
+    if 2 * alike > stage.count:
+        return f"mostly {numbers.macs(stage.macs)} each"
+    return f"{numbers.macs_between(min(stage.step_macs), max(stage.step_macs))} each"
 
 
 def _ledger(ledger: Ledger) -> str:
@@ -114,7 +191,7 @@ def _ledger(ledger: Ledger) -> str:
     return f"{known}; without a formula: {names}."
 
 
-def _assumptions(assumptions: tuple[str, ...], verbose: bool) -> list[tuple[str, str]]:
+def _assumptions(assumptions: Sequence[str], verbose: bool) -> list[tuple[str, str]]:
     if not assumptions:
         return [("Assumed", "nothing.")]
     if verbose or len(assumptions) == 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.catalogue import Entry, Part
 from diffprof.render import numbers
-from diffprof.render.columns import Column, fitting, table
+from diffprof.render.columns import Column, fitting, print_table
 from diffprof.render.csv import table_csv
 from diffprof.render.plain import clean
 
@@ -23,14 +23,14 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
     """The list of models as a table."""
     columns = [
         Column("name", [entry.name for entry in entries], justify="left", style="bold"),
-        Column("title", [entry.title for entry in entries], rank=2, justify="left"),
-        Column("media", [entry.media for entry in entries], rank=3, justify="left"),
+        Column("title", [entry.title for entry in entries], rank=3, justify="left"),
+        Column("media", [entry.media for entry in entries], rank=4, justify="left"),
         Column("denoiser", [numbers.parameters(_denoiser(entry)) for entry in entries], rank=1),
-        Column("all parameters", [numbers.parameters(entry.parameters) for entry in entries], rank=1),
-        Column("pipeline", [entry.pipeline for entry in entries], rank=5, justify="left", style="dim"),
-        Column("hub id", [entry.hub_id for entry in entries], rank=4, justify="left", style="dim"),
+        Column("all parameters", [numbers.parameters(entry.parameters) for entry in entries], rank=2),
+        Column("pipeline", [entry.pipeline for entry in entries], rank=6, justify="left", style="dim"),
+        Column("hub id", [entry.hub_id for entry in entries], rank=5, justify="left", style="dim"),
     ]
-    console.print(table(fitting(columns, console.width), console.width))
+    print_table(fitting(columns, console.width), console)
 
 
 def models_json(entries: Sequence[Entry]) -> str:
@@ -94,7 +94,11 @@ def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None
     from rich.padding import Padding
     from rich.text import Text
 
-    console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
+    if console.is_terminal:
+        console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
+    else:
+        # As long as it is: a program that looks for a file name finds it in one piece.
+        console.print(Text(" " * indent + clean(text)), soft_wrap=True)
 
 
 def _summary(entry: Entry) -> dict[str, Any]:

@@ -25,6 +25,15 @@ def macs(number: int) -> str:
     return _with_unit(number, 1000, _SI, "MACs")
 
 
+def macs_between(least: int, most: int) -> str:
+    """``22.38 to 44.76 MMACs``, ``1.00 KMACs to 3.00 MMACs``; ``about 22.38 MMACs`` where rounding hides the gap."""
+    low, high = macs(least), macs(most)
+    if low == high:
+        return f"about {high}"
+    figure, unit = low.split(" ")
+    return f"{figure} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
+
+
 def flops(number: int) -> str:
     """``1.61 TFLOPs``"""
     return _with_unit(number, 1000, _SI, "FLOPs")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from diffprof.analyse.attention import AttentionRow, attention_table
-from diffprof.analyse.calls import call_table
+from diffprof.analyse.calls import CallRow, call_table
 from diffprof.analyse.components import ComponentRow, component_table
 from diffprof.analyse.kinds import kind_table
 from diffprof.analyse.modules import ModuleRow, module_table
 from diffprof.profiles.record import Profile
 from diffprof.render import numbers
-from diffprof.render.columns import Column, fitting, needed
+from diffprof.render.columns import Column, Fitted, fitting, needed
 
 
 class By(str, Enum):
@@ -31,21 +31,33 @@ DEFAULT_DEPTH = 1
 WIDE_BAR, NARROW_BAR = 20, 9
 
 
-def columns_of(profile: Profile, by: By, depth: int, width: int, ascii_only: bool = False) -> list[Column]:
+def view_of(
+    profile: Profile, by: By, depth: int, width: int, ascii_only: bool = False, verbose: bool = False
+) -> Fitted:
     """The columns of the view that fit into `width`."""
     if by is By.module:
         return fitting(_modules(module_table(profile, depth), ascii_only), width)
     if by is By.component:
-        return _components(profile, width, ascii_only)
-    view = {By.kind: _kinds, By.attention: _attention, By.call: _calls}[by]
+        return _components(profile, width, ascii_only, verbose)
+    if by is By.call:
+        calls = [row for row in call_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
+        return fitting(_calls(calls, ascii_only), width)
+    view = {By.kind: _kinds, By.attention: _attention}[by]
     return fitting(view(profile, ascii_only), width)
 
 
-def _components(profile: Profile, width: int, ascii_only: bool) -> list[Column]:
+def _is_idle_pipeline(profile: Profile, row: ComponentRow | CallRow) -> bool:
+    """Whether the row is the pipeline's own code without a MAC: it would only raise questions."""
+    return profile.components[row.component].role == "pipeline" and not row.macs
+
+
+def _components(profile: Profile, width: int, ascii_only: bool, verbose: bool) -> Fitted:
     """One line for each component where there is room, else two: the class goes below the name."""
-    rows = component_table(profile)
+    rows = [row for row in component_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
     wide = _component_columns(profile, rows, True, ascii_only)
-    return wide if needed(wide) <= width else fitting(_component_columns(profile, rows, False, ascii_only), width)
+    if needed(wide) <= width:
+        return Fitted(wide)
+    return fitting(_component_columns(profile, rows, False, ascii_only), width)
 
 
 def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, ascii_only: bool) -> list[Column]:
@@ -56,11 +68,17 @@ def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, a
     per_call, total_macs = ("MACs per call", "total MACs") if wide else ("MACs\nper call", "total\nMACs")
     columns = [
         Column(
-            "component", [*names, "total"], justify="left", least=None if wide else 20, style="bold" if wide else ""
+            "component",
+            [*names, "total"],
+            justify="left",
+            least=None if wide else 20,
+            cut_below=True,
+            style="bold" if wide else "",
         ),
         Column("class", [*(row.class_name for row in rows), ""], justify="left", style="dim"),
         Column("role", [*roles, ""], rank=4, justify="left", least=None if wide else 8),
-        Column("calls", [*(numbers.exact(row.calls) for row in rows), numbers.exact(total.calls)], rank=2),
+        # Calls of different components add up to nothing that means something.
+        Column("calls", [*(numbers.exact(row.calls) for row in rows), ""], rank=2),
         Column(
             "parameters" if wide else "para-\nmeters",
             [*(numbers.parameters(row.parameters) for row in rows), numbers.parameters(total.parameters)],
@@ -87,10 +105,15 @@ def _share(shares: Sequence[float], wide: bool, ascii_only: bool, total: bool = 
     cells = []
     for share in shares:
         figure, bar = numbers.percent(share), numbers.bar(share, size, ascii_only)
-        cells.append(f"{figure:>7}  {bar}" if wide else f"{figure:>7}\n{bar}")
+        cells.append(f"{figure:>7}  {bar}" if wide else _lines(f"{figure:>7}", bar))
     if total:
         cells.append(f"{numbers.percent(1.0 if any(shares) else 0.0):>7}")
     return Column("  share", cells, rank=1, justify="left", style="cyan")
+
+
+def _lines(*lines: str) -> str:
+    """The lines of a cell; one without content takes no room."""
+    return "\n".join(line for line in lines if line)
 
 
 def _kinds(profile: Profile, ascii_only: bool) -> list[Column]:
@@ -146,21 +169,22 @@ def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
         Column(
             "query x\nkey tokens",
             [f"{numbers.exact(row.query_tokens)} x\n{numbers.exact(row.key_tokens)}" for row in rows],
-            rank=2,
+            rank=3,
         ),
-        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=3),
-        Column("batch", [numbers.exact(row.batch) for row in rows], rank=5),
-        Column("times", [numbers.exact(row.executions) for row in rows], rank=4),
-        Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=2),
-        Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=6),
-        Column("AV\nMACs", [numbers.short(row.av_macs) for row in rows], rank=2),
+        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=4),
+        Column("batch", [numbers.exact(row.batch) for row in rows], rank=7),
+        Column("times", [numbers.exact(row.executions) for row in rows], rank=6),
+        Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=5),
+        Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=8),
+        Column("AV\nMACs", [numbers.short(row.av_macs) for row in rows], rank=5),
+        Column("total\nMACs", [numbers.short(row.macs) for row in rows]),
         _share([row.share for row in rows], False, ascii_only),
     ]
 
 
 def _relation(row: AttentionRow) -> str:
     remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
-    return "\n".join([row.relation, *([", ".join(remarks)] if remarks else [])])
+    return _lines(row.relation, ", ".join(remarks))
 
 
 def _heads(row: AttentionRow) -> str:
@@ -171,14 +195,14 @@ def _head_size(row: AttentionRow) -> str:
     return str(row.head_size) if row.head_size == row.value_size else f"{row.head_size} and {row.value_size}"
 
 
-def _calls(profile: Profile, ascii_only: bool) -> list[Column]:
-    rows = call_table(profile)
+def _calls(rows: Sequence[CallRow], ascii_only: bool) -> list[Column]:
+    names = [_lines(f"{row.component}.{row.method}", row.inputs) for row in rows]
     return [
-        Column("call", [f"{row.component}.{row.method}\n{row.inputs}" for row in rows], justify="left", least=24),
-        Column("times", [numbers.exact(row.count) for row in rows], rank=2),
-        Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=4, justify="left", least=6),
+        Column("call", names, justify="left", least=24),
+        Column("times", [numbers.exact(row.count) for row in rows], rank=3),
+        Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=5, justify="left", least=6),
         Column("MACs\nper call", [numbers.short(row.macs_per_call) for row in rows], rank=2),
         Column("total\nMACs", [numbers.short(row.macs) for row in rows]),
-        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=3),
+        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=4),
         _share([row.share for row in rows], False, ascii_only),
     ]

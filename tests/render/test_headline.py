@@ -1,0 +1,120 @@
+"""The sentences around the tables say what was asked and nothing that is not so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diffprof.profiles.record import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
+from diffprof.render.columns import Column, fitting
+from diffprof.render.console import text
+from diffprof.render.headline import headline, summary
+from diffprof.render.views import By
+from tests.profiles_made_by_hand import stable_diffusion
+
+
+def asked(**arguments: Any) -> Profile:
+    profile = stable_diffusion()
+    return replace(profile, request=replace(profile.request, arguments=arguments, defaults={}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"height": 512, "width": 512}, "512 x 512"),
+        ({"height": 256, "width": 512}, "512 wide x 256 high"),
+        ({"prompt": ["a", "b"]}, "2 prompts"),
+        ({"denoising_end": 0.8}, "denoising_end 0.8"),
+        ({"clean_caption": True}, "clean_caption true"),
+        ({"prior_guidance_scale": 4.0}, "prior_guidance_scale 4"),
+        ({"true_cfg_scale": 2.5}, "true_cfg_scale 2.5"),
+    ],
+)
+def test_what_was_asked_stands_in_the_headline_once(arguments: dict[str, Any], words: str) -> None:
+    assert headline(asked(**arguments)).split(" · ").count(words) == 1
+
+
+def test_only_short_arguments_and_few_of_them_stand_in_the_headline() -> None:
+    others = {"sigmas": [1.0, 0.5], "prompt_2": "a long text that says a lot", "a": 1, "b": 2, "c": 3, "d": 4}
+    assert headline(asked(prompt="a cat", **others)).endswith("float16 · a 1 · b 2 · c 3")
+
+
+@pytest.mark.parametrize(
+    ("step_macs", "words"),
+    [
+        ((1_000_000,), ", 1.00 MMACs"),
+        ((1_000_000,) * 3, ", 1.00 MMACs each"),
+        ((1_000_000, 1_000_000, 2_000_000), ", mostly 1.00 MMACs each"),
+        ((22_380_000, 44_760_000), ", 22.38 to 44.76 MMACs each"),
+        ((1_000, 3_000_000), ", 1.00 KMACs to 3.00 MMACs each"),
+        ((1_000_000, 1_000_001), ", about 1.00 MMACs each"),
+    ],
+)
+def test_a_step_costs_what_most_steps_cost_or_a_range(step_macs: tuple[int, ...], words: str) -> None:
+    profile = replace(stable_diffusion(), steps=Steps((Stage("DDIMScheduler", ("unet",), step_macs),)))
+    assert dict(summary(profile))["Steps"].endswith(f"DDIMScheduler{words}")
+
+
+def weights(**vae: Any) -> str:
+    profile = stable_diffusion()
+    components = {**profile.components, "vae": replace(profile.components["vae"], **vae)}
+    return dict(summary(replace(profile, components=components)))["Weights"]
+
+
+def test_weights_that_are_not_all_of_one_dtype_are_said_to_be() -> None:
+    parameters = stable_diffusion().components["vae"].parameters
+    assert "some in" not in weights()
+    assert weights(weight_bytes=4 * parameters, dtype="float32").endswith(", some in float32")
+    assert weights(weight_bytes=2 * parameters + 20).endswith(", some in float32")
+    assert "some in" not in weights(buffers=10, weight_bytes=2 * parameters + 80), "integers of eight bytes explain it"
+
+
+def test_what_the_pipeline_changed_comes_before_what_was_assumed() -> None:
+    profile = stable_diffusion()
+    changed = (
+        "height 500 was asked for; the pipeline makes 496",
+        "the pipeline computes at 64x64 and resizes to 60x60",
+    )
+    ledger = replace(profile.ledger, assumptions=(changed[0], "The prompt is a stand-in.", changed[1]))
+    lines = summary(replace(profile, ledger=ledger))
+    assert lines[-3:] == [("Changed", changed[0]), ("", changed[1]), ("Assumed", "1. The prompt is a stand-in.")]
+
+
+def with_own_code(macs: int) -> Profile:
+    profile = stable_diffusion()
+    cost = Cost(Work(macs, 5), 8) if macs else Cost(NO_WORK, 0)
+    own = Component("pipeline", "StableDiffusionPipeline", "pipeline", "float16", 0, 0, 0, calls=1, work=cost.work)
+    return replace(
+        profile,
+        components={**profile.components, "pipeline": own},
+        calls=(*profile.calls, Call("pipeline", "__call__", "", None, cost)),
+    )
+
+
+@pytest.mark.parametrize(("by", "row"), [(By.component, "\npipeline "), (By.call, "\npipeline.__call__ ")])
+def test_the_pipelines_own_code_has_a_row_when_it_computes_or_when_all_is_asked_for(by: By, row: str) -> None:
+    assert row not in text(with_own_code(0), 120, by)
+    assert row in text(with_own_code(0), 120, by, verbose=True)
+    assert row in text(with_own_code(7), 120, by)
+
+
+def test_one_empty_line_stands_before_the_total() -> None:
+    for by in By:
+        assert "\n\n\nTotal" not in text(with_own_code(0), 120, by, verbose=True)
+
+
+def test_a_long_class_name_is_cut_and_not_broken() -> None:
+    profile = stable_diffusion()
+    long = replace(profile.components["unet"], class_name="AVeryLongNameOfAClassThatNobodyCanRemember")
+    shown = text(replace(profile, components={**profile.components, "unet": long}), 80)
+    assert "AVeryLongNameOfAClassTh…" in shown
+    assert "Remember" not in shown
+
+
+def test_columns_of_one_rank_go_together_and_are_named() -> None:
+    columns = [Column(name, ["x" * 10], rank) for name, rank in (("a", 0), ("b\nb", 2), ("para-\nmeters", 2), ("c", 1))]
+    assert fitting(columns, 46).left_out == []
+    assert fitting(columns, 45).left_out == ["b b", "parameters"]
+    assert fitting(columns, 10).left_out == ["b b", "parameters", "c"]
