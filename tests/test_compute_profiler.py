@@ -114,7 +114,7 @@ def test_a_disabled_profiler_counts_nothing_and_says_so(small: Any) -> None:
 @pytest.mark.parametrize(
     ("pipe", "shape", "reason"),
     [
-        ("no-such-model", (1, 3, 512, 512), "unknown model"),
+        ("no-such-model", (1, 3, 512, 512), "Unknown model"),
         (object(), (1, 3, 512, 512), ""),
         (SD_2_1, (1, 3, 511, 512), "divisible by 8"),
         (SD_2_1, (512, 512), "input_shape"),
@@ -129,6 +129,6 @@ def test_a_failure_is_told_and_breaks_nothing(pipe: Any, shape: Any, reason: str
 
 
 def test_a_failed_measurement_warns_and_is_zero(profiler: ComputeProfiler) -> None:
-    with pytest.warns(RuntimeWarning, match="unknown model"):
+    with pytest.warns(RuntimeWarning, match="Unknown model"):
         assert profiler.measure_unet_macs("no-such-model", 512, 512) == 0
     assert profiler.summarize_macs("no-such-model")["enabled"] is False

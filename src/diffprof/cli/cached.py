@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
 from diffprof import catalogue
-from diffprof.errors import RequestError
+from diffprof.catalogue.places import Place, folder_of, place_of
 from diffprof.profiles import cache
 from diffprof.profiles.record import Profile
-
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -60,31 +56,6 @@ def _count(asked: Asked, quiet: bool) -> Profile:
         )
 
 
-class Place(Enum):
-    """Where the configuration of a model is."""
-
-    catalogue = "catalogue"
-    folder = "folder"
-    hub = "hub"
-
-
-def place_of(model: str) -> Place:
-    """What the name means, by the engine's rules; one that means nothing is refused before the engine is imported."""
-    looks_like_path = model.startswith((".", "/", "~")) or "\\" in model
-    if not looks_like_path and catalogue.content(model) is not None:
-        return Place.catalogue
-    # An empty name would be the current folder.
-    if model and _folder(model).exists():
-        return Place.folder
-    if looks_like_path:
-        raise RequestError(
-            f"There is no folder {model}; give a folder in diffusers layout or one of `diffprof models`."
-        )
-    if _HUB_ID.fullmatch(model):
-        return Place.hub
-    raise RequestError(catalogue.unknown(model))
-
-
 def _key(asked: Asked, place: Place) -> str | None:
     content = _content(asked.model, place)
     if content is None:
@@ -108,20 +79,12 @@ def _content(model: str, place: Place) -> bytes | None:
     """What the profile depends on in the model's configuration; None when it is not on this machine."""
     if place is Place.catalogue:
         return catalogue.content(model)
-    folder = _folder(model) if place is Place.folder else _hub_snapshot(model)
+    folder = folder_of(model) if place is Place.folder else _hub_snapshot(model)
     try:
         return cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
     except OSError:
         # A file that cannot be read is for the engine to complain about.
         return None
-
-
-def _folder(model: str) -> Path:
-    try:
-        return Path(model).expanduser()
-    except RuntimeError:
-        # "~nobody": there is no such user, so it is a name like any other.
-        return Path(model)
 
 
 def _hub_snapshot(hub_id: str) -> Path | None:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from diffprof.cli.cached import place_of, progress
+from diffprof.catalogue.places import place_of
+from diffprof.cli.cached import progress
 from diffprof.cli.request import VALUES, call_arguments
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError

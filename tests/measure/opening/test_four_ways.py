@@ -12,6 +12,7 @@ import torch
 
 import diffprof
 from diffprof import catalogue
+from diffprof.errors import RequestError
 from tests.measure.opening.folders import edit, saved, without_tokenizer_files
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -188,3 +189,9 @@ def test_a_folder_is_only_read(model: Path) -> None:
     count(model)
     assert content() == before
     assert json.loads(before[str(model / "model_index.json")])["_class_name"] == "StableDiffusionPipeline"
+
+
+@pytest.mark.parametrize(("name", "words"), [("", "Unknown model"), ("~nobody-of-that-name/x", "There is no folder")])
+def test_a_name_means_the_same_in_python_as_on_the_command_line(name: str, words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        diffprof.profile(name)

@@ -1,0 +1,49 @@
+"""What a model name means: a model of the catalogue, a folder, or a repository on the hub. Decided without torch."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from pathlib import Path
+
+from diffprof.catalogue.reader import content, unknown
+from diffprof.errors import RequestError
+
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+class Place(Enum):
+    """Where the configuration of a model is."""
+
+    catalogue = "catalogue"
+    folder = "folder"
+    hub = "hub"
+
+
+def place_of(model: str | Path) -> Place:
+    """What the name means; the catalogue wins over a folder of the same name, unless it is written as a path."""
+    name = str(model)
+    looks_like_path = isinstance(model, Path) or name.startswith((".", "/", "~")) or "\\" in name
+    if not looks_like_path and content(name) is not None:
+        return Place.catalogue
+    folder = folder_of(model)
+    # An empty name would be the current folder.
+    if name and folder.is_dir():
+        return Place.folder
+    if name and folder.is_file():
+        raise RequestError(
+            f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)."
+        )
+    if looks_like_path:
+        raise RequestError(f"There is no folder {name}; give a folder in diffusers layout or one of `diffprof models`.")
+    if HUB_ID.fullmatch(name):
+        return Place.hub
+    raise RequestError(unknown(name))
+
+
+def folder_of(model: str | Path) -> Path:
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:
+        # "~nobody": there is no such user, so it is a name like any other.
+        return Path(model)
