@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from diffprof import profiling
 from diffprof.errors import OutputError
-from diffprof.measure.timing.sections import Recorder
-from diffprof.measure.timing.snapshots import ProcessMemory
+from diffprof.measurement.timing.sections import Recorder
+from diffprof.measurement.timing.snapshots import ProcessMemory
 from diffprof.profiling import (
     IterationProfiler,
     MemoryTracker,
@@ -29,8 +29,8 @@ from diffprof.profiling import (
     profile_section,
 )
 from diffprof.render.numbers import duration, mebibytes, shortened
-from tests.measure.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
-from tests.measure.timing.test_memory import GUIDE, log_of
+from tests.measurement.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
+from tests.measurement.timing.test_memory import GUIDE, log_of
 
 Golden = Callable[[str, str], None]
 

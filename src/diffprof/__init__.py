@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.errors import DiffprofError
 
 if TYPE_CHECKING:
-    from diffprof.measure.profile import profile
+    from diffprof.measurement.profile import profile
     from diffprof.profiles.files import load
     from diffprof.profiles.record import Profile
 
@@ -19,7 +19,7 @@ __all__ = ["DiffprofError", "Profile", "load", "profile"]
 def __getattr__(name: str) -> Any:
     """Import what is used when it is first used: help comes at once, and only measuring needs torch."""
     if name == "profile":
-        from diffprof.measure.profile import profile
+        from diffprof.measurement.profile import profile
 
         return profile
     if name == "load":

@@ -128,7 +128,7 @@ class ComputeProfiler:
     def _profile(self, pipe: Any, arguments: Mapping[str, Any]) -> tuple[Profile, list[str]]:
         if not self.enabled:
             raise RequestError("profiling is disabled; create_profiler(enabled=True) counts")
-        from diffprof.measure.profile import profile
+        from diffprof.measurement.profile import profile
 
         given = {name: value for name, value in arguments.items() if value is not None}
         known, notes = _known(pipe, given)
@@ -141,7 +141,7 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The arguments that the pipeline's call has, and a note on each that it has not."""
-    from diffprof.measure.arguments import OTHER_NAMES
+    from diffprof.measurement.arguments import OTHER_NAMES
 
     owner = _class_of(pipe)
     names = inspect.signature(owner.__call__).parameters
@@ -153,9 +153,9 @@ def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], lis
 def _class_of(pipe: Any) -> Any:
     if not isinstance(pipe, (str, Path)):
         return type(pipe)
-    from diffprof.measure.opening import blueprint_of
-    from diffprof.measure.opening.classes import pipeline_class
-    from diffprof.measure.profile import quiet_libraries
+    from diffprof.measurement.opening import blueprint_of
+    from diffprof.measurement.opening.classes import pipeline_class
+    from diffprof.measurement.profile import quiet_libraries
 
     with quiet_libraries():
         return pipeline_class(blueprint_of(pipe).pipeline)

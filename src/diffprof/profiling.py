@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from diffprof.measure.timing.functions import timed_function
-from diffprof.measure.timing.iterations import Iterations
-from diffprof.measure.timing.memory import MemoryFinding, MemoryLog
-from diffprof.measure.timing.sections import NOTHING, Nothing, Recorder, Section
-from diffprof.measure.timing.snapshots import Snapshot
-from diffprof.measure.timing.statistics import Timings
-from diffprof.measure.timing.traces import Trace, TraceRecorder, TraceWarning
+from diffprof.measurement.timing.functions import timed_function
+from diffprof.measurement.timing.iterations import Iterations
+from diffprof.measurement.timing.memory import MemoryFinding, MemoryLog
+from diffprof.measurement.timing.sections import NOTHING, Nothing, Recorder, Section
+from diffprof.measurement.timing.snapshots import Snapshot
+from diffprof.measurement.timing.statistics import Timings
+from diffprof.measurement.timing.traces import Trace, TraceRecorder, TraceWarning
 from diffprof.profiles.replace import replace_file
 from diffprof.render.memory import memory_summary
 from diffprof.render.timings import iteration_summary, timing_summary

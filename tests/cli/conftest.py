@@ -65,7 +65,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     stand_in = Engine()
-    module = ModuleType("diffprof.measure.profile")
+    module = ModuleType("diffprof.measurement.profile")
     module.profile = stand_in.profile  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "diffprof.measure.profile", module)
+    monkeypatch.setitem(sys.modules, "diffprof.measurement.profile", module)
     return stand_in

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from diffprof.measure.crosscheck import comparing
+from diffprof.measurement.crosscheck import comparing
 from diffprof.profiles.crosscheck import (
     ATTENTION,
     CONVOLUTIONS,

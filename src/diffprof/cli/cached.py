@@ -44,7 +44,7 @@ def counted(asked: Asked, use_cache: bool, quiet: bool) -> Profile:
 
 def _count(asked: Asked, quiet: bool) -> Profile:
     with progress(quiet) as report:
-        from diffprof.measure.profile import profile
+        from diffprof.measurement.profile import profile
 
         return profile(
             asked.model,

@@ -62,8 +62,8 @@ def crosscheck(
         "num_frames": frames,
     }
     arguments = call_arguments(named, settings or ())
-    from diffprof.measure.crosscheck.comparing import crosscheck as compare
-    from diffprof.measure.crosscheck.tools import TOOLS
+    from diffprof.measurement.crosscheck.comparing import crosscheck as compare
+    from diffprof.measurement.crosscheck.tools import TOOLS
     from diffprof.render import crosscheck as render
 
     with progress(quiet) as report:
