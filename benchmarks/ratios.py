@@ -136,12 +136,42 @@ def sections(repeats: int) -> Iterator[Result]:
         yield Result(f"`profile_section`, {state} / `record_function`", middle[f"{state}_ratio"], limit, "x", detail)
 
 
+def measured_runs(repeats: int) -> Iterator[Result]:
+    """A pipeline that is measured against the same one left alone; see `benchmarks.measured_runs`."""
+    found = [json.loads(run(("-m", "benchmarks.measured_runs")).output) for _ in range(max(1, repeats // 2))]
+    titles = {
+        "measured": ("a measured call", 1.01),
+        "sampled": ("with the sampler at 10 Hz", 1.02),
+        "traced": ("traced", None),
+    }
+    for way, (title, limit) in titles.items():
+        middle = sorted(found, key=lambda one: one[f"{way}_ratio"])[len(found) // 2]
+        detail = f"{middle[way]:.3f} s / {middle['plain']:.3f} s, steps of {1000 * middle['step']:.0f} ms"
+        yield Result(f"{title} / the plain call", middle[f"{way}_ratio"], limit, "x", detail)
+
+
 def _times(what: str, run: Run, against: Run, limit: float) -> Result:
     return Result(what, run.seconds / against.seconds, limit, "x", f"{run.seconds:.3g} s / {against.seconds:.3g} s")
 
 
 def _memory(what: str, run: Run, limit: float) -> Result:
     return Result(what, run.peak_bytes / 1e6, limit, "MB", "the most of all runs")
+
+
+def traces(repeats: int) -> Iterator[Result]:
+    """Traces of torch.profiler; see `benchmarks.traces`."""
+    from benchmarks.traces import against_holistic_trace_analysis, five_million_events
+
+    both = against_holistic_trace_analysis(repeats)
+    if both is not None:
+        other, ours = both
+        detail = f"{other.seconds:.2f} s / {ours.seconds:.2f} s"
+        ratio = other.seconds / ours.seconds
+        yield Result("a real trace: HolisticTraceAnalysis / diffprof, time", ratio, 3, "x", detail, at_least=True)
+        detail = f"{ours.peak_bytes / 1e6:.0f} MB / {other.peak_bytes / 1e6:.0f} MB"
+        share = ours.peak_bytes / other.peak_bytes
+        yield Result("a real trace: diffprof / HolisticTraceAnalysis, memory", share, 1, "x", detail)
+    yield _memory("`trace` of 5 million events, peak memory", five_million_events(), 3000)
 
 
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
@@ -151,4 +181,6 @@ GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "in-process": in_process,
     "counters": other_counters,
     "sections": sections,
+    "runs": measured_runs,
+    "traces": traces,
 }

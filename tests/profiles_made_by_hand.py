@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from diffprof.profiles.measured import HOST_TO_DEVICE, CacheEvent, Device, Iteration, Measured, Move, SystemPoint
 from diffprof.profiles.record import (
     NO_WORK,
     Attention,
@@ -19,6 +24,7 @@ from diffprof.profiles.record import (
     Steps,
     Work,
 )
+from tests.iterations_made_by_hand import CPU, GPU, in_sequence, interrupted, iteration_on
 
 ENVIRONMENT = Environment(diffprof="0.1.0", python="3.11.7", torch="2.8.0", diffusers="0.42.1", transformers="5.22.0")
 
@@ -29,14 +35,14 @@ VAE_MACS = 1_257_259_466_752
 UNET_CALLS = 31
 
 
-def stable_diffusion() -> Profile:
+def stable_diffusion(*, steps: int = 30, unet_calls: int = UNET_CALLS, scheduler: str = "PNDMScheduler") -> Profile:
     """Three components, 34 calls of which 31 are steps, self and cross attention, two assumptions."""
     unet, text, vae = _unet_cost(), _text_cost(), _vae_cost()
     calls = (
         *[Call("text_encoder", "forward", "input_ids 1x77", None, text)] * 2,
         *[
             Call("unet", "forward", "sample 2x4x64x64, encoder_hidden_states 2x77x1024", n, unet)
-            for n in range(UNET_CALLS)
+            for n in range(unet_calls)
         ],
         Call("vae", "decode", "z 1x4x64x64", None, vae),
     )
@@ -45,7 +51,7 @@ def stable_diffusion() -> Profile:
             model="sd-2.1-base",
             source="catalogue",
             pipeline="StableDiffusionPipeline",
-            arguments={"height": 512, "width": 512, "num_inference_steps": 30, "guidance_scale": 7.5},
+            arguments={"height": 512, "width": 512, "num_inference_steps": steps, "guidance_scale": 7.5},
             defaults={"prompt": "a photo", "num_images_per_prompt": 1, "eta": 0.0, "negative_prompt": None},
             dtype="float16",
         ),
@@ -55,7 +61,7 @@ def stable_diffusion() -> Profile:
             "text_encoder": _component("text_encoder", "CLIPTextModel", "text_encoder", 340_387_840, calls),
             "unet": _component("unet", "UNet2DConditionModel", "denoiser", 865_910_724, calls, unet_modules()),
         },
-        steps=Steps((Stage("PNDMScheduler", ("unet",), (UNET_MACS,) * UNET_CALLS),)),
+        steps=Steps((Stage(scheduler, ("unet",), (UNET_MACS,) * unet_calls),)),
         calls=calls,
         ledger=Ledger(
             executed_ops=12_345,
@@ -67,6 +73,50 @@ def stable_diffusion() -> Profile:
                 "The prompt is a stand-in of 7 words.",
             ),
         ),
+    )
+
+
+def measured_profile(
+    *,
+    device: Device = CPU,
+    iterations: Iterable[Iteration] | None = None,
+    steps: int = 4,
+    system: Iterable[SystemPoint] = (),
+    **measured: Any,
+) -> Profile:
+    """Stable Diffusion in 4 steps as it ran on `device`: one warm-up and three iterations that differ by 1%.
+
+    Nothing is wrong with it. `iterations` are others, from `tests.iterations_made_by_hand`, which are put one after
+    the other; `steps` is how many calls of the UNet were counted. `measured` holds further fields of `Measured`.
+    """
+    if iterations is None:
+        warmup = iteration_on(device, steps=steps, times=1.3, warmup=True)
+        iterations = (warmup, *[iteration_on(device, steps=steps, times=times) for times in (1, 1.01, 0.99)])
+    counted = stable_diffusion(steps=steps, unet_calls=steps, scheduler="DDIMScheduler")
+    runs = {"repeated": True, **measured}
+    return replace(counted, measured=Measured(device, in_sequence(tuple(iterations)), tuple(system), **runs))
+
+
+def everything_measured() -> Profile:
+    """A run on a GPU with offloading, a cache and a sampler, that was interrupted: every field holds something."""
+    moves = (Move("unet", HOST_TO_DEVICE, 1_731_821_448, 0, 900_000, step=0, hidden=False),)
+    caches = (
+        CacheEvent("FirstBlockCache", False, 2_000_000, 0, "unet", "down_blocks"),
+        CacheEvent("prompts", True, 50),
+    )
+    whole = iteration_on(GPU, moves=moves, caches=caches, warmup=True)
+    return measured_profile(
+        device=GPU,
+        iterations=(whole, interrupted(iteration_on(GPU, entry="unet_forward", traced=True), at_ms=15)),
+        system=(
+            SystemPoint(0, 99.5, 2_000_000_000),
+            SystemPoint(100_000_000, 812.25, 2_000_000_000, 1.5e9, 0.0, 97.0, 9_000_000_000),
+        ),
+        load_seconds=1.25,
+        repeated=False,
+        nominal_macs={"unet": 4 * UNET_MACS},
+        cached_bytes={"FirstBlockCache": 41_943_040},
+        notes=("One call could not be counted.",),
     )
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from diffprof.errors import DiffprofError
+from diffprof.version import __version__
 
 if TYPE_CHECKING:
     from diffprof.measurement.profile import profile
     from diffprof.profiles.files import load
     from diffprof.profiles.record import Profile
+    from diffprof.runs import Run, measure, measuring
 
-__version__ = "0.1.0"
-
-__all__ = ["DiffprofError", "Profile", "load", "profile"]
+__all__ = ["DiffprofError", "Profile", "Run", "__version__", "load", "measure", "measuring", "profile"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,4 +30,8 @@ def __getattr__(name: str) -> Any:
         from diffprof.profiles.record import Profile
 
         return Profile
+    if name in ("Run", "measure", "measuring"):
+        from diffprof import runs
+
+        return getattr(runs, name)
     raise AttributeError(f"module 'diffprof' has no attribute {name!r}")

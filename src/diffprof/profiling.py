@@ -24,11 +24,13 @@ from diffprof.measurement.timing.sections import NOTHING, Nothing, Recorder, Sec
 from diffprof.measurement.timing.snapshots import Snapshot
 from diffprof.measurement.timing.statistics import Timings
 from diffprof.measurement.timing.traces import Trace, TraceRecorder, TraceWarning
+from diffprof.measurement.watching.cache_recorder import CacheRecorder
 from diffprof.profiles.replace import replace_file
 from diffprof.render.memory import memory_summary
 from diffprof.render.timings import iteration_summary, timing_summary
 
 __all__ = [
+    "CacheRecorder",
     "IterationProfiler",
     "MemoryFinding",
     "MemoryTracker",

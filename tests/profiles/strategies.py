@@ -21,10 +21,8 @@ from diffprof.profiles.record import (
     Steps,
     Work,
 )
+from tests.profiles.measured_strategies import counts, measured, texts
 
-counts = st.integers(min_value=0, max_value=10**24)
-# Lone surrogates come from file names and prompts that are not valid UTF-8.
-texts = st.text(st.characters(codec=None), max_size=8)
 works = st.builds(Work, counts, counts, counts, counts)
 operations = st.builds(Operation, texts, texts, texts, texts, counts, works, st.booleans())
 module_works = st.builds(ModuleWork, texts, texts, counts, works)
@@ -92,6 +90,7 @@ def profiles(draw: st.DrawFn) -> Profile:
             unknown=draw(st.dictionaries(texts, counts, max_size=2)),
             assumptions=tuple(draw(st.lists(texts, max_size=2))),
         ),
+        measured=draw(st.none() | measured(slots, calls)),
     )
 
 

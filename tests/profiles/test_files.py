@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 from collections.abc import Callable
@@ -18,11 +17,19 @@ from diffprof.errors import FileFormatError, OutputError
 from diffprof.profiles import files
 from diffprof.profiles.files import FORMAT_VERSION, from_json, load, save, to_json
 from diffprof.profiles.record import Profile
+from tests.profiles.documents import SCHEMA, Damage, change, leaves
 from tests.profiles.strategies import profiles
-from tests.profiles_made_by_hand import UNET_CALLS, UNET_MACS, hostile, nothing, stable_diffusion
+from tests.profiles_made_by_hand import (
+    UNET_CALLS,
+    UNET_MACS,
+    everything_measured,
+    hostile,
+    measured_profile,
+    nothing,
+    stable_diffusion,
+)
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "profile.schema.json").read_text(encoding="utf-8"))
-MADE_BY_HAND = [stable_diffusion, nothing, hostile]
+MADE_BY_HAND = [stable_diffusion, measured_profile, nothing, hostile]
 
 
 @pytest.mark.parametrize("name", ["p.json", "p.json.gz", "P.JSON.GZ"])
@@ -77,19 +84,6 @@ def test_the_same_profile_is_the_same_file(tmp_path: Path) -> None:
     assert one.read_bytes() == other.read_bytes()
 
 
-def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """A change of one value of the file, at a dotted path."""
-
-    def apply(values: dict[str, Any]) -> None:
-        *parents, last = [int(part) if part.isdecimal() else part for part in path.split(".")]
-        place: Any = values
-        for part in parents:
-            place = place[part]
-        place[last] = value
-
-    return apply
-
-
 DAMAGES = {
     "a total that is not the sum": change("total.macs", 1),
     "total parameters that are not the sum": change("total.parameters", 1),
@@ -117,12 +111,13 @@ DAMAGES = {
     "a table with other columns": change("costs.0.operations.columns", ["name"]),
     "a table with short rows": change("costs.0.operations.rows", [["a"]]),
     "a table without rows": change("costs.0.operations", {"columns": []}),
-    "a negative step": change("steps.stages.0.step_macs", [-1]),
+    "a negative step": change("steps.stages.0.step_macs.0", -1),
+    "a count that nothing can reach": change("components.unet.parameters", 10**101),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_profile_is_refused(damage: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
+def test_a_damaged_profile_is_refused(damage: Damage, tmp_path: Path) -> None:
     values = to_json(stable_diffusion())
     damage(values)
     path = tmp_path / "p.json"
@@ -140,27 +135,22 @@ def test_a_profile_with_a_part_missing_is_refused(key: str) -> None:
         from_json(values)
 
 
-def _leaves(values: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    if isinstance(values, dict):
-        return [leaf for key, value in values.items() for leaf in _leaves(value, (*path, key))]
-    if isinstance(values, list):
-        return [leaf for place, value in enumerate(values[:2]) for leaf in _leaves(value, (*path, place))]
-    return [path]
-
-
-def test_no_wrong_type_anywhere_causes_anything_but_a_sentence() -> None:
-    good = to_json(hostile())
-    for path in _leaves(good):
+@pytest.mark.parametrize("make", [hostile, everything_measured])
+def test_no_wrong_type_anywhere_causes_anything_but_a_sentence(make: Callable[[], Profile]) -> None:
+    values = to_json(make())
+    for *parents, last in leaves(values):
+        place: Any = values
+        for part in parents:
+            place = place[part]
+        right = place[last]
         for wrong in (None, [], {}, "x", -1, 1.5, True):
-            values = copy.deepcopy(good)
-            place: Any = values
-            for part in path[:-1]:
-                place = place[part]
-            place[path[-1]] = wrong
+            place[last] = wrong
             try:
                 from_json(values)
             except FileFormatError as refusal:
                 assert str(refusal).count("\n") == 0
+        place[last] = right
+    assert from_json(values) == make()
 
 
 NOT_PROFILES = {

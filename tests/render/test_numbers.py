@@ -76,3 +76,78 @@ def test_runs_of_steps_are_short() -> None:
 def test_one_is_not_plural() -> None:
     assert numbers.times(1, "step") == "1 step"
     assert numbers.times(1_000, "step") == "1,000 steps"
+
+
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (0, "0s"),
+        (0.2, "1ns"),
+        (12, "12ns"),
+        (999.96, "1.000us"),
+        (50_000, "50.00us"),
+        (999_999, "1.000ms"),
+        (59_700_000, "59.70ms"),
+        (300_000_000, "300.0ms"),
+        (999_999_999, "1.000s"),
+        (45_234_000_000, "45.234s"),
+        (-1_500, "-1.500us"),
+    ],
+)
+def test_nanoseconds_have_the_unit_that_fits(time: float, text: str) -> None:
+    assert numbers.nanoseconds(time) == text
+
+
+def test_a_negative_duration_is_not_nothing() -> None:
+    assert numbers.duration(-0.25) == "-0.250s"
+
+
+@given(st.floats(1e-9, 1e6))
+def test_nanoseconds_are_right_to_a_thousandth(seconds: float) -> None:
+    text = numbers.nanoseconds(seconds * 1e9)
+    unit = next(unit for unit in ("ns", "us", "ms", "s") if text.endswith(unit))
+    written = float(text[: -len(unit)].replace(",", "")) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
+    assert written == pytest.approx(seconds, rel=0.0006, abs=0.6e-9)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (0.08977, "0.0898"),
+        (5.386, "5.39"),
+        (9.996, "10.0"),
+        (17, "17.0"),
+        (97.8, "97.8"),
+        (99.96, "100"),
+        (1203.4, "1,203"),
+        (-2.9, "-2.90"),
+    ],
+)
+def test_three_digits_say_something(number: float, text: str) -> None:
+    assert numbers.significant(number) == text
+
+
+def test_rates_have_a_unit() -> None:
+    assert numbers.flops_per_second(1.234e12) == "1.23 TFLOP/s"
+    assert numbers.per(0.4993, "it") == "0.499 it/s"
+    assert numbers.per(5.386, "images", "min") == "5.39 images/min"
+
+
+def test_a_factor_reads_as_once_only_when_it_is() -> None:
+    assert [numbers.factor(ratio) for ratio in (1, 1.001, 1.31, 2)] == ["1.00x", "about 1x", "1.31x", "2.00x"]
+
+
+def test_a_sparkline_goes_from_nothing_to_the_largest() -> None:
+    assert numbers.sparkline([0, 5, 10], 10) == "▁▅█"
+    assert numbers.sparkline([0, 5, 10], 10, ascii_only=True) == "_+#"
+    assert numbers.sparkline([], 10) == numbers.sparkline([0, 0], 10) == ""
+
+
+@given(st.lists(st.floats(0, 1e9), max_size=200), st.integers(1, 60))
+def test_a_sparkline_is_never_longer_than_its_room(values: list[float], width: int) -> None:
+    assert len(numbers.sparkline(values, width)) <= width
+
+
+def test_of_neighbours_that_share_a_bar_the_largest_is_shown() -> None:
+    assert numbers.sparkline([10, 0, 0, 0], 2) == "█▁"

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 # Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`.
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
+    "run": "Run a model for real and measure where its time and memory go.",
     "models": "List the models that diffprof knows by name.",
     "show": "Print a saved profile.",
     "crosscheck": "Count one component with other tools too, and say what each of them missed.",

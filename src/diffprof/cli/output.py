@@ -8,12 +8,17 @@ import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from diffprof.cli.request import whole_number
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.profiles.record import Profile
+from diffprof.render.run_views import RunBy
 from diffprof.render.views import DEFAULT_DEPTH, By
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TEXT_FILE_WIDTH = 100
 
@@ -36,7 +41,8 @@ class Output:
 
     form: Form
     file: Path | None
-    by: By
+    by: By | RunBy | None
+    """A table of what was counted or of what was measured; None for all of what was measured."""
     depth: int
     verbose: bool
     quiet: bool
@@ -48,9 +54,7 @@ class Output:
             if not self.quiet:
                 sys.stderr.write(f"Wrote {self.file}\n")
         elif self.form is Form.console and console().is_terminal:
-            from diffprof.render.console import print_profile
-
-            print_profile(profile, console(), self.by, self.depth, self.verbose)
+            self._show(profile, console())
         else:
             write_text(self._text(profile))
 
@@ -68,14 +72,26 @@ class Output:
 
             return dumps(profile)
         if self.form is Form.csv:
-            from diffprof.render.csv import csv_text
+            from diffprof.render.csv import csv_text, run_csv
 
-            return csv_text(profile, self.by, self.depth)
-        from diffprof.render.console import text
+            if isinstance(self.by, By):
+                return csv_text(profile, self.by, self.depth)
+            return run_csv(profile, self.by or RunBy.section)
+        from diffprof.render.console import as_text
 
-        if self.file:
-            return text(profile, TEXT_FILE_WIDTH, self.by, self.depth, self.verbose)
-        return text(profile, console().width, self.by, self.depth, self.verbose, sys.stdout.encoding or "utf-8")
+        encoding = "utf-8" if self.file else sys.stdout.encoding or "utf-8"
+        width = TEXT_FILE_WIDTH if self.file else console().width
+        return as_text(lambda plain: self._show(profile, plain), width, encoding)
+
+    def _show(self, profile: Profile, console: Console) -> None:
+        if isinstance(self.by, By):
+            from diffprof.render.console import print_profile
+
+            print_profile(profile, console, self.by, self.depth, self.verbose)
+        else:
+            from diffprof.render.run import print_run
+
+            print_run(profile, console, self.by, self.verbose)
 
 
 def output(
@@ -83,7 +99,7 @@ def output(
     json: bool,
     csv: bool,
     file: Path | None,
-    by: By | None,
+    by: By | RunBy | None,
     depth: str | None,
     verbose: bool = False,
     quiet: bool = False,

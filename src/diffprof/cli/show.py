@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof import catalogue
-from diffprof.cli.output import output
-from diffprof.errors import FileFormatError
-from diffprof.profiles.record import Profile
-from diffprof.render.views import By
+from diffprof.errors import FileFormatError, RequestError
+
+if TYPE_CHECKING:
+    from diffprof.profiles.record import Profile
+
+
+class Table(str, Enum):
+    """What the rows of the table are: of what was measured, and of what was counted."""
+
+    section = "section"
+    component = "component"
+    step = "step"
+    memory = "memory"
+    peak = "peak"
+    cache = "cache"
+    move = "move"
+    kind = "kind"
+    module = "module"
+    attention = "attention"
+    call = "call"
+
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -19,7 +38,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 @app.command()
 def show(
     profile: Annotated[Path, typer.Argument(metavar="FILE", help="A profile that was saved as .json or .json.gz.")],
-    by: Annotated[By | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
+    by: Annotated[Table | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     depth: Annotated[
         str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
     ] = None,
@@ -34,10 +53,43 @@ def show(
 ) -> None:
     """Print a saved profile.
 
-    Nothing is counted again, and neither torch nor diffusers is needed.
+    Of a run that was measured all of it, or the table that is asked for. Nothing is counted or measured again, and
+    neither torch nor diffusers is needed.
     """
-    result = output(json=json, csv=csv, file=file, by=by, depth=depth, verbose=verbose, quiet=quiet)
-    result.write(_load(profile))
+    shown(
+        lambda: _load(profile), str(profile),
+        by=by, depth=depth, json=json, csv=csv, file=file, verbose=verbose, quiet=quiet,
+    )  # fmt: skip
+
+
+def shown(
+    load: Callable[[], Profile],
+    name: str,
+    *,
+    by: Table | None,
+    depth: str | None,
+    json: bool,
+    csv: bool,
+    file: Path | None,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Write the profile that `load` gives as the options say; `name` is what it is called in an error."""
+    from diffprof.cli.output import output
+    from diffprof.render.run_views import RunBy
+    from diffprof.render.views import By
+
+    view = None if by is None else By(by.value) if by.value in By.__members__ else RunBy(by.value)
+    result = output(json=json, csv=csv, file=file, by=view, depth=depth, verbose=verbose, quiet=quiet)
+    loaded = load()
+    if loaded.measured is None and isinstance(view, RunBy):
+        counted = ", ".join(By.__members__)
+        raise RequestError(
+            f"{name} was only counted, so it has no table by {view.value}; use one of {counted}, or measure a run."
+        )
+    if loaded.measured is not None and depth is None and (by is None or by.value in RunBy.__members__):
+        result = replace(result, by=None if by is None else RunBy(by.value))
+    result.write(loaded)
 
 
 def _load(file: Path) -> Profile:
@@ -56,6 +108,8 @@ def _advice(file: Path, error: FileFormatError) -> str:
     """What to do about a file that cannot be read; nothing where the error says it, or where nobody can know."""
     cause = error.__cause__
     if isinstance(cause, FileNotFoundError):
+        from diffprof import catalogue
+
         known = catalogue.content(str(file)) is not None
         return f"it is a model's name: count it with `diffprof profile {file}`" if known else ""
     unreadable = isinstance(cause, OSError) and cause.errno is not None

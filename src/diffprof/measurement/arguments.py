@@ -206,7 +206,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return f"tensor {'x'.join(map(str, value.shape)) or 'scalar'} {str(value.dtype).removeprefix('torch.')}"
     if isinstance(value, torch.Generator):
-        return "generator"
+        return f"generator with seed {value.initial_seed()}"
     if hasattr(value, "size") and hasattr(value, "mode"):
         return f"image {value.size[0]}x{value.size[1]}"
     if hasattr(value, "shape"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,8 +20,8 @@ def components_of(pipeline: Any) -> dict[str, torch.nn.Module]:
 
 def parts_of(pipeline: Any) -> dict[str, Any]:
     """Models, schedulers, tokenizers and processors by slot name; also those a pipeline forgot to declare."""
-    names = [name for name in pipeline.config if not name.startswith("_")]
-    parts = {name: getattr(pipeline, name) for name in names if hasattr(pipeline, name)}
+    # Not by `hasattr`: a pipeline gives its settings too when asked that way, and warns about it.
+    parts = {name: vars(pipeline)[name] for name in pipeline.config if name[0] != "_" and name in vars(pipeline)}
     for name, value in vars(pipeline).items():
         if isinstance(value, torch.nn.Module):
             parts.setdefault(name, value)
@@ -111,6 +111,27 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
                 and isinstance(vars(owner).get(name), types.FunctionType)
             ):
                 yield owner, name
+
+
+def own_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
+    """Methods that somebody has replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
+    component = uncompiled(component)
+    return {
+        name: value
+        for name, value in vars(component).items()
+        if callable(value) and name[0] != "_" and name not in NOT_ENTERED and hasattr(type(component), name)
+    }
+
+
+def is_compiled(component: torch.nn.Module) -> bool:
+    """Was it, or a part of it, handed to `torch.compile`?"""
+    if component is not uncompiled(component) or any(map(is_compiled_function, own_methods(component).values())):
+        return True
+    return any(module._compiled_call_impl is not None for module in component.modules())
+
+
+def is_compiled_function(function: Callable[..., Any]) -> bool:
+    return hasattr(function, "_torchdynamo_orig_callable")
 
 
 SHARED_BASES = frozenset(

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import hashlib
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from diffprof.measurement.components import (
     DENOISING_ROLES,
     components_of,
     entry_methods,
+    own_methods,
     parts_of,
     role_of,
     uncompiled,
@@ -52,10 +54,12 @@ def dry_run(
     arguments: dict[str, Any],
     prepare: Callable[[], None] | None = None,
     progress: Progress | None = None,
+    changes: Callable[[Any, Patches], None] | None = None,
 ) -> DryRunResult:
     """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
 
-    `prepare` is called first and may change the pipeline; that is put back too.
+    `prepare` is called first and may change the pipeline; `changes` is called with the pipeline and with what changes
+    classes, after all that a dry run changes itself. All of it is put back.
     """
     with DRY_RUN_LOCK, _not_within_another(), one_thread(), surroundings.without_autocast():
         snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
@@ -64,13 +68,19 @@ def dry_run(
                 prepare()
             run = _DryRun(pipeline, progress)
             with _own_schedulers(pipeline) as schedulers:
-                run.execute(arguments, schedulers)
+                run.execute(arguments, schedulers, changes)
         finally:
             snapshot.restore()
     return run.result()
 
 
-_RUNNING: list[None] = []
+_RUNNING: list[int] = []
+"""The thread of the dry run that is under way."""
+
+
+def dry_running_here() -> bool:
+    """Is this thread in a dry run? What it calls then is counted and takes no time that means anything."""
+    return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
 
 
 @contextlib.contextmanager
@@ -78,7 +88,7 @@ def _not_within_another() -> Iterator[None]:
     """A callback of a pipeline that is being counted must not count another: it would see the first one's shapes."""
     if _RUNNING:
         raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
-    _RUNNING.append(None)
+    _RUNNING.append(threading.get_ident())
     try:
         yield
     finally:
@@ -140,7 +150,8 @@ class _DryRun:
         self.components = components_of(pipeline)
         self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
         self.recorder = Recorder()
-        self.mode = VirtualMode(self.recorder, surroundings.real_weights(self.components.values()))
+        parts = self.components.values()
+        self.mode = VirtualMode(self.recorder, surroundings.real_weights(parts), surroundings.on_accelerator(pipeline))
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
         self.decoded: dict[str, int] = {}
@@ -166,9 +177,16 @@ class _DryRun:
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
 
-    def execute(self, arguments: dict[str, Any], schedulers: dict[str, Any]) -> None:
-        with Patches() as patches, surroundings.uncompiled_code(_all_modules(self.pipeline)):
+    def execute(
+        self,
+        arguments: dict[str, Any],
+        schedulers: dict[str, Any],
+        changes: Callable[[Any, Patches], None] | None,
+    ) -> None:
+        with Patches() as patches, surroundings.uncompiled_code(self.components.values()):
             surroundings.prepare(patches, self.mode, self.pipeline)
+            if changes is not None:
+                changes(self.pipeline, patches)
             self._catch_components(patches)
             self._catch_schedulers(patches, schedulers)
             with self.mode, FunctionMode(self.mode):
@@ -234,11 +252,24 @@ class _DryRun:
 
             return set_attribute
 
+        for component in self.components.values():
+            self._catch_own_methods(patches, uncompiled(component))
         patches.function(torch.nn.Module, "__call__", calling)
         patches.function(torch.nn.Module, "__setattr__", setting)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
             patches.function(owner, name, functools.partial(self._entering, name))
+
+    def _catch_own_methods(self, patches: Patches, component: torch.nn.Module) -> None:
+        """Methods that were replaced on the object hide those of its class."""
+        for name, method in own_methods(component).items():
+            function = getattr(type(component), name)
+
+            @functools.wraps(function)
+            def original(module: torch.nn.Module, *args: Any, method: Any = method, **kwargs: Any) -> Any:
+                return method(*args, **kwargs)
+
+            patches.set(component, name, functools.partial(self._entering(name, original), component))
 
     def _entering(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

@@ -32,6 +32,7 @@ from diffprof.measurement.patching import DRY_RUN_LOCK
 from diffprof.measurement.switches import enable as throw_switch
 from diffprof.measurement.switches import swap_scheduler
 from diffprof.profiles.record import NO_WORK, Call, Component, Environment, Ledger, Profile, Request, Steps
+from diffprof.version import __version__
 
 DTYPES = {
     "float32": torch.float32, "fp32": torch.float32, "float16": torch.float16, "fp16": torch.float16,
@@ -64,11 +65,11 @@ def profile(
         )
     if dtype is not None:
         raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
-    opened = _Opened(model, str(getattr(model, "name_or_path", None) or type(model).__name__), "object")
+    opened = live(model)
     return _profile(opened, scheduler, enable, progress, arguments)
 
 
-class _Opened:
+class Opened:
     """A pipeline to be profiled and where it came from."""
 
     def __init__(
@@ -88,18 +89,23 @@ class _Opened:
         self.assumptions = assumptions
 
 
-_BUILT: dict[tuple[Any, torch.dtype], _Opened] = {}
+def live(pipeline: Any) -> Opened:
+    """A pipeline that somebody else has made."""
+    return Opened(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
+
+
+_BUILT: dict[tuple[Any, torch.dtype], Opened] = {}
 _BUILT_LIMIT = 2
 """Pipelines that are kept built in this process: a second profile of one only has to count."""
 
 
-def _open(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> _Opened:
+def _open(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> Opened:
     from diffprof.measurement.opening import blueprint_of, build
 
     if progress:
         progress(f"opening {model}", None, None)
     blueprint = blueprint_of(model)
-    chosen = _dtype(dtype or blueprint.dtype)
+    chosen = chosen_dtype(dtype or blueprint.dtype)
     key = (repr(blueprint), chosen)
     opened = _BUILT.get(key)
     if opened is None:
@@ -107,11 +113,12 @@ def _open(model: str | Path, dtype: str | torch.dtype | None, progress: Progress
         while len(_BUILT) >= _BUILT_LIMIT:
             _BUILT.pop(next(iter(_BUILT)))
         name = str(chosen).removeprefix("torch.")
-        opened = _BUILT[key] = _Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
+        opened = _BUILT[key] = Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
     return opened
 
 
-def _dtype(dtype: str | torch.dtype) -> torch.dtype:
+def chosen_dtype(dtype: str | torch.dtype) -> torch.dtype:
+    """The dtype that a name stands for."""
     if isinstance(dtype, torch.dtype):
         return dtype
     found = DTYPES.get(dtype.lower().removeprefix("torch."))
@@ -121,7 +128,7 @@ def _dtype(dtype: str | torch.dtype) -> torch.dtype:
 
 
 def _profile(
-    opened: _Opened,
+    opened: Opened,
     scheduler: str | None,
     enable: Sequence[str],
     progress: Progress | None,
@@ -136,7 +143,20 @@ def _profile(
         for name in enable:
             throw_switch(pipeline, name)
 
-    result, used = _run(pipeline, call, prepare, progress)
+    result, used = count(pipeline, call, prepare, progress)
+    return composed(opened, call, used, result, scheduler, enable)
+
+
+def composed(
+    opened: Opened,
+    call: CallArguments,
+    used: Mapping[str, Any],
+    result: DryRunResult,
+    scheduler: str | None = None,
+    enable: Sequence[str] = (),
+) -> Profile:
+    """The profile of a call that was counted; `used` are the stand-ins that it was made with."""
+    pipeline = opened.pipeline
     outside = Call(PIPELINE, "__call__", "", None, result.outside)
     calls = (*result.calls, outside)
     stand_ins = [
@@ -166,7 +186,7 @@ def _profile(
     )
 
 
-def _run(
+def count(
     pipeline: Any, call: CallArguments, prepare: Any, progress: Progress | None
 ) -> tuple[DryRunResult, dict[str, Any]]:
     """The dry run and the stand-ins that it used. Images are supplied only when the call does not work without."""
@@ -241,10 +261,8 @@ def _ledger(calls: Sequence[Call], assumptions: Sequence[str]) -> Ledger:
 
 
 def _environment() -> Environment:
-    import diffprof
-
     return Environment(
-        diffprof=diffprof.__version__,
+        diffprof=__version__,
         python=platform.python_version(),
         torch=torch.__version__,
         diffusers=version("diffusers"),

@@ -25,7 +25,7 @@ class Snapshot:
         for module in modules:
             self._remember(module)
             self._buffers += _kept_values(module)
-        self._random = _RandomState(arguments)
+        self._random = RandomState(arguments)
 
     def restore(self) -> None:
         for owner, attributes in self._objects.values():
@@ -101,7 +101,7 @@ def _refill(container: Any, before: Any) -> None:
         container.update(before)
 
 
-class _RandomState:
+class RandomState:
     """Of torch, of each GPU in use, of numpy, of Python, and of the generators that were passed as arguments."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from diffprof.measurement.attention_backends import catch_attention_backends
+from diffprof.measurement.components import is_compiled
+from diffprof.measurement.counting.functions import is_accelerator
 from diffprof.measurement.counting.virtual import VirtualMode
 from diffprof.measurement.patching import Patches
 
@@ -41,9 +43,9 @@ def without_autocast() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def uncompiled_code(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+def uncompiled_code(components: Iterable[torch.nn.Module]) -> Iterator[None]:
     """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
-    if any(hasattr(module, "_orig_mod") or module._compiled_call_impl is not None for module in modules):
+    if any(map(is_compiled, components)):
         with torch.compiler.set_stance("force_eager"):
             yield
     else:
@@ -53,6 +55,11 @@ def uncompiled_code(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
 def real_weights(components: Iterable[torch.nn.Module]) -> frozenset[int]:
     """`id`s of weights that hold data: in a dry run they stand for their shape only."""
     return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
+
+
+def on_accelerator(pipeline: Any) -> bool:
+    """Does the pipeline compute on something other than the CPU?"""
+    return is_accelerator(getattr(pipeline, "_execution_device", None))
 
 
 def _is_built_without_weights(pipeline: Any) -> bool:

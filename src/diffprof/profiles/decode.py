@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from diffprof.profiles.decode_measured import decode_measured
 from diffprof.profiles.encode import (
     ATTENTION_COLUMNS,
     MODULE_COLUMNS,
@@ -52,7 +54,10 @@ def decode_profile(values: dict[str, Any]) -> Profile:
     )
     _check_components(profile)
     _check_total(profile, top.fields("total"))
-    return profile
+    # Only a profile of real runs has it.
+    return (
+        replace(profile, measured=decode_measured(top.fields("measured"), profile)) if "measured" in values else profile
+    )
 
 
 def _request(fields: Fields) -> Request:
@@ -177,13 +182,12 @@ def _stage(fields: Fields) -> Stage:
 
 
 def _ledger(fields: Fields) -> Ledger:
-    unknown = fields.fields("unknown")
     ledger = Ledger(
         executed_ops=fields.count("executed_ops"),
         known_ops=fields.count("known_ops"),
         moved_bytes=fields.count("moved_bytes"),
         known_bytes=fields.count("known_bytes"),
-        unknown={name: unknown.count(name) for name in unknown.values},
+        unknown=fields.counts("unknown"),
         assumptions=tuple(fields.list_of("assumptions", str)),
     )
     if ledger.known_ops > ledger.executed_ops or ledger.known_bytes > ledger.moved_bytes:

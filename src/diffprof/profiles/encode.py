@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from diffprof.errors import FileFormatError
+from diffprof.profiles.encode_measured import encode_measured
+from diffprof.profiles.plain import plain, table, table_of
 from diffprof.profiles.record import Call, Component, Cost, Ledger, Profile, Request, Stage, Steps, Total, Work
 
 # The columns of the long tables, in the order in which their rows hold them.
@@ -45,6 +45,7 @@ def encode_profile(profile: Profile) -> dict[str, Any]:
         "calls": [_call(call, index[id(call.cost)]) for call in profile.calls],
         "costs": [_cost(cost) for cost in costs],
         "ledger": _ledger(profile.ledger),
+        **({} if profile.measured is None else {"measured": encode_measured(profile.measured)}),
     }
 
 
@@ -75,19 +76,6 @@ def _request(request: Request) -> dict[str, Any]:
         "scheduler": request.scheduler,
         "enable": list(request.enable),
     }
-
-
-def plain(value: Any, where: str) -> Any:
-    """The value as JSON holds it; a value that JSON cannot hold exactly is refused."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: plain(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item, f"{where}[{number}]") for number, item in enumerate(value)]
-    raise FileFormatError(f"The profile cannot be saved: {where} is not a plain value ({type(value).__name__}).")
 
 
 def _work(work: Work) -> dict[str, int]:
@@ -135,7 +123,7 @@ def _component(part: Component) -> dict[str, Any]:
         "calls": part.calls,
         **_work(part.work),
         "peak_live_bytes": part.peak_live_bytes,
-        "modules": _table(MODULE_COLUMNS, ((m.path, m.class_name, m.parameters) for m in part.modules)),
+        "modules": table_of(MODULE_COLUMNS, part.modules),
     }
 
 
@@ -154,25 +142,19 @@ def _cost(cost: Cost) -> dict[str, Any]:
     return {
         **_work(cost.work),
         "peak_live_bytes": cost.peak_live_bytes,
-        "operations": _table(
+        "operations": table(
             OPERATION_COLUMNS,
             ((o.name, o.kind, o.shapes, o.dtype, o.count, o.known, *_work_row(o.work)) for o in cost.operations),
         ),
-        "modules": _table(
+        "modules": table(
             MODULE_WORK_COLUMNS, ((m.path, m.class_name, m.calls, *_work_row(m.work)) for m in cost.modules)
         ),
-        "attention": _table(
-            ATTENTION_COLUMNS, ([getattr(a, name) for name in ATTENTION_COLUMNS] for a in cost.attention)
-        ),
+        "attention": table_of(ATTENTION_COLUMNS, cost.attention),
     }
 
 
 def _work_row(work: Work) -> tuple[int, int, int, int]:
     return work.macs, work.other_flops, work.read_bytes, work.written_bytes
-
-
-def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-    return {"columns": list(columns), "rows": [list(row) for row in rows]}
 
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:

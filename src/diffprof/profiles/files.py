@@ -17,7 +17,7 @@ from diffprof.profiles.replace import replace_file
 FORMAT_NAME = "diffprof-profile"
 
 # History of the format; docs/profile.schema.json describes the newest version.
-# 1: the first.
+# 1: the first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
 FORMAT_VERSION = 1
 
 # A file is untrusted: a few kilobytes of gzip can stand for terabytes.
@@ -63,7 +63,7 @@ def compress(data: bytes) -> bytes:
 
 
 def to_json(profile: Profile) -> dict[str, Any]:
-    """The profile as plain values: dictionaries, lists, texts, exact integers."""
+    """The profile as plain values: dictionaries, lists, texts, exact integers, measured fractions."""
     return {"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **encode_profile(profile)}
 
 

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from diffprof.profiles.measured import Measured
+
 
 @dataclass(frozen=True)
 class Work:
@@ -301,6 +303,8 @@ class Profile:
     steps: Steps
     calls: tuple[Call, ...]
     ledger: Ledger
+    measured: Measured | None = None
+    """What real runs took; None where it was only counted."""
 
     @cached_property
     def total(self) -> Total:

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from diffprof.errors import OutputError
 
 
-def replace_file(path: str | Path, data: bytes) -> Path:
-    """Write `data` under a temporary name next to `path`, then rename it; an `OutputError` says why it cannot be."""
+def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
+    """Write `data`, whole or in pieces, under a temporary name next to `path`, then rename it.
+
+    An `OutputError` says why it cannot be.
+    """
     target = Path(path)
+    pieces = (data,) if isinstance(data, bytes) else data
     try:
         if target.is_dir():
             raise OutputError(f"Cannot write {target}: it is a folder; name a file in it.")
         if target.exists() and not target.is_file():
             # A pipe or a device (/dev/stdout, /dev/null) is written to; renaming would put a plain file in its place.
-            target.write_bytes(data)
+            with target.open("wb") as file:
+                file.writelines(pieces)
         else:
-            _write_and_rename(Path(os.path.realpath(target)), data)
+            _write_and_rename(Path(os.path.realpath(target)), pieces)
     except OSError as error:
         raise OutputError(f"Cannot write {target}: {error.strerror or error}.") from error
     return target
 
 
-def _write_and_rename(target: Path, data: bytes) -> None:
+def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise OutputError(f"Cannot write {target}: it is write-protected.")
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         # Created with the modes that the umask leaves, as any other file would be; mkstemp would make it private.
         with temporary.open("xb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from diffprof.profiles.record import Profile
@@ -36,7 +37,7 @@ def print_profile(
 
     view = view_of(profile, by, depth, console.width, console.options.ascii_only, verbose)
     console.print(Text(clean(headline(profile)), style="bold"))
-    console.print(Text(clean(_composition(profile)), style="dim"))
+    console.print(Text(clean(composition(profile)), style="dim"))
     console.print()
     if view.columns[0].cells:
         print_table(view, console, total=by is By.component)
@@ -44,7 +45,7 @@ def print_profile(
         console.print(Text(f"There is nothing to show by {by.value}."))
     console.print()
     for label, line in summary(profile, verbose):
-        _print_labelled(console, label, line)
+        print_labelled(console, label, line)
 
 
 def text(
@@ -56,25 +57,32 @@ def text(
     encoding: str = "utf-8",
 ) -> str:
     """The same as plain text, without colours, for files and pipes; only with signs that `encoding` has."""
+    return as_text(lambda console: print_profile(profile, console, by, depth, verbose), width, encoding)
+
+
+def as_text(show: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
+    """What `show` prints, without colours and without spaces at the ends of lines."""
     from rich.console import Console
 
     # Not the terminal, whatever there is: nothing is detected, the text is the same on every machine.
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     console = Console(file=file, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as captured:
-        print_profile(profile, console, by, depth, verbose)
+        show(console)
     shown = captured.get().translate(_ASCII) if console.options.ascii_only else captured.get()
     return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
-def _composition(profile: Profile) -> str:
+def composition(profile: Profile) -> str:
+    """The pipeline's class, where it came from and what was switched on."""
     request = profile.request
     switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
     switches += [f"{name} on" for name in request.enable]
     return ", ".join([request.pipeline, _SOURCES.get(request.source, request.source), *switches])
 
 
-def _print_labelled(console: Console, label: str, line: str) -> None:
+def print_labelled(console: Console, label: str, line: str) -> None:
+    """A line with a label in front of it, both wrapped each for itself."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text

@@ -6,15 +6,22 @@ import csv
 import dataclasses
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from diffprof.analyse.attention import AttentionRow, attention_table
+from diffprof.analyse.cache_use import CacheRow, cache_table
 from diffprof.analyse.calls import CallRow, call_table
 from diffprof.analyse.components import ComponentRow, component_table
 from diffprof.analyse.kinds import KindRow, kind_table
+from diffprof.analyse.memory_use import MemoryMoment, MemoryRow, memory_moments, memory_table
 from diffprof.analyse.modules import ModuleRow, module_table
+from diffprof.analyse.moves import MoveRow, move_table
+from diffprof.analyse.sections import SectionRow, section_table
+from diffprof.analyse.steps import StepRow, step_table
+from diffprof.analyse.throughput import ThroughputRow, throughput_table
 from diffprof.profiles.record import Profile
 from diffprof.render import numbers
+from diffprof.render.run_views import RunBy
 from diffprof.render.views import DEFAULT_DEPTH, By
 
 
@@ -32,6 +39,21 @@ def csv_text(profile: Profile, by: By = By.component, depth: int = DEFAULT_DEPTH
     return _csv(*rows[by])
 
 
+def run_csv(profile: Profile, by: RunBy = RunBy.section) -> str:
+    """A table of what was measured as CSV."""
+    timed = profile.measured.timed if profile.measured else ()
+    rows: dict[RunBy, tuple[type, Sequence[Any]]] = {
+        RunBy.section: (SectionRow, section_table(timed)),
+        RunBy.component: (ThroughputRow, throughput_table(profile)),
+        RunBy.step: (StepRow, step_table(profile)),
+        RunBy.memory: (MemoryMoment, memory_moments(profile)),
+        RunBy.peak: (MemoryRow, memory_table(profile)),
+        RunBy.cache: (CacheRow, cache_table(profile)),
+        RunBy.move: (MoveRow, move_table(timed)),
+    }
+    return _csv(*rows[by])
+
+
 def table_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     """Any table of plain values as CSV."""
     out = io.StringIO()
@@ -42,8 +64,25 @@ def table_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _csv(row_type: type, rows: Sequence[Any]) -> str:
-    columns = [field.name for field in dataclasses.fields(row_type)]
-    return table_csv(columns, [vars(row) for row in rows])
+    types = get_type_hints(row_type)
+    columns = [
+        name
+        for field in dataclasses.fields(row_type)
+        for name in (_names(types[field.name]) if dataclasses.is_dataclass(types[field.name]) else [field.name])
+    ]
+    return table_csv(columns, [_flat(row) for row in rows])
+
+
+def _names(of: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(of)]
+
+
+def _flat(row: Any) -> dict[str, Any]:
+    """The row's figures; those of a record in it stand beside its own."""
+    flat: dict[str, Any] = {}
+    for name, value in vars(row).items():
+        flat |= vars(value) if dataclasses.is_dataclass(value) else {name: value}
+    return flat
 
 
 def _cell(value: Any) -> Any:

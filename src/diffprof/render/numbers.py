@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 _SI = ("", "K", "M", "G", "T", "P", "E", "Z", "Y")
@@ -129,6 +130,8 @@ def _scaled(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
 
 def duration(seconds: float) -> str:
     """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``: what is not nothing never reads as 0."""
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
     if seconds >= 0.01:
         return f"{seconds:,.3f}s"
     if seconds >= 0.0001:
@@ -136,6 +139,65 @@ def duration(seconds: float) -> str:
     if seconds > 0:
         return f"{max(seconds * 1e6, 0.001):.3g}us"
     return "0s"
+
+
+def nanoseconds(time: float) -> str:
+    """``45.234s``, ``59.70ms``, ``50.00us``, ``12ns``: four significant digits below a second, three places above."""
+    if time < 0:
+        return f"-{nanoseconds(-time)}"
+    # Compared after rounding: 999,999 ns is 1.000ms, not 1000.0us.
+    if time >= 0.99995e9:
+        return f"{time / 1e9:,.3f}s"
+    for unit, size in (("ms", 1e6), ("us", 1e3)):
+        if time >= 0.99995 * size:
+            scaled = time / size
+            digits = 3 if scaled < 9.9995 else 2 if scaled < 99.995 else 1
+            return f"{scaled:.{digits}f}{unit}"
+    return f"{max(time, 1):.0f}ns" if time else "0s"
+
+
+def flops_per_second(rate: float) -> str:
+    """``1.23 TFLOP/s``"""
+    return _with_unit(round(rate), 1000, _SI, "FLOP/s")
+
+
+def significant(number: float) -> str:
+    """``0.0898``, ``5.39``, ``97.8``, ``1,203``: three significant digits, all digits before the point."""
+    if not number:
+        return "0"
+    # Of the rounded number: 9.996 has one place, as it reads 10.0.
+    places = 2 - math.floor(math.log10(abs(float(f"{number:.2e}"))))
+    return f"{number:,.{max(places, 0)}f}"
+
+
+def per(rate: float, amount: str, time: str = "s") -> str:
+    """``0.499 it/s``, ``5.39 images/min``"""
+    return f"{significant(rate)} {amount}/{time}"
+
+
+def factor(ratio: float) -> str:
+    """``1.31x``; what is not exactly once never reads so."""
+    if 0.995 <= ratio < 1.005 and ratio != 1:
+        return "about 1x"
+    return f"{significant(ratio)}x"
+
+
+def sparkline(values: Sequence[float], width: int, ascii_only: bool = False) -> str:
+    """A row of small bars from 0 to the largest value; of neighbours that share one, the largest is shown."""
+    highest = max(values, default=0)
+    if highest <= 0:
+        return ""
+    signs = "_.-=+*%#" if ascii_only else "▁▂▃▄▅▆▇█"
+    size = -(-len(values) // max(width, 1))
+    shown = [max(values[place : place + size]) for place in range(0, len(values), size)]
+    return "".join(signs[round(max(value, 0) / highest * (len(signs) - 1))] for value in shown)
+
+
+def milliseconds(nanoseconds: int) -> str:
+    """``1,171.629 ms``: for a column whose figures are to be compared; what is not nothing never reads as 0."""
+    if 0 < abs(nanoseconds) < 500:
+        return "<0.001 ms"
+    return f"{nanoseconds / 1e6:,.3f} ms"
 
 
 def mebibytes(number: int) -> str:

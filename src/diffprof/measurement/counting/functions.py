@@ -26,9 +26,47 @@ class FunctionMode(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         handler = HANDLERS.get(func)
+        if kwargs and ("device" in kwargs or "generator" in kwargs):
+            kwargs = _on_the_host(kwargs)
+        elif func in MOVES:
+            func, args = _moved_nowhere(func, args)
         if handler is None:
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(self.mode, func, args, kwargs or {})
+
+
+def _on_the_host(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What is asked of an accelerator is made on the CPU: all that is real in a dry run is there, and small."""
+    if is_accelerator(kwargs.get("device")):
+        kwargs = {**kwargs, "device": HOST}
+    generator = kwargs.get("generator")
+    if isinstance(generator, torch.Generator) and is_accelerator(generator.device):
+        kwargs = {**kwargs, "generator": None}  # which numbers come is of no interest, and its state is kept
+    return kwargs
+
+
+def _moved_nowhere(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A tensor that is sent to an accelerator stays where it is."""
+    if func in TO_ACCELERATOR:
+        return torch.Tensor.cpu, args[:1]
+    return func, tuple(HOST if _names_a_device(part) and is_accelerator(part) else part for part in args)
+
+
+def _names_a_device(value: Any) -> bool:
+    return isinstance(value, (str, torch.device)) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def is_accelerator(device: Any) -> bool:
+    """Is it neither the CPU nor the device of virtual tensors?"""
+    if device is None:
+        return False
+    kind = device.type if isinstance(device, torch.device) else str(device).partition(":")[0]
+    return kind not in ("cpu", "meta")
+
+
+HOST = torch.device("cpu")
+TO_ACCELERATOR = frozenset({torch.Tensor.cuda, torch.Tensor.xpu})
+MOVES = TO_ACCELERATOR | {torch.Tensor.to}
 
 
 def virtual_attention(

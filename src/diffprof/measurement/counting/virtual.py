@@ -37,11 +37,13 @@ REMEMBERED_LIMIT = 200_000
 class VirtualMode(TorchDispatchMode):
     """Runs code on virtual tensors and tells the recorder of every operation."""
 
-    def __init__(self, recorder: Recorder, weights: frozenset[int] = frozenset()) -> None:
+    def __init__(self, recorder: Recorder, weights: frozenset[int] = frozenset(), on_accelerator: bool = False) -> None:
         super().__init__()
         self.recorder = recorder
         self.weights = weights
         """`id`s of real tensors that stand for their shape only."""
+        self._on_accelerator = on_accelerator
+        """Whether tables and inputs of the pipeline may lie on an accelerator: what is computed for real is not."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -55,7 +57,19 @@ class VirtualMode(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if self._on_accelerator:
+            args, kwargs = self._fetched(args), self._fetched(kwargs or {})
         return plan_of(func)(self, func, args, kwargs or {})
+
+    def _fetched(self, value: Any) -> Any:
+        """The same, with copies in main memory of all real tensors that lie elsewhere."""
+        if isinstance(value, torch.Tensor):
+            return value if value.is_cpu or self.is_virtual(value) else value.cpu()
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._fetched, value))
+        if isinstance(value, dict):
+            return {name: self._fetched(part) for name, part in value.items()}
+        return value
 
 
 Plan = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import diffprof
+from diffprof import errors
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.measurement.crosscheck.memory import available_bytes
 from diffprof.measurement.crosscheck.tools import CAPTURE, TOOLS, Tool
@@ -88,7 +88,7 @@ def _needed_bytes(caught: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
 
 def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:
     command = [sys.executable, "-m", "diffprof.measurement.crosscheck.worker", str(folder), name]
-    source = str(Path(diffprof.__file__).parent.parent)
+    source = str(Path(errors.__file__).parent.parent)
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     try:

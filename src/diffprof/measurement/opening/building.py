@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -27,8 +27,12 @@ IGNORED_KEYS = (
 )
 
 
-def build(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
-    """The pipeline, and what had to be assumed to build it."""
+MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.Module]
+"""Makes a model of a class from its part of the plan and its configuration, in a dtype."""
+
+
+def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None = None) -> tuple[Any, tuple[str, ...]]:
+    """The pipeline, and what had to be assumed to build it; its weights are virtual unless `make_model` has others."""
     assumptions = list(blueprint.assumptions)
     for library, class_name in blueprint.named:
         part_class(library, class_name)
@@ -38,7 +42,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...
     with DRY_RUN_LOCK:
         for slot, plan in blueprint.parts.items():
             if slot in signature:
-                parts[slot] = _part(blueprint, plan, dtype, assumptions)
+                parts[slot] = _part(blueprint, plan, dtype, assumptions, make_model or _virtual_model)
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
     for name, parameter in signature.items():
         if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
@@ -49,11 +53,13 @@ def build(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...
         settings["requires_safety_checker"] = False
     try:
         return owner(**parts, **settings), tuple(assumptions)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, ImportError) as error:
         raise RequestError(f"{blueprint.pipeline} cannot be put together from these components: {error}") from error
 
 
-def _part(blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions: list[str]) -> Any:
+def _part(
+    blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions: list[str], make_model: MakeModel
+) -> Any:
     if "Tokenizer" in plan.class_name:
         return tokenizer_of(blueprint, plan, assumptions)
     owner = part_class(plan.library, plan.class_name, plan.config)
@@ -64,7 +70,7 @@ def _part(blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions:
         )
     try:
         if issubclass(owner, torch.nn.Module):
-            return _model(owner, plan, config, dtype)
+            return make_model(owner, plan, config, dtype)
         if hasattr(owner, "from_config"):
             return owner.from_config(config)
         if hasattr(owner, "from_dict"):
@@ -79,25 +85,40 @@ def _part(blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions:
         ) from error
 
 
-def _model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
+def _virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
     with Patches() as patches, virtual_weights(patches, dtype):
-        if hasattr(owner, "config_class") and owner.config_class is not None:
-            model = owner(_transformers_config(owner, plan, config))
-            model.tie_weights()
-        else:
-            model = owner.from_config(dict(config))
+        model = construct(owner, plan, config)
     for module in model.modules():
         module.training = False
         _make_virtual(module)
     if dtype in (torch.float16, torch.bfloat16):
-        _keep_in_float32(model, dtype)
+        keep_in_float32(model, dtype)
     return model
 
 
-def _transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
-    if plan.only_differences:
-        return owner.config_class(**config)
-    return owner.config_class.from_dict(dict(config))
+def construct(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> torch.nn.Module:
+    """A new model of the class, as its library makes it before it loads weights."""
+    if hasattr(owner, "config_class") and owner.config_class is not None:
+        model = owner(transformers_config(owner, plan, config))
+        model.tie_weights()
+    else:
+        model = owner.from_config(dict(config))
+    return model
+
+
+def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
+    """The configuration as an object of the class that the model takes."""
+    values = _without_dtypes(config)
+    return owner.config_class(**values) if plan.only_differences else owner.config_class.from_dict(values)
+
+
+def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Also in the configurations of parts: each would be built in the dtype that it was once saved in."""
+    return {
+        name: _without_dtypes(value) if isinstance(value, Mapping) else value
+        for name, value in config.items()
+        if name not in ("dtype", "torch_dtype")
+    }
 
 
 def _make_virtual(module: torch.nn.Module) -> None:
@@ -108,7 +129,7 @@ def _make_virtual(module: torch.nn.Module) -> None:
             module._parameters[name] = torch.nn.Parameter(virtual, requires_grad=parameter.requires_grad)
 
 
-def _keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
+def keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
     """What the libraries keep in float32 when they load a model in half precision."""
     kept = list(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
     if dtype == torch.float16 or not hasattr(model, "config_class") or model.config_class is None:
@@ -126,6 +147,14 @@ def _keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
 @contextlib.contextmanager
 def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
     """Inside, new tensors are made on the meta device in `dtype`, and nothing is initialised."""
+    skip_initialisation(patches)
+    patches.function(torch.nn.Module, "__init__", _bounded)
+    with _VirtualFactories(dtype):
+        yield
+
+
+def skip_initialisation(patches: Patches) -> None:
+    """What gives new weights their first values does nothing."""
     import transformers
     from torch.nn import init
 
@@ -137,10 +166,7 @@ def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
     for layer in (torch.nn.Linear, torch.nn.Embedding, torch.nn.LayerNorm, torch.nn.GroupNorm):
         patches.function(layer, "reset_parameters", lambda original: lambda module: None)
     patches.function(torch.nn.modules.conv._ConvNd, "reset_parameters", lambda original: lambda module: None)
-    patches.function(torch.nn.Module, "__init__", _bounded)
     patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
-    with _VirtualFactories(dtype):
-        yield
 
 
 def _bounded(original: Any) -> Any:

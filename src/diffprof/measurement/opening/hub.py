@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 from diffprof.errors import DiffprofError, RequestError
@@ -16,9 +19,21 @@ TOKENIZER = (
 )  # fmt: skip
 
 
-def fetch_configuration(hub_id: str) -> Path:
+def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
     """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
     from huggingface_hub import hf_hub_download, snapshot_download
+
+    with explained(hub_id, for_weights):
+        known_only = not reachable(hub_id)
+        index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
+        slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
+        wanted = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
+        return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=known_only))
+
+
+@contextlib.contextmanager
+def explained(hub_id: str, for_weights: bool = False) -> Iterator[None]:
+    """What goes wrong between here and the hub becomes one sentence."""
     from huggingface_hub.errors import (
         EntryNotFoundError,
         GatedRepoError,
@@ -28,11 +43,7 @@ def fetch_configuration(hub_id: str) -> Path:
     )
 
     try:
-        known_only = not _reachable(hub_id)
-        index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
-        slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
-        wanted = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
-        return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=known_only))
+        yield
     except GatedRepoError:
         raise RequestError(f"{hub_id} is gated: accept its licence on the hub and run `hf auth login`") from None
     except RepositoryNotFoundError:
@@ -40,16 +51,18 @@ def fetch_configuration(hub_id: str) -> Path:
             f"the hub has no model {hub_id}, or it is private; check the name or run `hf auth login`"
         ) from None
     except LocalEntryNotFoundError:
-        raise _offline(hub_id) from None
+        raise _offline(hub_id, for_weights) from None
     except EntryNotFoundError:
         raise RequestError(f"{hub_id} is not a diffusers pipeline: the repository has no model_index.json") from None
     except HfHubHTTPError as error:
         raise DiffprofError(f"the hub did not answer for {hub_id} ({error}); try again later") from None
     except OSError as error:
-        raise _offline(hub_id, str(error)) from None
+        if error.errno == errno.ENOSPC:
+            raise DiffprofError(f"the disk is full: {hub_id} could not be fetched to its end") from None
+        raise _offline(hub_id, for_weights, str(error)) from None
 
 
-def _reachable(hub_id: str) -> bool:
+def reachable(hub_id: str) -> bool:
     """Does the hub answer? Asked once and briefly: a download would try again and again for half a minute."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
@@ -63,9 +76,10 @@ def _reachable(hub_id: str) -> bool:
     return True
 
 
-def _offline(hub_id: str, why: str = "") -> DiffprofError:
+def _offline(hub_id: str, for_weights: bool, why: str = "") -> DiffprofError:
     reason = f" ({why})" if why else ""
+    lacking = f"the weights of {hub_id} are not on this machine" if for_weights else f"{hub_id} is not in the catalogue"
+    otherwise = "use random weights (--random-weights)" if for_weights else "choose one of `diffprof models`"
     return DiffprofError(
-        f"{hub_id} is not in the catalogue and the hub cannot be reached{reason}; connect to the network, "
-        "give a local folder, or choose one of `diffprof models`"
+        f"{lacking} and the hub cannot be reached{reason}; connect to the network, give a local folder, or {otherwise}"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedTokenizer
@@ -25,7 +24,7 @@ VOCABULARY_FILES = (
 
 def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
     """The tokenizer of a slot; what a stand-in takes for granted is added to `assumptions`."""
-    if plan.folder is not None and _has_vocabulary(plan.folder):
+    if has_vocabulary(plan):
         return _own(plan)
     facts = plan.tokenizer or _facts(blueprint, plan)
     assumptions.append(
@@ -35,12 +34,18 @@ def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -
     return StandInTokenizer(facts)
 
 
-def _has_vocabulary(folder: Path) -> bool:
+def has_vocabulary(plan: PartPlan) -> bool:
+    """Whether the files are there that the tokenizer is made of; one of bytes needs none but its configuration."""
+    folder = plan.folder
+    if folder is None:
+        return False
+    if plan.class_name.startswith("ByT5"):
+        return (folder / "tokenizer_config.json").is_file()
     return any(all((folder / name).is_file() for name in names) for names in VOCABULARY_FILES)
 
 
 def _own(plan: PartPlan) -> Any:
-    owner = part_class("transformers", plan.class_name)
+    owner = part_class(plan.library, plan.class_name)
     config = plan.folder / "tokenizer_config.json" if plan.folder else None
     if config is not None and config.is_file() and read_json(config).get("auto_map"):
         raise UnsafeModelError(f"{plan.folder} asks for tokenizer code from its repository; diffprof runs none")

@@ -217,6 +217,15 @@ class Nothing:
         return None
 
 
+def annotation(name: str) -> Any:
+    """A span of that name, begun in the trace that is running; None where none is. It has to be ended by its user."""
+    if _annotate is None:
+        return None
+    span = _annotate(name)
+    span.__enter__()
+    return span
+
+
 def annotate_with(annotate: Annotate | None) -> None:
     """Have every section mark a span in the trace that is running; None when it ends."""
     global _annotate

@@ -20,6 +20,7 @@ from diffprof.measurement.timing import sections
 
 MEBIBYTE = 1024**2
 TAIL_BYTES = 64
+KINETO_ERRORS_ONLY = "6"
 
 
 class TraceError(DiffprofError):
@@ -170,6 +171,8 @@ class Recording:
             raise TraceError(
                 "torch.profiler is running already, and a second one would end it; nothing was traced here."
             )
+        # Kineto prints two lines about itself for each trace, unless it is told not to before its first one.
+        os.environ.setdefault("KINETO_LOG_LEVEL", KINETO_ERRORS_ONLY)
         self._skipped, self._active = wait + warmup, active
         self._thread = threading.get_ident()
         self._annotation = torch.profiler.record_function

@@ -1,0 +1,87 @@
+"""The files that a measured run leaves in its output folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from diffprof.errors import OutputError
+from diffprof.profiles.record import Profile
+
+REPORT, MEMORY, TIMING, TRACE = "profiling_report.json", "memory_log.json", "timing_summary.txt", "trace.json"
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the run, not after it, that its results have nowhere to go. Nothing is made yet."""
+    try:
+        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not nearest.is_dir():
+            raise OutputError(f"Cannot write into {folder}: {nearest} is not a folder.")
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+        for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
+            if file.is_dir():
+                raise OutputError(f"Cannot write {file}: it is a folder.")
+            if file.exists() and not os.access(file, os.W_OK):
+                raise OutputError(f"Cannot write {file}: it is write-protected.")
+    except OSError as error:
+        raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
+
+
+def write_files(folder: Path, profile: Profile) -> list[Path]:
+    """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
+    from diffprof.profiles.files import dumps
+    from diffprof.render.timing_file import timing_text
+
+    contents = {
+        REPORT: lambda: dumps(profile),
+        MEMORY: lambda: json.dumps(memory_log(profile), indent=2) + "\n",
+        TIMING: lambda: timing_text(profile),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
+    with contextlib.ExitStack() as all_of_them:
+        # All are tried, in this order; what fails is raised after the last one.
+        for name, content in reversed(contents.items()):
+            all_of_them.callback(_write, folder / name, content)
+    return [folder / name for name in contents]
+
+
+def _write(file: Path, content: Callable[[], str]) -> None:
+    from diffprof.profiles.replace import replace_file
+
+    replace_file(file, content().encode("utf-8", "backslashreplace"))
+
+
+def memory_log(profile: Profile) -> dict[str, Any]:
+    """Every moment at which the memory was looked at, and what stands out, as a `MemoryTracker` exports it."""
+    from diffprof.measurement.timing.memory import MemoryLog
+    from diffprof.measurement.timing.snapshots import Snapshot
+
+    log, numbers = MemoryLog(), []
+    for number, iteration in enumerate(profile.measured.iterations if profile.measured else ()):
+        if iteration.traced:
+            continue  # a trace takes memory itself
+        for point in iteration.memory:
+            numbers.append(number)
+            log.snapshots.append(
+                Snapshot(
+                    label=point.label,
+                    seconds=(iteration.began_ns + point.at_ns) / 1e9,
+                    rss_bytes=point.rss_bytes,
+                    peak_rss_bytes=point.peak_rss_bytes,
+                    allocated_bytes=point.allocated_bytes,
+                    reserved_bytes=point.reserved_bytes,
+                    max_allocated_bytes=point.peak_allocated_bytes,
+                )
+            )
+    values = log.to_dict()
+    snapshots = zip(numbers, values["snapshots"], strict=True)
+    return {**values, "snapshots": [{"iteration": number, **snapshot} for number, snapshot in snapshots]}

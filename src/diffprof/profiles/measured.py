@@ -1,0 +1,190 @@
+"""The measured half of a profile: raw samples of real runs, in whole nanoseconds and bytes. Statistics are derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+HOST_TO_DEVICE, DEVICE_TO_HOST, FROM_DISK = "host to device", "device to host", "from disk"
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time on the host, and on the device where one was used; both since the iteration began."""
+
+    start_ns: int
+    host_ns: int
+    device_start_ns: int | None = None
+    device_ns: int | None = None
+    """By events on the device's stream; None where there is no such device."""
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + self.host_ns
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One section of one iteration: a component call, a step of the scheduler, a method of the pipeline."""
+
+    section: str
+    """``unet_forward``, ``vae_decode``, ``scheduler_step``, ``encode_prompt``, ``postprocess``..."""
+    span: Span
+    component: str | None = None
+    """Slot of the component that was called; None for what is not a component."""
+    parent: int | None = None
+    """Number of the sample around it, in the same iteration."""
+    step: int | None = None
+    """Number of the denoising step that it belongs to, in `Iteration.steps`; None outside of the loop."""
+    call: int | None = None
+    """Number of the counted call that ran here, in `Profile.calls`; None where nothing was counted for it."""
+    digest: str | None = None
+    """Of what was encoded, for prompts: equal digests are equal prompts."""
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class StepSpan:
+    """One denoising step: from the first call of a denoiser to the end of the scheduler's step."""
+
+    scheduler: str
+    """Slot of the scheduler that ended it; a cascade has several."""
+    number: int
+    """Counted from 0 for each scheduler."""
+    span: Span
+
+
+@dataclass(frozen=True)
+class MemoryPoint:
+    """What memory was in use at one moment. None: this machine has no such memory, or it does not tell."""
+
+    label: str
+    """``start``, ``unet_forward begins``, ``unet_forward ends``, ``end``..."""
+    at_ns: int
+    """On the host, since the iteration began."""
+    rss_bytes: int
+    peak_rss_bytes: int
+    """Since the process began."""
+    allocated_bytes: int | None = None
+    reserved_bytes: int | None = None
+    peak_allocated_bytes: int | None = None
+    """Since the point before."""
+    sample: int | None = None
+    """Number of the sample that begins or ends here."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Weights that offloading moved at one time for one component."""
+
+    component: str
+    direction: str
+    """`HOST_TO_DEVICE`, `DEVICE_TO_HOST` or `FROM_DISK`."""
+    moved_bytes: int
+    at_ns: int
+    """On the host, since the iteration began."""
+    host_ns: int
+    """How long the host was busy with it."""
+    step: int | None = None
+    hidden: bool | None = None
+    """Did it run beside other work, on a stream of its own? None where that cannot be known."""
+
+
+@dataclass(frozen=True)
+class CacheEvent:
+    """A cache was asked: it had the result, or it had to be computed."""
+
+    cache: str
+    """Such as ``FirstBlockCache``, or the name of a `CacheRecorder`."""
+    hit: bool
+    at_ns: int
+    step: int | None = None
+    component: str | None = None
+    module: str = ""
+    """Path of the module that was skipped or computed, in its component."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One call of the pipeline."""
+
+    began_ns: int
+    """Since the measurement began."""
+    wall: Span
+    """Of the whole call, the device waited for at its end."""
+    samples: tuple[Sample, ...] = ()
+    """In the order in which they began."""
+    steps: tuple[StepSpan, ...] = ()
+    memory: tuple[MemoryPoint, ...] = ()
+    moves: tuple[Move, ...] = ()
+    caches: tuple[CacheEvent, ...] = ()
+    warmup: bool = False
+    traced: bool = False
+    """A trace was recorded meanwhile, which takes time."""
+    entry: str = "__call__"
+    """What was called: the pipeline itself, or the section that was entered outside of such a call."""
+    error: str | None = None
+    """Why it did not come to its end."""
+
+
+@dataclass(frozen=True)
+class SystemPoint:
+    """What the process and the machine did around one moment, from a background sampler. None: not told here."""
+
+    at_ns: int
+    """Since the measurement began."""
+    cpu_percent: float
+    """Of one core, of this process: 200 is two cores busy."""
+    rss_bytes: int
+    read_bytes_per_second: float | None = None
+    written_bytes_per_second: float | None = None
+    gpu_percent: float | None = None
+    gpu_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the pipeline ran on, and what that can do at most."""
+
+    name: str
+    kind: str
+    """cpu, cuda, mps, xpu..."""
+    memory_bytes: int | None = None
+    threads: int | None = None
+    """That torch computes with, on a CPU."""
+    peak_flops_per_second: Mapping[str, float] = field(default_factory=dict)
+    """By dtype; two for each multiply-accumulate."""
+    peak_source: str | None = None
+    """A published figure with its source, or what was timed here."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Real runs of the request: every iteration that ran, warm-ups included and marked."""
+
+    device: Device
+    iterations: tuple[Iteration, ...]
+    system: tuple[SystemPoint, ...] = ()
+    load_seconds: float | None = None
+    """To load the pipeline, where that was measured."""
+    repeated: bool = False
+    """The same call was made again and again in order to measure it; else a program made the calls that it needed."""
+    nominal_macs: Mapping[str, int] = field(default_factory=dict)
+    """Of each component that has a cache: what it would have done without, in all calls of one iteration."""
+    cached_bytes: Mapping[str, int] = field(default_factory=dict)
+    """The most memory that each cache held."""
+    notes: tuple[str, ...] = ()
+    """What could not be measured or counted, and why."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every iteration came to its end."""
+        return all(iteration.error is None for iteration in self.iterations)
+
+    @property
+    def timed(self) -> tuple[Iteration, ...]:
+        """The iterations that statistics are made of: whole calls after the warm-up, or the next best there is."""
+        whole = [iteration for iteration in self.iterations if iteration.entry == "__call__"] or self.iterations
+        ended = [iteration for iteration in whole if iteration.error is None] or whole
+        plain = [iteration for iteration in ended if not iteration.traced] or ended
+        return tuple([iteration for iteration in plain if not iteration.warmup] or plain)

@@ -1,0 +1,83 @@
+"""The words for findings: what was found, by which figures, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import NamedTuple
+
+from diffprof.analyse.findings.finding import Finding, Value
+from diffprof.render import numbers
+from diffprof.render.finding_words import WORDS
+from diffprof.render.plain import clean
+
+MEMORIES = {"device": "on the device", "process": "in the process"}
+LONGEST_TEXT = 200
+
+
+class FindingLines(NamedTuple):
+    """One finding, ready to be printed."""
+
+    title: str
+    """One sentence with the figures that matter most."""
+    evidence: str
+    advice: str
+
+
+def finding_lines(finding: Finding) -> FindingLines:
+    """The finding in words; a sentence about something that is not known is left out."""
+    title, evidence, advice = WORDS[finding.rule, finding.case]
+    figures = {name: figure(name, value) for name, value in finding.evidence.items() if value is not None}
+    return FindingLines(
+        title.format(**figures),
+        "; ".join(sentence.format(**figures) for sentence in _tellable(evidence, figures)),
+        " ".join(sentence.format(**figures) for sentence in _tellable(advice, figures)),
+    )
+
+
+def figure(name: str, value: Value) -> str:
+    """A value of the evidence, or a threshold, by the unit that its name ends in."""
+    if isinstance(value, str):
+        return MEMORIES.get(value, value) if name == "memory" else _line(value)
+    if value is None:
+        return "unknown"
+    for unit, write in UNITS.items():
+        if name.endswith(unit):
+            return write(value)
+    return numbers.times(round(value), NOUNS[name]) if name in NOUNS else numbers.exact(round(value))
+
+
+UNITS = {
+    "_seconds": numbers.duration,
+    "_bytes": lambda value: numbers.gibibytes(round(value)),
+    "_share": numbers.percent_of,
+    "_ratio": numbers.percent_of,
+}
+
+
+NOUNS = {
+    "asks": "request",
+    "calls": "call",
+    "hits": "hit",
+    "iterations": "iteration",
+    "moves": "move",
+    "operations": "operation",
+    "pictures": "picture",
+    "prompts": "prompt",
+    "steps": "denoising step",
+}
+"""What a count is of: ``1 call``, ``12 calls``."""
+
+
+def _tellable(sentences: Iterable[str], figures: Mapping[str, str]) -> list[str]:
+    return [sentence for sentence in sentences if _fields(sentence) <= figures.keys()]
+
+
+def _fields(sentence: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
+
+
+def _line(text: str) -> str:
+    """Text of others, such as an error, on one line of bearable length."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 3]}..."

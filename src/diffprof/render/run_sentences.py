@@ -1,0 +1,172 @@
+"""The sentences of a measured run: what it ran on, how long it took, how fast that is, and what to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from diffprof.analyse.clocks import clock_of
+from diffprof.analyse.memory_use import memory_table
+from diffprof.analyse.sections import section_table, warm_ups
+from diffprof.analyse.steps import LoopRow, loop_table, step_table
+from diffprof.analyse.throughput import Generation, generation
+from diffprof.errors import RequestError
+from diffprof.profiles.measured import Device, Iteration, Measured
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.console import composition
+from diffprof.render.numbers import nanoseconds
+
+Labelled = tuple[str, str]
+SPARKLINE_WIDTH = 60
+
+
+def measured_part(profile: Profile) -> Measured:
+    """What was measured; a `RequestError` where nothing was."""
+    if profile.measured is None:
+        raise RequestError("This profile was only counted, not measured; measure a run with `diffprof run`.")
+    return profile.measured
+
+
+def where_it_ran(profile: Profile, device: Device) -> str:
+    """``StableDiffusionPipeline, a live pipeline, on NVIDIA A100-SXM4-80GB (cuda)``"""
+    threads = f", {numbers.times(device.threads, 'thread')}" if device.threads else ""
+    return f"{composition(profile)}, on {device.name} ({device.kind}{threads})"
+
+
+def opening(profile: Profile, measured: Measured) -> list[Labelled]:
+    """How long a generation takes and how fast that is."""
+    whole = generation(profile)
+    if whole is None:
+        return [("Wall", "nothing was measured.")]
+    lines = [("Wall", _wall(whole, measured)), ("Rate", _rates(whole))]
+    if measured.load_seconds is not None:
+        lines.append(("Load", f"{numbers.duration(measured.load_seconds)} to load the pipeline"))
+    lines += [("Apart", text) for text in _apart(measured)]
+    return [line for line in lines if line[1]]
+
+
+def step_lines(profile: Profile, ascii_only: bool) -> list[Labelled]:
+    """One sentence for each denoising loop, and its steps as a row of bars."""
+    lines = []
+    for loop in loop_table(profile):
+        rows = [row for row in step_table(profile) if row.scheduler == loop.scheduler]
+        bars = numbers.sparkline([row.median_ns for row in rows], SPARKLINE_WIDTH, ascii_only)
+        lines += [("Steps", _loop(loop)), *([("", bars)] if len(rows) > 1 else [])]
+    return lines
+
+
+def closing(profile: Profile, measured: Measured) -> list[Labelled]:
+    """What the figures rest on, and what could not be known."""
+    lines = [("Memory", text) for text in _stages(profile)]
+    lines += [("System", text) for text in _system(measured)]
+    lines += [("Device", text) for text in _peak(measured.device)]
+    lines += [("Failed", text) for text in _failures(measured)]
+    lines += [("Note", text) for text in measured.notes]
+    return lines
+
+
+def _wall(whole: Generation, measured: Measured) -> str:
+    by = "by events on the device" if whole.clock == "device" else "by the host's clock"
+    entry = measured.timed[0].entry
+    took = f"{nanoseconds(whole.median_ns)} for one {'generation' if entry == '__call__' else f'call of {entry}'}"
+    if whole.iterations == 1:
+        return f"{took}, {by}; a single one has no spread"
+    spread = f"{nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
+    deviation = f", deviation {numbers.percent_of((whole.std_ns or 0) / whole.median_ns)}" if whole.median_ns else ""
+    counted = f"{numbers.exact(whole.iterations)} {'iterations' if measured.repeated else 'equal calls'}"
+    return f"{took}: the median of {counted} ({spread}{deviation}), {by}"
+
+
+def _rates(whole: Generation) -> str:
+    parts = []
+    if whole.outputs_per_second is not None:
+        each = f"{whole.outputs_are}s"
+        parts.append(f"{numbers.per(whole.outputs_per_second, each)} = {_a_minute(whole.outputs_per_second, each)}")
+    if whole.steps_per_second is not None:
+        parts.append(f"{numbers.per(whole.steps_per_second, 'it')} in the denoising loop")
+    if whole.flops_per_second is not None:
+        parts.append(f"{numbers.flops_per_second(whole.flops_per_second)} from begin to end")
+    return ", ".join(parts)
+
+
+def _a_minute(rate: float, each: str) -> str:
+    return numbers.per(60 * rate, each, "min")
+
+
+def _apart(measured: Measured) -> Iterator[str]:
+    """What was measured and is not in the tables."""
+    timed = {id(one) for one in measured.timed}
+    others = [one for one in measured.iterations if id(one) not in timed]
+    for name, found in (("warm-up", warm_ups(measured)), ("traced call", [one for one in others if one.traced])):
+        if found:
+            times = ", ".join(nanoseconds(clock_of([one]).length_ns(one.wall)) for one in found)
+            yield f"{numbers.times(len(found), name)} of {times}"
+    for entry in dict.fromkeys(one.entry for one in others if one.entry != "__call__"):
+        yield _outside(entry, [one for one in others if one.entry == entry])
+
+
+def _outside(entry: str, calls: Sequence[Iteration]) -> str:
+    total = sum(clock_of([one]).length_ns(one.wall) for one in calls)
+    return f"{entry} outside of the pipeline's call, {numbers.times(len(calls), 'time')}: {nanoseconds(total)}"
+
+
+def _loop(loop: LoopRow) -> str:
+    text = f"{numbers.times(loop.steps, 'denoising step')} by {loop.scheduler}: {nanoseconds(loop.median_ns)} each"
+    if loop.min_ns != loop.max_ns:
+        text += f" ({nanoseconds(loop.min_ns)} to {nanoseconds(loop.max_ns)})"
+    if loop.later_ns:
+        if loop.first_ns != loop.later_ns:
+            text += f", the first {numbers.factor(loop.first_ns / loop.later_ns)} the others"
+        text += f", {nanoseconds(loop.between_ns)} between them in all"
+    if loop.steps_per_second is not None:
+        text += f", {numbers.per(loop.steps_per_second, 'it')}"
+    return text
+
+
+def _stages(profile: Profile) -> Iterator[str]:
+    rows = [row for row in memory_table(profile) if row.is_stage]
+    on_device = [row for row in rows if row.device_peak_bytes is not None]
+    if on_device:
+        figures = [f"{row.part} {numbers.gigabytes(row.device_peak_bytes or 0)}" for row in on_device]
+        yield f"peaks on the device: {', '.join(figures)}"
+    if rows:
+        figures = [f"{row.part} {numbers.gigabytes(row.rss_peak_bytes)}" for row in rows]
+        yield f"highest resident memory that was seen: {', '.join(figures)}"
+
+
+def _system(measured: Measured) -> Iterator[str]:
+    points = measured.system
+    if not points:
+        return
+    busy = [point.cpu_percent / 100 for point in points]
+    parts = [
+        f"{numbers.significant(sum(busy) / len(busy))} cores busy on average, {numbers.significant(max(busy))} at most"
+    ]
+    for what, rates in (
+        ("read from disk", [point.read_bytes_per_second for point in points]),
+        ("written", [point.written_bytes_per_second for point in points]),
+    ):
+        known = [rate for rate in rates if rate is not None]
+        if known:
+            parts.append(f"{what} at most {numbers.gigabytes(round(max(known)))}/s")
+    gpu = [point.gpu_percent / 100 for point in points if point.gpu_percent is not None]
+    if gpu:
+        parts.append(f"GPU {numbers.percent(sum(gpu) / len(gpu))} busy on average")
+    yield f"{', '.join(parts)} ({numbers.times(len(points), 'sample')})"
+
+
+def _peak(device: Device) -> Iterator[str]:
+    peaks = [f"{numbers.flops_per_second(peak)} in {dtype}" for dtype, peak in device.peak_flops_per_second.items()]
+    if peaks:
+        yield f"at most {', '.join(peaks)} ({device.peak_source or 'source not known'})"
+
+
+def _failures(measured: Measured) -> Iterator[str]:
+    for number, iteration in enumerate(measured.iterations):
+        if iteration.error is not None:
+            ended = f"after {nanoseconds(iteration.wall.host_ns)} and {numbers.times(len(iteration.steps), 'step')}"
+            yield f"iteration {number + 1} did not come to its end, {ended}: {iteration.error}"
+    for row in section_table(measured.timed)[:-1]:
+        if row.failures:
+            failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.count)}"
+            yield f"{row.section}: {failed} ended in an exception"

@@ -1,0 +1,203 @@
+"""The tables that a measured run can be seen as: by section, step, component, moment, peak, cache or move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+
+from diffprof.analyse.cache_use import CacheRow, cache_table, cache_timeline
+from diffprof.analyse.memory_use import MemoryMoment, MemoryRow, memory_table
+from diffprof.analyse.moves import move_table
+from diffprof.analyse.sections import SectionRow, section_table
+from diffprof.analyse.steps import step_table
+from diffprof.analyse.throughput import generation, throughput_table
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.columns import Column
+from diffprof.render.numbers import nanoseconds
+
+
+class RunBy(str, Enum):
+    """What the rows of the table are."""
+
+    section = "section"
+    component = "component"
+    step = "step"
+    memory = "memory"
+    peak = "peak"
+    cache = "cache"
+    move = "move"
+
+
+BAR = 9
+UNKNOWN = "-"
+
+
+def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """The sections of the timed iterations, and their sum: the wall time."""
+    timed = profile.measured.timed if profile.measured else ()
+    rows = section_table(timed)
+    wall = sum(row.self_ns for row in rows)
+
+    def each(value: Callable[[SectionRow], float], total: str = "") -> list[str]:
+        return [*(nanoseconds(value(row)) for row in rows), *([total] if rows else [])]
+
+    return [
+        Column("section", [*(row.section for row in rows), *(["wall"] if rows else [])], justify="left", least=20),
+        Column("count", [*(numbers.exact(row.count) for row in rows), *([""] if rows else [])], rank=2),
+        Column("total", each(lambda row: row.total_ns, nanoseconds(wall))),
+        Column("mean", each(lambda row: row.mean_ns), rank=3),
+        Column("min", each(lambda row: row.min_ns), rank=4),
+        Column("max", each(lambda row: row.max_ns), rank=4),
+        # Times with what lies inside add up to more than the wall; these add up to it.
+        Column("own time", each(lambda row: row.self_ns, nanoseconds(wall))),
+        _share("  share", [*(row.self_share for row in rows), *([1.0] if rows else [])], ascii_only),
+    ]
+
+
+def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """What the components of one generation achieved, and the generation itself."""
+    rows = throughput_table(profile)
+    whole = generation(profile)
+    peaks = {row.part: row for row in memory_table(profile) if not row.is_stage}
+    if not rows or whole is None:
+        return [Column("component", [])]
+    both = [(row.median_ns, row.macs, row.flops_per_second) for row in rows]
+    both.append((whole.median_ns, whole.macs, whole.flops_per_second))
+    return [
+        Column("component", [*(row.component for row in rows), "generation"], justify="left", least=12),
+        Column("calls", [*(numbers.exact(row.calls) for row in rows), ""], rank=4),
+        Column("time", [nanoseconds(time) for time, _, _ in both]),
+        _share("  share", [*(row.share for row in rows), 1.0], ascii_only, rank=3),
+        Column("MACs", [_maybe(macs, numbers.short) for _, macs, _ in both], rank=2),
+        Column("FLOP/s", [_maybe(rate, _short) for _, _, rate in both]),
+        Column("of\npeak", [*(_maybe(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
+        Column("FLOPs\nper byte", [*(_maybe(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
+        Column("ops per\ncall", [*(_maybe(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
+        Column("time\nper op", [*(_maybe(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
+        *_peak_memory([peaks.get(row.component) for row in rows], [""]),
+    ]
+
+
+def step_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """Each denoising step, with a bar that compares it with the slowest."""
+    rows = step_table(profile)
+    slowest = max((row.median_ns for row in rows), default=0)
+    several = len({row.scheduler for row in rows}) > 1
+    names = [f"{row.scheduler} {row.number}" if several else str(row.number) for row in rows]
+    bars = [numbers.bar(row.median_ns / slowest if slowest else 0, BAR, ascii_only) for row in rows]
+    return [
+        Column("step", names, justify="left" if several else "right"),
+        Column("median", [nanoseconds(row.median_ns) for row in rows]),
+        Column("min", [nanoseconds(row.min_ns) for row in rows], rank=3),
+        Column("max", [nanoseconds(row.max_ns) for row in rows], rank=3),
+        Column("time\nbefore", [_maybe(row.before_ns, nanoseconds) for row in rows], rank=2),
+        Column("MACs", [_maybe(row.macs, numbers.short) for row in rows], rank=4),
+        Column("FLOP/s", [_maybe(row.flops_per_second, _short) for row in rows], rank=1),
+        Column("compared", bars, rank=5, justify="left", style="cyan"),
+    ]
+
+
+def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
+    """The memory at the moments; a column that no moment has a figure for is not there."""
+    several = len({moment.iteration for moment in moments}) > 1
+    columns = [
+        Column("moment", [moment_label(one, several) for one in moments], justify="left", least=20),
+        _bytes_column("allocated", [one.allocated_bytes for one in moments]),
+        _bytes_column("reserved", [one.reserved_bytes for one in moments], rank=3),
+        _bytes_column("max alloc", [one.max_allocated_bytes for one in moments], rank=1),
+        _bytes_column("RSS", [one.rss_bytes for one in moments], rank=2),
+        _bytes_column("peak RSS", [one.peak_rss_bytes for one in moments], rank=4),
+    ]
+    return [column for column in columns if any(cell != UNKNOWN for cell in column.cells) or not moments]
+
+
+def moment_label(moment: MemoryMoment, several: bool) -> str:
+    """``start``, or ``2: start`` where there are several iterations; a warm-up is marked."""
+    run = f"{moment.iteration + 1}{' (warm-up)' if moment.warmup else ''}: "
+    return f"{run if several else ''}{moment.label}"
+
+
+def peak_columns(rows: Sequence[MemoryRow]) -> list[Column]:
+    """The most memory of each component and stage."""
+    names = [row.part for row in rows]
+    kinds = ["stage" if row.is_stage else "component" for row in rows]
+    known = any(row.device_peak_bytes is not None for row in rows)
+    device = [_bytes_column("peak on the device", [row.device_peak_bytes for row in rows])] if known else []
+    return [
+        Column("part", names, justify="left", least=16),
+        Column("is a", kinds, justify="left", rank=2, style="dim"),
+        *device,
+        _bytes_column("highest RSS seen", [row.rss_peak_bytes for row in rows], rank=1 if known else 0),
+    ]
+
+
+def cache_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """The caches, with the share of hits over the steps below the name."""
+    rows = cache_table(profile)
+    return [
+        Column("cache", [_cache_name(profile, row, ascii_only) for row in rows], justify="left", least=20),
+        Column("component", [row.component or UNKNOWN for row in rows], rank=4, justify="left", least=12),
+        Column("hits", [numbers.exact(row.hits) for row in rows], rank=2),
+        Column("misses", [numbers.exact(row.misses) for row in rows], rank=2),
+        Column("rate", [numbers.percent(row.hit_rate) for row in rows]),
+        Column("MACs saved", [_maybe(row.macs_saved, numbers.short) for row in rows], rank=1),
+        Column("of all", [_maybe(row.macs_saved_share, numbers.percent) for row in rows], rank=5),
+        Column("time saved\n(estimate)", [_maybe(row.ns_saved, nanoseconds) for row in rows], rank=1),
+        Column("from\ncalls", [numbers.exact(row.compared_calls) for row in rows], rank=6),
+        Column("holds", [_maybe(row.held_bytes, numbers.gigabytes) for row in rows], rank=3),
+    ]
+
+
+def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """What offloading moved of each component, and how long the host was busy with it."""
+    rows = move_table(profile.measured.timed if profile.measured else ())
+    moved = [row.moved for row in rows]
+    disk = any(one.from_disk_bytes for one in moved)
+    return [
+        Column("component", [row.component for row in rows], justify="left", least=12),
+        Column("times in", [numbers.exact(one.times_in) for one in moved], rank=3),
+        Column("times out", [numbers.exact(one.times_out) for one in moved], rank=3),
+        Column("host to\ndevice", [numbers.gigabytes(one.host_to_device_bytes) for one in moved]),
+        Column("device to\nhost", [numbers.gigabytes(one.device_to_host_bytes) for one in moved], rank=1),
+        *([Column("from disk", [numbers.gigabytes(one.from_disk_bytes) for one in moved])] if disk else []),
+        Column("host busy", [nanoseconds(one.host_ns) for one in moved]),
+        Column("hidden", [nanoseconds(one.hidden_ns) for one in moved], rank=4),
+        Column("exposed", [nanoseconds(one.exposed_ns) for one in moved], rank=2),
+        Column("not known", [nanoseconds(one.unknown_ns) for one in moved], rank=4),
+        Column("in steps", [numbers.ranges(row.steps_in) or UNKNOWN for row in rows], rank=5, justify="left", least=8),
+    ]
+
+
+def _cache_name(profile: Profile, row: CacheRow, ascii_only: bool) -> str:
+    steps = [one for one in cache_timeline(profile) if (one.cache, one.component) == (row.cache, row.component)]
+    rates = [one.hits / (one.hits + one.misses) for one in steps if one.step is not None]
+    line = numbers.sparkline([*rates, 1.0], len(rates) + 1, ascii_only)[:-1] if len(rates) <= 60 else ""
+    return f"{row.cache}\n{line}" if line else row.cache
+
+
+def _peak_memory(peaks: Sequence[MemoryRow | None], more: Sequence[str]) -> list[Column]:
+    """On the device where that is known, else in the process."""
+    on_device = [row.device_peak_bytes if row else None for row in peaks]
+    if any(peak is not None for peak in on_device):
+        return [Column("peak\nmemory", [*(_maybe(peak, numbers.gigabytes) for peak in on_device), *more], rank=2)]
+    seen = [row.rss_peak_bytes if row else None for row in peaks]
+    return [Column("highest\nRSS seen", [*(_maybe(peak, numbers.gigabytes) for peak in seen), *more], rank=2)]
+
+
+def _bytes_column(heading: str, figures: Iterable[int | None], rank: int = 0) -> Column:
+    return Column(heading, [_maybe(figure, numbers.gigabytes) for figure in figures], rank=rank)
+
+
+def _share(heading: str, shares: Sequence[float], ascii_only: bool, rank: int = 1) -> Column:
+    cells = [f"{numbers.percent(share):>7} {numbers.bar(share, BAR, ascii_only)}" for share in shares]
+    return Column(heading, cells, rank=rank, justify="left", style="cyan")
+
+
+def _short(rate: float) -> str:
+    return numbers.short(round(rate))
+
+
+def _maybe(figure: float | int | None, written: Callable[..., str]) -> str:
+    """What is not known is not 0."""
+    return UNKNOWN if figure is None else written(figure)

@@ -1,0 +1,118 @@
+"""``timing_summary.txt``: the tables of the guides for a measured run, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from diffprof.analyse.clocks import DEVICE, HOST, Clock, clock_of
+from diffprof.analyse.memory_use import MemoryMoment, memory_moments
+from diffprof.analyse.sections import SectionRow, section_table, warm_ups
+from diffprof.analyse.spreads import spread_of
+from diffprof.analyse.steps import step_samples, timed_steps
+from diffprof.profiles.measured import Iteration, Measured
+from diffprof.profiles.record import Profile
+from diffprof.render.headline import headline
+from diffprof.render.memory import memory_summary
+from diffprof.render.numbers import nanoseconds, times
+from diffprof.render.plain import clean
+from diffprof.render.run_sentences import closing, measured_part, opening, where_it_ran
+from diffprof.render.run_views import moment_label
+from diffprof.render.timings import iteration_summary, timing_summary
+
+SECOND = 1e9
+
+
+def timing_text(profile: Profile) -> str:
+    """What ran, the sections by total time, the generations, the denoising steps and the memory."""
+    measured = measured_part(profile)
+    parts = [
+        "\n".join(clean(line) for line in (headline(profile), where_it_ran(profile, measured.device))),
+        _lines(opening(profile, measured)),
+        _sections(measured),
+        iteration_summary(_generations(measured)),
+        *(iteration_summary(loop) for loop in _loops(profile)),
+        memory_summary({"snapshots": memory_log(profile), "findings": []}),
+        _lines(closing(profile, measured)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def memory_log(profile: Profile) -> list[dict[str, Any]]:
+    """The moments of all iterations as the guides' memory log has them; what is not known is not there."""
+    return [_snapshot(moment) for moment in memory_moments(profile)]
+
+
+def _lines(labelled: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"{label}: {clean(line)}" for label, line in labelled)
+
+
+def _sections(measured: Measured) -> str:
+    timed = measured.timed
+    by_host = {row.section: _statistics(row) for row in section_table(timed, HOST)}
+    clock = clock_of(timed)
+    if clock == DEVICE:
+        for row in section_table(timed, DEVICE):
+            by_host[row.section]["device"] = _statistics(row)
+    ordered = {row.section: by_host[row.section] for row in section_table(timed, clock)}
+    wall = nanoseconds(sum(clock.length_ns(one.wall) for one in timed))
+    note = f"{wall} of wall time in {times(len(timed), 'iteration')}; a section contains those that ran inside it"
+    return f"{timing_summary(ordered, top_n=None)}\n{note}"
+
+
+def _statistics(row: SectionRow) -> dict[str, Any]:
+    figures = {name: getattr(row, f"{name}_ns") / SECOND for name in ("total", "mean", "min", "max")}
+    return {"count": row.count, "errors": row.failures, **figures}
+
+
+def _generations(measured: Measured) -> Mapping[str, Any]:
+    clock = clock_of(measured.iterations)
+    failed = sum(one.error is not None for one in measured.timed)
+    return _series("generations", _walls(measured.timed, clock), _walls(warm_ups(measured), clock), failed)
+
+
+def _walls(iterations: Sequence[Iteration], clock: Clock) -> list[int]:
+    return [clock.length_ns(one.wall) for one in iterations]
+
+
+def _loops(profile: Profile) -> list[Mapping[str, Any]]:
+    timed = [step for steps in timed_steps(profile) for step in steps]
+    warm_up = [step for step in step_samples(profile) if step.warmup] if not all(one.warmup for one in timed) else []
+    names = dict.fromkeys(step.scheduler for step in timed)
+    return [
+        _series(
+            "denoising_steps" if len(names) == 1 else f"denoising_steps of {name}",
+            [step.length_ns for step in timed if step.scheduler == name],
+            [step.length_ns for step in warm_up if step.scheduler == name],
+        )
+        for name in names
+    ]
+
+
+def _series(name: str, timed: Sequence[int], warm_up: Sequence[int], failed: int = 0) -> Mapping[str, Any]:
+    return {
+        "name": name,
+        "statistics": _figures(timed, failed) if timed else None,
+        "warm_up_statistics": _figures(warm_up) if warm_up else None,
+        "first": next(iter([*warm_up, *timed]), 0) / SECOND,
+    }
+
+
+def _figures(times_ns: Sequence[int], failed: int = 0) -> dict[str, Any]:
+    spread = spread_of(times_ns)
+    std_ns = spread.std_ns or 0
+    return {
+        "count": spread.count,
+        "mean": spread.mean_ns / SECOND,
+        "median": spread.median_ns / SECOND,
+        "min": spread.min_ns / SECOND,
+        "max": spread.max_ns / SECOND,
+        "std": std_ns / SECOND,
+        "spread": std_ns / spread.mean_ns if spread.mean_ns else 0.0,
+        "errors": failed,
+    }
+
+
+def _snapshot(moment: MemoryMoment) -> dict[str, Any]:
+    figures = {name: value for name, value in vars(moment).items() if name.endswith("_bytes") and value is not None}
+    return {"label": moment_label(moment, several=True), **figures}

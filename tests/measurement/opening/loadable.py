@@ -1,0 +1,24 @@
+"""Small pipelines with their weights, as folders that can be loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+from tests.small_pipelines import SMALL_PIPELINES
+
+
+def saved_with_weights(name: str, folder: Path) -> Path:
+    """The folder that the `save_pretrained` of a small pipeline wrote."""
+    SMALL_PIPELINES[name].build().save_pretrained(folder, safe_serialization=True)
+    return folder
+
+
+def generated(name: str, pipeline: Any) -> Any:
+    """What the pipeline makes of the usual arguments of the small one of that name, as one array."""
+    pipeline.set_progress_bar_config(disable=True)
+    made = pipeline(**SMALL_PIPELINES[name].arguments())[0]
+    return made.float().numpy() if isinstance(made, torch.Tensor) else numpy.asarray(made)

@@ -1,0 +1,58 @@
+"""`diffprof.measure` and `diffprof.measuring`, as a user sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import diffprof
+from diffprof.errors import RequestError
+from tests.small_pipelines import SMALL_PIPELINES
+
+SMALL = SMALL_PIPELINES["stable-diffusion"]
+
+
+def test_a_run_reads_as_a_report(tmp_path: Path) -> None:
+    run = diffprof.measure(SMALL.build(), warmup=1, iterations=2, **SMALL.arguments())
+    text = str(run)
+    for word in ("unet_forward", "text_encoder_forward", "vae_decode", "scheduler_step", "between sections", "wall"):
+        assert word in text
+    assert repr(run) == "<Run of 3 calls>"
+    assert diffprof.load(run.profile.save(tmp_path / "run.json")) == run.profile
+
+
+def test_measuring_watches_what_the_user_runs_and_hands_the_result_over() -> None:
+    pipeline: Any = SMALL.build()
+    with diffprof.measuring(pipeline) as run:
+        image = pipeline(**SMALL.arguments()).images[0]
+    assert image is not None
+    assert run.profile.measured is not None
+    assert not run.profile.measured.repeated
+    assert run.notes == ()
+
+
+def test_measuring_twice_at_once_is_refused_with_a_sentence() -> None:
+    pipeline: Any = SMALL.build()
+    with diffprof.measuring(pipeline), pytest.raises(RequestError, match="is being measured already; use the run"):
+        diffprof.measure(pipeline, **SMALL.arguments())
+
+
+def test_without_a_call_there_is_nothing_to_show() -> None:
+    with diffprof.measuring(SMALL.build()) as run:
+        pass
+    assert str(run) == "nothing was measured"
+    with pytest.raises(RequestError, match="the pipeline was not called"):
+        _ = run.profile
+
+
+def test_the_machine_is_looked_at_meanwhile() -> None:
+    arguments = {**SMALL.arguments(), "num_inference_steps": 20}
+    run = diffprof.measure(SMALL.build(), warmup=0, iterations=2, sample_hz=200, **arguments)
+    measured = run.profile.measured
+    assert measured is not None
+    assert measured.system
+    assert all(point.rss_bytes > 0 for point in measured.system)
+    ends = [iteration.began_ns + iteration.wall.host_ns for iteration in measured.iterations]
+    assert all(0 <= point.at_ns <= max(ends) for point in measured.system)
