@@ -174,6 +174,16 @@ def traces(repeats: int) -> Iterator[Result]:
     yield _memory("`trace` of 5 million events, peak memory", five_million_events(), 3000)
 
 
+def history(repeats: int) -> Iterator[Result]:
+    """A history of 100,000 runs; see `benchmarks.history`."""
+    seconds = json.loads(run(("-m", "benchmarks.history")).output)
+    size = seconds.pop("bytes")
+    whole = seconds.pop("command")
+    for name, taken in seconds.items():
+        yield Result(f"100,000 kept runs: {name}", taken, 0.3, "s", f"a store of {size / 1e6:.0f} MB")
+    yield Result("100,000 kept runs: `diffprof history list`", whole, None, "s", "the whole command, with its start")
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "commands": whole_commands,
     "cache": cache,
@@ -183,4 +193,5 @@ GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "sections": sections,
     "runs": measured_runs,
     "traces": traces,
+    "history": history,
 }

@@ -151,3 +151,11 @@ def test_a_sparkline_is_never_longer_than_its_room(values: list[float], width: i
 
 def test_of_neighbours_that_share_a_bar_the_largest_is_shown() -> None:
     assert numbers.sparkline([10, 0, 0, 0], 2) == "█▁"
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [(1_171_628_656, "1,171.629 ms"), (0, "0.000 ms"), (499, "<0.001 ms"), (500, "0.001 ms"), (-2_990_000, "-2.990 ms")],
+)
+def test_milliseconds_have_three_places_and_what_is_not_nothing_never_reads_as_0(nanoseconds: int, text: str) -> None:
+    assert numbers.milliseconds(nanoseconds) == text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from diffprof.analyse.clocks import clock_of
 from diffprof.analyse.memory_use import memory_table
@@ -38,7 +39,8 @@ def opening(profile: Profile, measured: Measured) -> list[Labelled]:
     whole = generation(profile)
     if whole is None:
         return [("Wall", "nothing was measured.")]
-    lines = [("Wall", _wall(whole, measured)), ("Rate", _rates(whole))]
+    stopped = measured.timed[0].error is not None  # then none came to its end, and a rate of it means nothing
+    lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
         lines.append(("Load", f"{numbers.duration(measured.load_seconds)} to load the pipeline"))
     lines += [("Apart", text) for text in _apart(measured)]
@@ -65,10 +67,12 @@ def closing(profile: Profile, measured: Measured) -> list[Labelled]:
     return lines
 
 
-def _wall(whole: Generation, measured: Measured) -> str:
+def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:
     by = "by events on the device" if whole.clock == "device" else "by the host's clock"
     entry = measured.timed[0].entry
     took = f"{nanoseconds(whole.median_ns)} for one {'generation' if entry == '__call__' else f'call of {entry}'}"
+    if stopped:
+        return f"{nanoseconds(whole.median_ns)} until it stopped, {by}: no call came to its end"
     if whole.iterations == 1:
         return f"{took}, {by}; a single one has no spread"
     spread = f"{nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
@@ -100,9 +104,24 @@ def _apart(measured: Measured) -> Iterator[str]:
     for name, found in (("warm-up", warm_ups(measured)), ("traced call", [one for one in others if one.traced])):
         if found:
             times = ", ".join(nanoseconds(clock_of([one]).length_ns(one.wall)) for one in found)
-            yield f"{numbers.times(len(found), name)} of {times}"
+            yield f"{numbers.times(len(found), name)} of {times}{_steps_traced(measured, found)}"
     for entry in dict.fromkeys(one.entry for one in others if one.entry != "__call__"):
         yield _outside(entry, [one for one in others if one.entry == entry])
+
+
+def _steps_traced(measured: Measured, found: Sequence[Iteration]) -> str:
+    """What recording a trace costs: its steps beside plain ones."""
+    plain, traced = (_step_ns(iterations) for iterations in (measured.timed, found))
+    if not found[0].traced or plain is None or traced is None:
+        return ""
+    return f", with steps of {nanoseconds(traced)} where plain ones take {nanoseconds(plain)}"
+
+
+def _step_ns(iterations: Sequence[Iteration]) -> int | None:
+    """The median length of all denoising steps."""
+    clock = clock_of(iterations)
+    lengths = [clock.length_ns(step.span) for one in iterations for step in one.steps]
+    return round(median(lengths)) if lengths else None
 
 
 def _outside(entry: str, calls: Sequence[Iteration]) -> str:
