@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from diffprof.analyse.clocks import clock_of
+from diffprof.analyse.clocks import Clock, clock_of
 from diffprof.analyse.memory_use import memory_table
 from diffprof.analyse.sections import section_table, warm_ups
 from diffprof.analyse.steps import LoopRow, loop_table, step_table
@@ -111,15 +111,15 @@ def _apart(measured: Measured) -> Iterator[str]:
 
 def _steps_traced(measured: Measured, found: Sequence[Iteration]) -> str:
     """What recording a trace costs: its steps beside plain ones."""
-    plain, traced = (_step_ns(iterations) for iterations in (measured.timed, found))
+    clock = clock_of((*measured.timed, *found))
+    plain, traced = (_step_ns(iterations, clock) for iterations in (measured.timed, found))
     if not found[0].traced or plain is None or traced is None:
         return ""
     return f", with steps of {nanoseconds(traced)} where plain ones take {nanoseconds(plain)}"
 
 
-def _step_ns(iterations: Sequence[Iteration]) -> int | None:
+def _step_ns(iterations: Sequence[Iteration], clock: Clock) -> int | None:
     """The median length of all denoising steps."""
-    clock = clock_of(iterations)
     lengths = [clock.length_ns(step.span) for one in iterations for step in one.steps]
     return round(median(lengths)) if lengths else None
 
