@@ -14,9 +14,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or fills the user's cache."""
+    """No test reads or fills the user's cache, nor the user's history."""
     folder = tmp_path / "diffprof-cache"
     monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(folder))
+    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "diffprof-history.sqlite"))
+    monkeypatch.delenv("DIFFPROF_KEEP", raising=False)
     return folder
 
 

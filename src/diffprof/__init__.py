@@ -9,11 +9,22 @@ from diffprof.version import __version__
 
 if TYPE_CHECKING:
     from diffprof.measurement.profile import profile
+    from diffprof.measurement.turns import measure_in_turns
     from diffprof.profiles.files import load
     from diffprof.profiles.record import Profile
     from diffprof.runs import Run, measure, measuring
 
-__all__ = ["DiffprofError", "Profile", "Run", "__version__", "load", "measure", "measuring", "profile"]
+__all__ = [
+    "DiffprofError",
+    "Profile",
+    "Run",
+    "__version__",
+    "load",
+    "measure",
+    "measure_in_turns",
+    "measuring",
+    "profile",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +33,10 @@ def __getattr__(name: str) -> Any:
         from diffprof.measurement.profile import profile
 
         return profile
+    if name == "measure_in_turns":
+        from diffprof.measurement.turns import measure_in_turns
+
+        return measure_in_turns
     if name == "load":
         from diffprof.profiles.files import load
 

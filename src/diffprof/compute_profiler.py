@@ -109,7 +109,7 @@ class ComputeProfiler:
             return {**_failure(error), "model_id": model_id}
         steps = num_inference_steps or profile.request.value("num_inference_steps")
         return {
-            **_dictionary(profile),
+            **figures(profile),
             "num_inference_steps": steps or profile.steps.count,
             "input_shape": tuple(input_shape),
             "model_id": model_id or profile.request.model,
@@ -188,7 +188,8 @@ def _text_encoding(profile: Profile) -> int:
     return sum(part.macs for part in profile.components.values() if part.role == "text_encoder")
 
 
-def _dictionary(profile: Profile) -> dict[str, Any]:
+def figures(profile: Profile) -> dict[str, Any]:
+    """What was counted, under the keys that the guides show."""
     stage = profile.steps.main
     denoisers = stage.denoisers if stage else ()
     parts = [profile.components[slot] for slot in denoisers]

@@ -134,9 +134,10 @@ def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterat
 
 def checked(pipeline: Any) -> Any:
     """The pipeline, if it is one."""
-    if not hasattr(pipeline, "register_modules") or not callable(pipeline):
+    if isinstance(pipeline, type) or not hasattr(pipeline, "register_modules") or not callable(pipeline):
+        name = f"the class {pipeline.__name__}" if isinstance(pipeline, type) else f"a {type(pipeline).__name__}"
         raise RequestError(
-            f"cannot measure a {type(pipeline).__name__}; give a live diffusers pipeline, or use `diffprof run` for a "
+            f"cannot measure {name}; give a live diffusers pipeline, or use `diffprof run` for a "
             "model that has to be loaded first"
         )
     return pipeline
@@ -147,6 +148,8 @@ def _recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
         return trace
     if trace is False:
         return None
+    if not isinstance(trace, (bool, str, Path)):
+        raise RequestError(f"trace is True, False or the folder where the trace goes, not {trace!r}")
     # One call of a few steps from beginning to end: its steps need no schedule to bound them.
     return TraceRecorder("profiling_results" if trace is True else trace, record_shapes=True, active=WHOLE_CALL)
 

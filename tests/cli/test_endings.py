@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import diffprof
-from diffprof.cli.app import COMMANDS
+from diffprof.cli.commands import COMMANDS
 from diffprof.errors import DiffprofError, PipelineError, RequestError
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion

@@ -60,6 +60,7 @@ def measured(draw: st.DrawFn, slots: Sequence[str], calls: Sequence[Call]) -> Me
         system=tuple(draw(st.lists(system_points, max_size=2))),
         load_seconds=draw(st.none() | fractions),
         repeated=draw(st.booleans()),
+        turns=draw(st.none() | texts),
         nominal_macs={slot: draw(counts) for slot in slots[:2]},
         cached_bytes=draw(st.dictionaries(texts, counts, max_size=2)),
         notes=tuple(draw(st.lists(texts, max_size=2))),
@@ -99,6 +100,7 @@ def iterations(draw: st.DrawFn, calls: Sequence[Call]) -> Iteration:
         ),
         warmup=draw(st.booleans()),
         traced=draw(st.booleans()),
+        cpu_ns=draw(st.none() | counts),
         entry=draw(texts),
         error=draw(st.none() | texts),
     )

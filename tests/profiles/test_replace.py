@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,20 @@ def test_a_write_protected_file_is_not_replaced(tmp_path: Path) -> None:
     path.chmod(0o444)
     with pytest.raises(OutputError, match="write-protected"):
         replace_file(path, b"new")
+
+
+def test_pieces_are_written_one_after_the_other_and_an_error_between_them_leaves_the_old_content(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "file"
+    replace_file(path, iter([b"one ", b"two"]))
+    assert path.read_bytes() == b"one two"
+
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        replace_file(path, broken())
+    assert path.read_bytes() == b"one two"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["file"]

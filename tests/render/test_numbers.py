@@ -155,7 +155,13 @@ def test_of_neighbours_that_share_a_bar_the_largest_is_shown() -> None:
 
 @pytest.mark.parametrize(
     ("nanoseconds", "text"),
-    [(1_171_628_656, "1,171.629 ms"), (0, "0.000 ms"), (499, "<0.001 ms"), (500, "0.001 ms"), (-2_990_000, "-2.990 ms")],
+    [
+        (1_171_628_656, "1,171.629 ms"),
+        (0, "0.000 ms"),
+        (499, "<0.001 ms"),
+        (500, "0.001 ms"),
+        (-2_990_000, "-2.990 ms"),
+    ],
 )
 def test_milliseconds_have_three_places_and_what_is_not_nothing_never_reads_as_0(nanoseconds: int, text: str) -> None:
     assert numbers.milliseconds(nanoseconds) == text

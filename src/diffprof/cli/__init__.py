@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from diffprof.cli.app import app
+    from diffprof.cli.commands import app
 
     code = app(arguments, prog_name="diffprof", standalone_mode=False)
     return code if isinstance(code, int) else 0

@@ -1,70 +1,62 @@
-"""The commands and what each is for. A command's module is imported when it runs, so that help comes at once."""
+"""``diffprof app``"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-# Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`.
-COMMANDS = {
-    "profile": "Count what one generation with a model costs, without its weights.",
-    "run": "Run a model for real and measure where its time and memory go.",
-    "models": "List the models that diffprof knows by name.",
-    "show": "Print a saved profile.",
-    "crosscheck": "Count one component with other tools too, and say what each of them missed.",
-    "cache": "Look at or empty the cache of profiles.",
-}
+from diffprof.errors import RequestError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+MOST_ITERATIONS = 1_000
 
 
-class LazyCommands(TyperGroup):
-    """A group whose commands are modules, imported when needed; listing them imports none."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            ctx.fail(_unknown(cmd_name))
-        module = import_module(f"diffprof.cli.{cmd_name}")
-        return typer.main.get_command(module.app)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-app = typer.Typer(
-    cls=LazyCommands,
-    rich_markup_mode=None,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-@app.callback()
-def diffprof(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda on: _version(on))
+@app.command()
+def page(
+    enable_profiling: Annotated[
+        bool | None,
+        typer.Option(
+            "--enable-profiling/--no-profiling",
+            help="Measure what is generated; by default as enable_compute_profiling of `diffprof config` says.",
+            show_default=False,
+        ),
+    ] = None,
+    profiling_iterations: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Calls that are timed after the one that gives the picture; 0 for that one itself."
+        ),
+    ] = 0,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; only this machine by default.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="0 for any that is free.")] = 7860,
+    allow_paths: Annotated[
+        bool,
+        typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
-    """What a diffusion pipeline costs, where the cost goes and what to change."""
+    """Open a page in the browser: profile, generate, compare and look at what was kept.
 
+    The page asks no other machine for anything. It needs Gradio: pip install 'diffprof[app]'.
+    """
+    if not 0 <= profiling_iterations <= MOST_ITERATIONS:
+        raise RequestError(
+            f"--profiling-iterations must be from 0 to {MOST_ITERATIONS:,}, not {profiling_iterations:,}."
+        )
+    if not 0 <= port <= 65_535:
+        raise RequestError(f"--port must be from 0 to 65,535, not {port:,}.")
+    from diffprof import config
+    from diffprof.app import Setup, serve
 
-def _version(asked: bool) -> None:
-    if asked:
-        import diffprof
-
-        typer.echo(f"diffprof {diffprof.__version__}")
-        raise typer.Exit
-
-
-def _unknown(name: str) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
-    return f"There is no command {name}; {meant}"
+    serve(
+        Setup(
+            host=host,
+            port=port,
+            allow_paths=allow_paths,
+            profiling=config.ENABLE_COMPUTE_PROFILING if enable_profiling is None else enable_profiling,
+            profiling_iterations=profiling_iterations,
+        )
+    )

@@ -112,7 +112,7 @@ def output(
     form = Form.json if json else Form.csv if csv else Form.console
     if file is not None:
         form = _form_of(file, form)
-        _check_place(file)
+        check_place(file)
     # A depth is a depth of modules: asking for one asks for them.
     view = by or (By.module if depth is not None else By.component)
     return Output(form, file, view, DEFAULT_DEPTH if depth is None else _depth(depth), verbose, quiet)
@@ -134,7 +134,7 @@ def _form_of(file: Path, asked: Form) -> Form:
     return ending or asked
 
 
-def _check_place(file: Path) -> None:
+def check_place(file: Path) -> None:
     """Find out before the work, not after it, that the result has nowhere to go."""
     try:
         if file.is_dir():

@@ -7,8 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
+from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.options import (
+    AsCsv,
+    AsJson,
+    Batch,
+    Dtype,
+    Enable,
+    Frames,
+    Guidance,
+    Height,
+    Quiet,
+    Scheduler,
+    Settings,
+    Steps,
+    Width,
+)
 from diffprof.cli.output import output
-from diffprof.cli.request import VALUES, call_arguments, dtype_name
+from diffprof.cli.request import call_arguments, dtype_name
 from diffprof.render.views import By
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -20,40 +36,30 @@ def profile(
         str,
         typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id or a folder in diffusers layout."),
     ],
-    height: Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
-    width: Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
-    steps: Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")] = None,
-    guidance: Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")
-    ] = None,
-    frames: Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
-    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),
-    ] = None,
-    enable: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
-    ] = None,
+    height: Height = None,
+    width: Width = None,
+    steps: Steps = None,
+    guidance: Guidance = None,
+    batch: Batch = None,
+    frames: Frames = None,
+    dtype: Dtype = None,
+    scheduler: Scheduler = None,
+    settings: Settings = None,
+    enable: Enable = None,
     by: Annotated[By | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     depth: Annotated[
         str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
+    json: AsJson = False,
+    csv: AsCsv = False,
     file: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .json.gz, .csv or .txt file."),
     ] = None,
+    keep: Keep = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Count again, even if it was counted before.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Count what one generation with a model costs, without its weights.
 
@@ -73,4 +79,7 @@ def profile(
 
     arguments = call_arguments(named, settings or ())
     asked = Asked(model, dtype_name(dtype), scheduler, tuple(enable or ()), arguments)
-    result.write(counted(asked, use_cache=not no_cache, quiet=quiet))
+    put = keeper(keep, "profile", quiet)
+    profile = counted(asked, use_cache=not no_cache, quiet=quiet)
+    result.write(profile)
+    put(profile)

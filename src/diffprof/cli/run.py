@@ -14,8 +14,27 @@ import typer
 
 from diffprof.catalogue.places import place_of
 from diffprof.cli.cached import progress
+from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.options import (
+    AsCsv,
+    AsJson,
+    Batch,
+    Device,
+    Dtype,
+    Enable,
+    Frames,
+    Guidance,
+    Height,
+    NegativePrompt,
+    Offload,
+    Quiet,
+    Scheduler,
+    Settings,
+    Steps,
+    Width,
+)
 from diffprof.cli.output import output
-from diffprof.cli.request import VALUES, call_arguments, dtype_name, whole_number
+from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.run_files import check_folder, write_files
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.render.run_views import RunBy
@@ -35,20 +54,15 @@ def run(
         typer.Argument(metavar="MODEL", help="A folder in diffusers layout, a hub id or a name of `diffprof models`."),
     ],
     prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="What to generate.")] = None,
-    negative_prompt: Annotated[str | None, typer.Option(metavar="TEXT", help="What to guide away from.")] = None,
-    height: Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")] = None,
-    width: Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")] = None,
-    steps: Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")] = None,
-    guidance: Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")] = None,
-    batch: Annotated[
-        str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")
-    ] = None,
-    frames: Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")] = None,
+    negative_prompt: NegativePrompt = None,
+    height: Height = None,
+    width: Width = None,
+    steps: Steps = None,
+    guidance: Guidance = None,
+    batch: Batch = None,
+    frames: Frames = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Of the noise; every iteration begins with it.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),
-    ] = None,
+    settings: Settings = None,
     warmup: Annotated[str, typer.Option(metavar="N", help="Calls before those that are timed.")] = "1",
     iterations: Annotated[str, typer.Option(metavar="N", help="Calls that are timed.")] = "3",
     trace: Annotated[
@@ -57,21 +71,11 @@ def run(
     random_weights: Annotated[
         bool, typer.Option("--random-weights", help="Make random weights of the true architecture; nothing is fetched.")
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if any.")
-    ] = None,
-    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
-    ] = None,
-    enable: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
-    ] = None,
-    offload: Annotated[
-        str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")
-    ] = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    scheduler: Scheduler = None,
+    enable: Enable = None,
+    offload: Offload = None,
     cache: Annotated[
         str | None,
         typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block, taylorseer, faster..."),
@@ -80,13 +84,14 @@ def run(
         float, typer.Option(metavar="N", help="How often a second the machine is looked at; 0 for never.")
     ] = 10,
     by: Annotated[RunBy | None, typer.Option(help="Print only this table.", show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
+    json: AsJson = False,
+    csv: AsCsv = False,
     folder: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go; made where it is not there.")
     ] = Path("profiling_results"),
+    keep: Keep = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that was measured.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a model for real and measure where its time and memory go.
 
@@ -123,6 +128,7 @@ def run(
     )
     place_of(model)
     check_folder(folder)
+    put = keeper(keep, "run", quiet)
     made, problem = _measured(asked, folder, quiet)
     profile = made.profile
     try:
@@ -131,6 +137,7 @@ def run(
         # Minutes of measuring are shown, whatever becomes of the files.
         result.write(profile)
     _say_where(folder, [*files, *([made.trace.path] if made.trace else [])], quiet)
+    put(profile)
     if problem is not None:
         raise problem
 

@@ -57,7 +57,7 @@ def show(
     neither torch nor diffusers is needed.
     """
     shown(
-        lambda: _load(profile), str(profile),
+        lambda: load_saved(profile), str(profile),
         by=by, depth=depth, json=json, csv=csv, file=file, verbose=verbose, quiet=quiet,
     )  # fmt: skip
 
@@ -73,9 +73,14 @@ def shown(
     file: Path | None,
     verbose: bool,
     quiet: bool,
+    heading: str = "",
 ) -> None:
-    """Write the profile that `load` gives as the options say; `name` is what it is called in an error."""
-    from diffprof.cli.output import output
+    """Write the profile that `load` gives as the options say; `name` is what it is called in an error.
+
+    The `heading` is for people: it stands above a table that goes to the console.
+    """
+    from diffprof.cli.output import Form, output
+    from diffprof.cli.terminal import write_text
     from diffprof.render.run_views import RunBy
     from diffprof.render.views import By
 
@@ -89,10 +94,13 @@ def shown(
         )
     if loaded.measured is not None and depth is None and (by is None or by.value in RunBy.__members__):
         result = replace(result, by=None if by is None else RunBy(by.value))
+    if heading and result.form is Form.console:
+        write_text(f"{heading}\n")
     result.write(loaded)
 
 
-def _load(file: Path) -> Profile:
+def load_saved(file: Path) -> Profile:
+    """The saved profile; an error says what to do about a file that is none."""
     from diffprof.profiles.files import load
 
     try:

@@ -88,6 +88,15 @@ def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in signature.parameters.items() if p.kind in kinds and name != "self"}
 
 
+def takes(pipeline_class: str, argument: str) -> bool:
+    """Whether the call of a pipeline of diffusers has this argument, under this name or another that it may have."""
+    import diffusers
+
+    kind = getattr(diffusers, pipeline_class, None)
+    parameters = inspect.signature(kind.__call__).parameters if kind is not None else {}
+    return any(name in parameters for name in (argument, *OTHER_NAMES.get(argument, ())))
+
+
 def _named_as_the_pipeline_does(
     pipeline: str, parameters: Mapping[str, Any], requested: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,8 @@ from diffprof.profiles.measured import Device, Iteration, Measured, SystemPoint
 from diffprof.profiles.record import Profile
 
 PLAIN = (bool, int, float, str, type(None))
+CHOICES_OF_ADAPTERS = ("_active_adapter", "merged_adapters")
+"""Lists of names on layers of peft: which of their adapters compute, and which are in the weights."""
 
 
 class Measuring:
@@ -57,10 +60,8 @@ class Measuring:
         place = execution_device(opened.pipeline)
         self._sampler = SystemSampler(hz=sample_hz, clock=clock, place=place) if sample_hz else None
         self._system: tuple[SystemPoint, ...] = ()
-        self._modules = [
-            module for part in components_of(opened.pipeline).values() for module in uncompiled(part).modules()
-        ]
         self._kinds: list[_Kind] = []
+        self._lock = threading.RLock()
         self._device: Device | None = None
         self.warming_up = False
         self.tracing = False
@@ -102,6 +103,10 @@ class Measuring:
 
     def _ended(self, call: WatchedCall) -> None:
         iteration = replace(call.iteration, warmup=self.warming_up, traced=self.tracing)
+        with self._lock:  # calls may end on several threads at once, and equal ones are counted once
+            self._evaluate(call, iteration)
+
+    def _evaluate(self, call: WatchedCall, iteration: Iteration) -> None:
         try:
             kind = self._kind(call)
             if self._of_one_kind(iteration) and kind.known:
@@ -173,21 +178,23 @@ class Measuring:
 
     def _state(self) -> int:
         """Changes when something was switched, loaded or put in place of another since the last call."""
-        pipeline = self._opened.pipeline
-        inside = tuple(
-            (*map(id, module._modules.values()), id(module.__dict__.get("processor"))) for module in self._modules
-        )
-        switches = tuple(
-            (name, value)
-            for part in components_of(pipeline).values()
-            for name, value in vars(uncompiled(part)).items()
-            if isinstance(value, PLAIN)
-        )
+        modules = [module for part in self._roots() for module in uncompiled(part).modules()]
+        inside = tuple((*map(id, module._modules.values()), *_switches(module)) for module in modules)
         dtypes = tuple(next((weight.dtype for weight in part.parameters()), None) for part in self._roots())
-        return hash((inside, switches, dtypes, tuple(map(id, parts_of(pipeline).values()))))
+        return hash((inside, dtypes, tuple(map(id, parts_of(self._opened.pipeline).values()))))
 
     def _roots(self) -> list[Any]:
         return list(components_of(self._opened.pipeline).values())
+
+
+def _switches(module: Any) -> Iterator[Any]:
+    """What a module's code may look at in order to choose what to do, its adapters included."""
+    for name, value in vars(module).items():
+        if isinstance(value, PLAIN):
+            yield name, value
+        elif name in CHOICES_OF_ADAPTERS:
+            yield name, tuple(value)
+    yield id(vars(module).get("processor"))
 
 
 def _as_it_was(pipeline: Any, call: WatchedCall) -> None:

@@ -28,6 +28,8 @@ class Repetition:
     def __init__(
         self, opened: Opened, arguments: Mapping[str, Any], warmup: int, iterations: int, progress: Progress | None
     ) -> None:
+        if not all(isinstance(number, int) for number in (warmup, iterations)):
+            raise RequestError(f"warmup and iterations are whole numbers; asked for: {warmup=}, {iterations=}")
         if warmup < 0 or iterations < 1:
             raise RequestError(f"a measurement needs one iteration or more; asked for: {warmup=}, {iterations=}")
         self._pipeline = opened.pipeline

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from diffprof import config
 from diffprof.errors import DiffprofError
 from diffprof.profiles.files import FORMAT_VERSION, load, save
 from diffprof.profiles.record import Profile
@@ -34,18 +35,8 @@ class Contents:
 
 
 def folder() -> Path:
-    """Where the cache lies: ``$DIFFPROF_CACHE_DIR``, else the platform's place for caches."""
-    chosen = os.environ.get("DIFFPROF_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "diffprof"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "diffprof" / "Cache"
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification: a relative path is to be ignored.
-    base = Path(given) if given and Path(given).is_absolute() else Path.home() / ".cache"
-    return base / "diffprof"
+    """Where the cache lies: ``$DIFFPROF_CACHE_DIR``, else as the settings say, else the platform's place for caches."""
+    return config.CACHE_DIR
 
 
 def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:

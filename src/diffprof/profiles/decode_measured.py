@@ -52,6 +52,7 @@ def decode_measured(fields: Fields, counted: Profile) -> Measured:
         system=tuple(SystemPoint(*row) for row in fields.table("system", SYSTEM_COLUMNS, _SYSTEM_TYPES)),
         load_seconds=fields.number_or_none("load_seconds"),
         repeated=fields.flag("repeated"),
+        turns=fields.text_or_none("turns"),
         nominal_macs=fields.counts("nominal_macs"),
         cached_bytes=fields.counts("cached_bytes"),
         notes=tuple(fields.list_of("notes", str)),
@@ -91,6 +92,7 @@ def _iteration(fields: Fields, calls: Sequence[Call]) -> Iteration:
         caches=tuple(CacheEvent(*row) for row in caches),
         warmup=fields.flag("warmup"),
         traced=fields.flag("traced"),
+        cpu_ns=fields.count_or_none("cpu_ns"),
         entry=fields.text("entry"),
         error=fields.text_or_none("error"),
     )

@@ -39,6 +39,7 @@ def encode_measured(measured: Measured) -> dict[str, Any]:
     values = {
         "device": _device(measured.device),
         "repeated": measured.repeated,
+        "turns": measured.turns,
         "load_seconds": measured.load_seconds,
         "nominal_macs": measured.nominal_macs,
         "cached_bytes": measured.cached_bytes,
@@ -68,6 +69,7 @@ def _iteration(iteration: Iteration) -> dict[str, Any]:
         "traced": iteration.traced,
         "error": iteration.error,
         "began_ns": iteration.began_ns,
+        "cpu_ns": iteration.cpu_ns,
         "wall": dict(zip(SPAN_COLUMNS, _span(iteration.wall), strict=True)),
         "samples": table(
             SAMPLE_COLUMNS,

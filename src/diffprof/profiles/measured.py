@@ -121,6 +121,8 @@ class Iteration:
     warmup: bool = False
     traced: bool = False
     """A trace was recorded meanwhile, which takes time."""
+    cpu_ns: int | None = None
+    """CPU time of the whole process meanwhile, all its threads together; None where it was not taken."""
     entry: str = "__call__"
     """What was called: the pipeline itself, or the section that was entered outside of such a call."""
     error: str | None = None
@@ -169,6 +171,8 @@ class Measured:
     """To load the pipeline, where that was measured."""
     repeated: bool = False
     """The same call was made again and again in order to measure it; else a program made the calls that it needed."""
+    turns: str | None = None
+    """Names the measurement that this is one side of: iterations with equal numbers ran one right after the other."""
     nominal_macs: Mapping[str, int] = field(default_factory=dict)
     """Of each component that has a cache: what it would have done without, in all calls of one iteration."""
     cached_bytes: Mapping[str, int] = field(default_factory=dict)

@@ -64,25 +64,23 @@ def table_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _csv(row_type: type, rows: Sequence[Any]) -> str:
-    types = get_type_hints(row_type)
-    columns = [
-        name
-        for field in dataclasses.fields(row_type)
-        for name in (_names(types[field.name]) if dataclasses.is_dataclass(types[field.name]) else [field.name])
-    ]
-    return table_csv(columns, [_flat(row) for row in rows])
+    return table_csv(list(column_types(row_type)), [flat(row) for row in rows])
 
 
-def _names(of: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(of)]
+def column_types(row_type: type) -> dict[str, Any]:
+    """The columns of such rows with their types; those of a record in a row stand beside its own."""
+    types: dict[str, Any] = {}
+    for name, kind in get_type_hints(row_type).items():
+        types |= get_type_hints(kind) if dataclasses.is_dataclass(kind) else {name: kind}
+    return types
 
 
-def _flat(row: Any) -> dict[str, Any]:
+def flat(row: Any) -> dict[str, Any]:
     """The row's figures; those of a record in it stand beside its own."""
-    flat: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in vars(row).items():
-        flat |= vars(value) if dataclasses.is_dataclass(value) else {name: value}
-    return flat
+        values |= vars(value) if dataclasses.is_dataclass(value) else {name: value}
+    return values
 
 
 def _cell(value: Any) -> Any:

@@ -208,3 +208,33 @@ def mebibytes(number: int) -> str:
 def shortened(name: str, width: int) -> str:
     """The end of a long name, where paths differ from each other: ``...ansformer/attention``."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
+
+
+def change(ratio: float) -> str:
+    """``+10.2 %``, ``-33.3 %``, ``+207 %``, ``=`` of after to before; what changed never reads as unchanged."""
+    share = ratio - 1
+    if not share:
+        return "="
+    if abs(share) < 0.0005:
+        return f"<{'+' if share > 0 else '-'}0.1 %"
+    return f"{100 * share:+,.1f} %" if abs(share) < 1 else f"{100 * share:+,.0f} %"
+
+
+def signed(text: str, number: float) -> str:
+    """The figure with a plus where it is one, as a difference is written: ``+3``; ``=`` for none."""
+    return "=" if not number else text if text.startswith("-") else f"+{text}"
+
+
+def probability(p: float) -> str:
+    """``0.013``, ``<0.001``"""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def decibels(ratio: float) -> str:
+    """``34.12 dB``"""
+    return f"{ratio:.2f} dB"
+
+
+def similarity(figure: float) -> str:
+    """``0.9876``; what is not the same never reads as 1."""
+    return "1" if figure == 1 else f"{min(figure, 0.9999):.4f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,13 @@ def load_pipeline(
     enable: Sequence[str] = (),
     call: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    make_room: Callable[[int], None] | None = None,
 ) -> LoadedPipeline:
     """The pipeline of a catalogue name, a hub id or a folder in diffusers layout, ready to run.
 
     Whatever can be known to be wrong is refused before weights are fetched or loaded. With `call`, the arguments of
-    the call that is to be made, that call is rehearsed without weights first: it must be possible, and fit.
+    the call that is to be made, that call is rehearsed without weights first: it must be possible, and fit. `make_room`
+    is told how many bytes the weights will take before it is looked whether they fit.
     """
     target = target_of(device, offload)
     chosen_cache = cache_choice(cache) if cache else None
@@ -84,6 +86,8 @@ def load_pipeline(
         if chosen_cache is not None:
             use_cache(virtual, chosen_cache, call or {})
         sizes = {slot: weight_bytes(part) for slot, part in components_of(virtual).items()}
+        if make_room is not None:
+            make_room(sum(sizes.values()))
         files = _files(origin, sizes, activations, chosen, target, progress)
         began = time.perf_counter()
         pipeline, _ = build(plan, chosen, _maker(origin, files, target.weights_on, len(sizes), progress))

@@ -143,7 +143,8 @@ class TraceRecorder:
         # A folder of its own: where torch cannot finish a file, it leaves pieces under other names.
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
             made = Path(folder) / f"{_file_name(name)}.json"
-            recording.export(made)
+            with _given_back_to_the_disk(Path(folder)):
+                recording.export(made)
             json_bytes = made.stat().st_size
             if json_bytes > self.gzip_above_bytes:
                 made = _compressed(made)
@@ -251,6 +252,20 @@ def _make_folder(folder: Path) -> None:
         raise OutputError(f"Cannot write a trace into {folder}: {error.strerror or error}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"Cannot write a trace into {folder}: the folder is write-protected.")
+
+
+@contextlib.contextmanager
+def _given_back_to_the_disk(folder: Path) -> Iterator[None]:
+    """Empty what is in the folder if it fails: torch keeps a file open that it could not finish.
+
+    Merely deleted, the file would fill the disk to the end of the process, and nothing else could be written.
+    """
+    try:
+        yield
+    except BaseException:
+        for piece in folder.iterdir():
+            os.truncate(piece, 0)
+        raise
 
 
 def _tail(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -73,6 +74,7 @@ class OpenIteration:
         self.innermost: OpenSample | None = None
         self.in_component = False
         self._step: OpenStep | None = None
+        self._cpu_began = time.process_time_ns()
         self.began = clock()
         self._wall = Stretch(0, self._mark())
         self.remember_memory("start")
@@ -157,6 +159,7 @@ class OpenIteration:
         if self._device is not None:
             self._device.synchronize()
         self._wall.ended = self.now()
+        cpu_ns = time.process_time_ns() - self._cpu_began
         self.remember_memory("end")
         for sample in reversed(self.samples):  # an interrupt may have come just when the end was to be written down
             if sample.parent is not None:
@@ -171,6 +174,7 @@ class OpenIteration:
             memory=tuple(self.memory),
             moves=tuple(_in_steps(move, len(steps)) for move in self.moves),
             caches=tuple(_in_steps(event, len(steps)) for event in self.caches),
+            cpu_ns=cpu_ns,
             entry=entry,
             error=error,
         )

@@ -56,8 +56,8 @@ class SystemSampler:
         place: torch.device | None = None,
     ) -> None:
         """`process` and `gpu` read what is sampled: this process and the GPU at `place`, unless they are given."""
-        if not 0 < hz <= MOST_HZ:
-            raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz} times.")
+        if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
+            raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
         """What could not be sampled, and why."""
         self._period_ns = round(SECOND / hz)

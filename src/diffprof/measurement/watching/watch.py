@@ -29,6 +29,7 @@ from diffprof.measurement.components import (
     uncompiled,
 )
 from diffprof.measurement.dry_run import dry_running_here
+from diffprof.measurement.patching import DRY_RUN_LOCK
 from diffprof.measurement.timing.devices import DeviceTimer
 from diffprof.measurement.timing.sections import Clock
 from diffprof.measurement.watching.caches import watch_caches
@@ -84,7 +85,13 @@ class Watch:
         on_host = execution_device(pipeline).type == "cpu"
         self._device = device if device is not None or on_host else DeviceTimer()
         self._memory = memory if memory is not None else MemoryReader(None if on_host else DeviceAllocator())
-        self._components = components_of(pipeline)
+        self._look()
+        self._undo: list[Callable[[], None]] = []
+
+    def _look(self) -> None:
+        """What the pipeline is made of now."""
+        self._parts = parts_of(self.pipeline)
+        self._components = components_of(self.pipeline)
         self._slots = {id(part): slot for slot, part in reversed(self._components.items())}
         self._places = {
             id(module): (slot, path)
@@ -92,7 +99,6 @@ class Watch:
             for path, module in uncompiled(part).named_modules()
         }
         self._denoisers = {slot for slot, part in self._components.items() if role_of(slot, part) in DENOISING_ROLES}
-        self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
         """Begin to watch; refused for a pipeline that is watched already."""
@@ -110,10 +116,27 @@ class Watch:
 
     def stop(self) -> None:
         """Put everything back."""
-        while self._undo:
-            self._undo.pop()()
+        self._leave()
         with _LOCK:
             _WATCHED.discard(id(self.pipeline))
+
+    def _leave(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _look_again(self) -> None:
+        """A component or scheduler that was put in the place of another since the last call is watched as well."""
+        if self._is_as_it_was():
+            return
+        with DRY_RUN_LOCK:  # a dry run puts schedulers of its own there as long as it lasts
+            if not self._is_as_it_was():
+                self._leave()
+                self._look()
+                self._intercept()
+
+    def _is_as_it_was(self) -> bool:
+        now = parts_of(self.pipeline)
+        return now.keys() == self._parts.keys() and all(now[slot] is part for slot, part in self._parts.items())
 
     def _intercept(self) -> None:
         if self._device is not None:
@@ -183,6 +206,7 @@ class Watch:
     def _calling(self, original: Callable[..., Any], pipeline: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         if pipeline is not self.pipeline or self._here() is not None or dry_running_here():
             return original(pipeline, *args, **kwargs)
+        self._look_again()
         bound = inspect.signature(type(pipeline).__call__).bind(pipeline, *args, **kwargs)
         arguments = _given(bound)
         callbacks = Callbacks(pipeline, self._section)
@@ -246,7 +270,8 @@ class Watch:
                 iteration.end(sample, failed)
                 if not failed:
                     # Some pipelines copy their scheduler for a second latent.
-                    iteration.scheduler_ended(names.get(id(scheduler)) or by_class[type(scheduler)])
+                    slot = names.get(id(scheduler)) or by_class.get(type(scheduler), type(scheduler).__name__)
+                    iteration.scheduler_ended(slot)
                     if self._step_ended is not None:
                         self._step_ended(len(iteration.steps))
 

@@ -1,0 +1,1 @@
+"""From what was found in traces to what it means: a checklist, the difference of two, the ranks of several."""

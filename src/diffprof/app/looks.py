@@ -1,0 +1,40 @@
+"""How the page looks: the system's own fonts, light and dark, on a laptop and on a telephone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from diffprof.render.figures.style import FONT
+
+STYLE = Path(__file__).parent / "style.css"
+
+
+def theme() -> Any:
+    """Gradio's plain theme in our colours; fonts that the machine has, so that none is fetched."""
+    import gradio
+
+    fonts = [part.strip().strip("'") for part in FONT.split(",")]
+    made = gradio.themes.Base(
+        primary_hue="indigo",
+        neutral_hue="slate",
+        font=fonts,
+        font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
+        radius_size="md",
+    )
+    return made.set(
+        block_label_text_size="*text_sm",
+        button_primary_background_fill="*primary_600",
+        button_primary_text_color="white",
+        # Gradio's own are too pale to be read.
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        block_title_text_color="*neutral_700",
+        block_title_text_color_dark="*neutral_200",
+    )
+
+
+def style() -> str:
+    return STYLE.read_text(encoding="utf-8")

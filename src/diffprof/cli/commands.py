@@ -1,0 +1,78 @@
+"""The commands and what each is for. A command's module is imported when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+# Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`.
+COMMANDS = {
+    "profile": "Count what one generation with a model costs, without its weights.",
+    "run": "Run a model for real and measure where its time and memory go.",
+    "generate": "Generate a picture or a film, and measure what that takes.",
+    "trace": "Say what a trace of torch.profiler shows: where the GPU's time went, why it was idle, what to do.",
+    "compare": "Say what differs between profiles: conditions first, then what was counted, then what was measured.",
+    "gate": "Fail when generation got heavier than it may.",
+    "report": "Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.",
+    "app": "Open a page in the browser: profile, generate, compare and look at what was kept.",
+    "models": "List the models that diffprof knows by name.",
+    "show": "Print a saved profile.",
+    "history": "Look at what was kept with --keep: list, find, compare, see how it went.",
+    "crosscheck": "Count one component with other tools too, and say what each of them missed.",
+    "config": "Show the settings that are in force, and where each comes from.",
+    "cache": "Look at or empty the cache of profiles.",
+}
+
+
+class LazyCommands(TyperGroup):
+    """A group whose commands are modules, imported when needed; listing them imports none."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            ctx.fail(_unknown(cmd_name))
+        module = import_module(f"diffprof.cli.{cmd_name}")
+        return typer.main.get_command(module.app)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=LazyCommands,
+    rich_markup_mode=None,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def diffprof(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda on: _version(on))
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+) -> None:
+    """What a diffusion pipeline costs, where the cost goes and what to change."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import diffprof
+
+        typer.echo(f"diffprof {diffprof.__version__}")
+        raise typer.Exit
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    return f"There is no command {name}; {meant}"

@@ -1,0 +1,146 @@
+"""``diffprof compare A B [C ...]``"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from diffprof.cli.request import VALUES, call_arguments, dtype_name
+from diffprof.cli.sources import labels, opened, picture_beside
+from diffprof.cli.terminal import write_shown, write_text
+from diffprof.errors import RequestError
+from diffprof.render.comparison.plain import By
+from diffprof.render.comparison.tables import TOP
+
+if TYPE_CHECKING:
+    from diffprof.analyse.comparison import Comparison
+    from diffprof.profiles.record import Profile
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def compare(
+    profiles: Annotated[
+        list[str],
+        typer.Argument(metavar="A B [C...]", help="Saved profiles, models, or both; each is held against the first."),
+    ],
+    height: Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture, for models.")] = None,
+    width: Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture, for models.")] = None,
+    steps: Annotated[str | None, typer.Option(metavar="N", help="Denoising steps, for models.")] = None,
+    guidance: Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale, for models.")] = None,
+    batch: Annotated[str | None, typer.Option(metavar="N", help="Images for each prompt, for models.")] = None,
+    frames: Annotated[str | None, typer.Option(metavar="N", help="Frames of a video, for models.")] = None,
+    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16, for models.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument, for models. {VALUES} Repeatable."),
+    ] = None,
+    picture: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What each made, in their order; else what lies beside a profile."),
+    ] = None,
+    side_by_side: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Write the pictures side by side.")
+    ] = None,
+    by: Annotated[By | None, typer.Option(help="The table for --csv.", show_default=False)] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="Rows of calls, operations and modules at most.")] = TOP,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+) -> None:
+    """Say what differs between profiles: conditions first, then what was counted, then what was measured.
+
+    Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
+    """
+    _check(profiles, picture, by, top, json, csv, markdown)
+    arguments = call_arguments(
+        {
+            "height": height,
+            "width": width,
+            "num_inference_steps": steps,
+            "guidance_scale": guidance,
+            "num_images_per_prompt": batch,
+            "num_frames": frames,
+        },
+        settings or (),
+    )
+    made = _compared(profiles, arguments, dtype_name(dtype), quiet, picture, side_by_side)
+    if json or csv:
+        from diffprof.render.comparison.plain import comparison_csv, comparison_json
+
+        write_text(comparison_json(made) if json else comparison_csv(made, by or By.profile))
+        return
+    from diffprof.render.comparison.console import comparison_markdown, print_comparison
+
+    if markdown:
+        write_text(comparison_markdown(made, top))
+    else:
+        write_shown(lambda console: print_comparison(made, console, top))
+
+
+def _check(
+    profiles: Sequence[str],
+    pictures: Sequence[Path] | None,
+    by: By | None,
+    top: int,
+    json: bool,
+    csv: bool,
+    markdown: bool,
+) -> None:
+    """Before anything is counted: what contradicts itself."""
+    if len(profiles) < 2:
+        raise RequestError("A comparison needs two profiles or models or more; give a second one.")
+    if json + csv + markdown > 1:
+        raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
+    if by is not None and not csv:
+        raise RequestError("--by chooses the table for --csv; without that it means nothing.")
+    if top < 1:
+        raise RequestError(f"--top must be 1 or more, not {top}.")
+    if pictures and len(pictures) != len(profiles):
+        raise RequestError(f"--picture is given {len(pictures)} times for {len(profiles)} profiles; give one for each.")
+
+
+def _compared(
+    names: Sequence[str],
+    arguments: dict[str, Any],
+    dtype: str | None,
+    quiet: bool,
+    pictures: Sequence[Path] | None,
+    side_by_side: Path | None,
+) -> Comparison:
+    from diffprof.analyse.comparison import compare as compare_profiles
+
+    def count(model: str) -> Profile:
+        from diffprof.cli.cached import Asked, counted
+
+        return counted(Asked(model, dtype, None, (), arguments), use_cache=True, quiet=quiet)
+
+    found = [opened(name, count) for name in names]
+    shown: Sequence[Path | None] = pictures or [picture_beside(name) for name in names]
+    differences = []
+    if side_by_side is not None or any(shown):
+        # Pictures need numpy and pillow; figures alone do not.
+        from diffprof.measurement.pictures import picture_difference
+
+        first, *others = shown
+        differences = [picture_difference(first, other) for other in others if first and other]
+    if side_by_side is not None:
+        _write_side_by_side([one for one in shown if one], side_by_side, quiet)
+    return compare_profiles(found, labels(names), differences)
+
+
+def _write_side_by_side(pictures: Sequence[Path], target: Path, quiet: bool) -> None:
+    from diffprof.measurement.pictures import side_by_side
+    from diffprof.profiles.replace import replace_file
+
+    if len(pictures) < 2:
+        raise RequestError("--side-by-side needs the pictures of two profiles or more; give them with --picture.")
+    replace_file(target, side_by_side(list(pictures)))
+    if not quiet:
+        sys.stderr.write(f"Wrote {target}\n")

@@ -1,0 +1,100 @@
+"""``diffprof gate BASELINE CANDIDATE``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from diffprof.cli.sources import labels, opened
+from diffprof.cli.terminal import write_shown, write_text
+from diffprof.errors import FileFormatError, RequestError
+
+if TYPE_CHECKING:
+    from diffprof.profiles.record import Profile
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def gate(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="A saved profile of how it was.")],
+    candidate: Annotated[
+        str,
+        typer.Argument(
+            metavar="CANDIDATE", help="A saved profile of how it is; or a model, counted as the baseline was asked for."
+        ),
+    ],
+    most: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max",
+            metavar="NAME=+N[%],...",
+            help="How much a figure may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%. "
+            "Repeatable. By default MACs, parameters, memory and calls, and the time where both were measured.",
+        ),
+    ] = None,
+    allow_different: Annotated[
+        bool, typer.Option("--allow-different", help="Also where the baseline is from another request or device.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    markdown: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a summary as Markdown; - prints it instead.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as test cases of JUnit.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+) -> int:
+    """Fail when generation got heavier than it may.
+
+    What was counted is exact and needs no GPU. What was measured fails only when the whole interval of its change is
+    beyond the limit. Exits with 0 when all limits are kept, 1 when one is broken, 3 when it is too noisy to tell.
+    """
+    from diffprof.analyse.comparison import pair_of
+    from diffprof.analyse.gate import gate as judged
+    from diffprof.analyse.gate import parse_limits
+    from diffprof.profiles.replace import replace_file
+    from diffprof.render import gate as render
+
+    if json and markdown == "-":
+        raise RequestError("--json and --markdown - both print the outcome; leave one out.")
+    limits = parse_limits(",".join(most)) if most else None
+    before = _baseline(baseline)
+    pair = pair_of(before, opened(candidate, lambda model: _counted(model, before, quiet)))
+    names = labels([str(baseline), candidate])
+    made = judged(pair, limits, allow_different)
+    if junit is not None:
+        replace_file(junit, render.gate_junit(made, names).encode())
+    if markdown is not None and markdown != "-":
+        replace_file(markdown, render.gate_markdown(made, pair, names).encode("utf-8", "backslashreplace"))
+    if json:
+        write_text(render.gate_json(made, pair, names))
+    elif markdown == "-":
+        write_text(render.gate_markdown(made, pair, names))
+    elif not quiet:
+        write_shown(lambda console: render.print_gate(made, pair, names, console))
+    return made.exit_code
+
+
+def _baseline(file: Path) -> Profile:
+    from diffprof.cli.show import load_saved
+
+    try:
+        return load_saved(file)
+    except FileFormatError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise FileFormatError(
+            f"There is no baseline {file}; make one with `diffprof profile ... -o {file}`."
+        ) from error
+
+
+def _counted(model: str, baseline: Profile, quiet: bool) -> Profile:
+    """The model, asked what the baseline was asked."""
+    from diffprof.cli.cached import Asked, counted
+
+    request = baseline.request
+    # A generator was made by a program; it changes no count.
+    arguments = {name: value for name, value in request.arguments.items() if name != "generator"}
+    asked = Asked(model, request.dtype, request.scheduler, request.enable, arguments)
+    return counted(asked, use_cache=True, quiet=quiet)

@@ -1,0 +1,39 @@
+"""Options that several commands have: each is said once, and reads the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from diffprof.cli.request import VALUES
+
+Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")]
+Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")]
+Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")]
+Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
+Batch = Annotated[str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")]
+Frames = Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")]
+NegativePrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to guide away from.")]
+Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),
+]
+Enable = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
+]
+Device = Annotated[
+    str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if any.")
+]
+Offload = Annotated[
+    str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")]
+AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]

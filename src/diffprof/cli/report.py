@@ -1,0 +1,164 @@
+"""``diffprof report PROFILE... -o report.html``"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from diffprof.errors import OutputError, RequestError
+
+if TYPE_CHECKING:
+    from diffprof.profiles.record import Profile
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def report(
+    profiles: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PROFILE...", help="Saved profiles, or models, which are counted; several are compared."
+        ),
+    ],
+    file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")
+    ] = None,
+    pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a PDF; needs Chromium.")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a picture; needs Chromium.")] = None,
+    speedscope: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the time line for speedscope.app, of one profile.")
+    ] = None,
+    chrome_trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the time line for ui.perfetto.dev, of one profile.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write every table as CSV; of several profiles into folders.")
+    ] = None,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet instead.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
+) -> None:
+    """Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.
+
+    The time line of a profile that was only counted is in MACs. A saved profile is read without torch.
+    """
+    _check(profiles, file, pdf, png, speedscope, chrome_trace, tables, parquet)
+    browser = _browser() if pdf or png else ""
+    opened, names = _opened(profiles, quiet)
+    if speedscope is not None:
+        from diffprof.render.exports.speedscope import speedscope_json
+
+        _write(speedscope, lambda: speedscope_json(opened[0]).encode(), quiet)
+    if chrome_trace is not None:
+        from diffprof.render.exports.chrome_trace import chrome_trace_json
+
+        _write(chrome_trace, lambda: chrome_trace_json(opened[0]).encode(), quiet)
+    if tables is not None:
+        _write_tables(opened, names, tables, parquet, quiet)
+    if file or pdf or png:
+        _write_page(opened, names, file, pdf, png, browser, quiet)
+
+
+def _check(
+    profiles: Sequence[str],
+    file: Path | None,
+    pdf: Path | None,
+    png: Path | None,
+    speedscope: Path | None,
+    chrome_trace: Path | None,
+    tables: Path | None,
+    parquet: bool,
+) -> None:
+    """Before anything is read or counted: what contradicts itself, and what is missing here."""
+    targets = [one for one in (file, pdf, png, speedscope, chrome_trace) if one is not None]
+    if not targets and tables is None:
+        raise RequestError("Say what to write: -o report.html, --pdf, --png, --speedscope, --chrome-trace or --tables.")
+    if parquet and tables is None:
+        raise RequestError("--parquet says how tables are written; say where with --tables FOLDER.")
+    if len(profiles) > 1 and (speedscope or chrome_trace):
+        option = "--speedscope" if speedscope else "--chrome-trace"
+        raise RequestError(f"{option} writes the time line of one profile, not of {len(profiles)}.")
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise RequestError("Two results would be written to the same file; name another one.")
+    if parquet:
+        from diffprof.render.exports.tables import parquet_library
+
+        parquet_library()
+    if file or pdf or png:
+        from diffprof.render.figures.style import objects
+
+        objects()
+    from diffprof.cli.output import check_place
+
+    for path in targets:
+        check_place(path)
+
+
+def _browser() -> str:
+    from diffprof.cli.browser import find_browser
+
+    return find_browser()
+
+
+def _opened(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
+    from diffprof.cli.sources import labels, opened
+
+    def count(model: str) -> Profile:
+        from diffprof.cli.cached import Asked, counted
+
+        return counted(Asked(model, None, None, (), {}), use_cache=True, quiet=quiet)
+
+    return [opened(name, count) for name in names], labels(names)
+
+
+def _write_page(
+    profiles: Sequence[Profile],
+    names: Sequence[str],
+    file: Path | None,
+    pdf: Path | None,
+    png: Path | None,
+    browser: str,
+    quiet: bool,
+) -> None:
+    from diffprof.cli.browser import page_as_pdf, page_as_picture
+    from diffprof.render.report import report_html
+
+    html = report_html(profiles, names)
+    if file is not None:
+        _write(file, html.encode, quiet)
+    if pdf is not None:
+        _write(pdf, lambda: page_as_pdf(html, browser), quiet)
+    if png is not None:
+        _write(png, lambda: page_as_picture(html, browser), quiet)
+
+
+def _write(target: Path, made: Callable[[], bytes], quiet: bool) -> None:
+    from diffprof.profiles.replace import replace_file
+
+    replace_file(target, made())
+    _say(target, quiet)
+
+
+def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Path, parquet: bool, quiet: bool) -> None:
+    from diffprof.render.exports.tables import write_tables
+
+    try:
+        for number, (profile, name) in enumerate(zip(profiles, names, strict=True), 1):
+            write_tables(profile, folder / f"{number}-{_plain(name)}" if len(profiles) > 1 else folder, parquet)
+    except OSError as error:
+        raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
+    _say(folder, quiet)
+
+
+def _plain(name: str) -> str:
+    """A name for a folder, without the signs of a path."""
+    return "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in name)[:100]
+
+
+def _say(target: Path, quiet: bool) -> None:
+    if not quiet:
+        sys.stderr.write(f"Wrote {target}\n")

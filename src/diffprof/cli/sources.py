@@ -1,0 +1,56 @@
+"""What a profile to compare is: a saved one, or a model that is counted now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from diffprof.cli.run_files import REPORT
+from diffprof.profiles.record import Profile
+
+ENDINGS = (".json", ".json.gz", ".gz")
+
+
+def saved_file(name: str) -> Path | None:
+    """The file of a saved profile that a name means, there or not; None for a model."""
+    path = Path(name)
+    if (path / REPORT).is_file():
+        return path / REPORT  # what `diffprof run` left
+    return path if path.is_file() or name.lower().endswith(ENDINGS) else None
+
+
+def opened(name: str, count: Callable[[str], Profile]) -> Profile:
+    """The saved profile of that name, else the model of that name as `count` counts it."""
+    file = saved_file(name)
+    if file is None:
+        return count(name)
+    from diffprof.cli.show import load_saved
+
+    return load_saved(file)
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Short names that tell the profiles apart: of a file without its folder and ending, where that is enough."""
+    short = [_stem(name) for name in names]
+    told = [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
+    return [
+        one if told.count(one) == 1 else f"{one} ({told[: place + 1].count(one)})" for place, one in enumerate(told)
+    ]
+
+
+def picture_beside(name: str) -> Path | None:
+    """The picture that has a saved profile's name."""
+    file = saved_file(name)
+    if file is None:
+        return None
+    pictures = [file.with_name(_stem(file.name) + ending) for ending in (".png", ".jpg", ".jpeg", ".webp")]
+    return next((picture for picture in pictures if picture.is_file()), None)
+
+
+def _stem(name: str) -> str:
+    if saved_file(name) is None:
+        return name
+    last = Path(name).name
+    return next(
+        (last[: -len(ending)] for ending in (".json.gz", ".json", ".gz") if last.lower().endswith(ending)), last
+    )

@@ -1,0 +1,147 @@
+"""``diffprof trace FILE...``"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from diffprof.cli.terminal import write_shown, write_text
+from diffprof.errors import RequestError
+from diffprof.render.traces.console import TOP
+from diffprof.render.traces.tables import By
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from diffprof.profiles.traces import TraceReport
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def trace(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Traces of torch.profiler, .json or .json.gz; several are ranks of one run."
+        ),
+    ],
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Say what changed from this trace to the one given.")
+    ] = None,
+    by: Annotated[
+        By | None, typer.Option(help="Show one table only, or choose the one for --csv.", show_default=False)
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="Rows of a table at most.")] = TOP,
+    gap: Annotated[
+        float, typer.Option(metavar="MICROSECONDS", help="Shorter gaps are told together, without their causes.")
+    ] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False,
+    overlay: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the trace again with the findings as marks, for ui.perfetto.dev."),
+    ] = None,
+) -> None:
+    """Say what a trace of torch.profiler shows: where the GPU's time went, why it was idle, what to do.
+
+    Nothing is run, and torch is not needed. Traces of any size are read in bounded memory.
+    """
+    _check(files, against, by, top, gap, json, csv, overlay)
+    from diffprof.traces.report import trace_report
+
+    threshold = round(gap * 1000)
+    reports = [trace_report(file, threshold) for file in files]
+    before = trace_report(against, threshold) if against is not None else None
+    if overlay is not None:
+        _write_overlay(files[0], reports[0], overlay)
+    if before is not None:
+        _show_comparison(before, reports[0], json, csv, top)
+    elif csv:
+        from diffprof.render.traces.plain import traces_csv
+
+        write_text(traces_csv(reports, by or By.timeline))
+    elif len(reports) > 1:
+        _show_ranks(reports, json, by, top)
+    else:
+        _show(reports, json, by, top)
+
+
+def _check(
+    files: Sequence[Path],
+    against: Path | None,
+    by: By | None,
+    top: int,
+    gap: float,
+    json: bool,
+    csv: bool,
+    overlay: Path | None,
+) -> None:
+    """Before minutes of reading: what contradicts itself."""
+    if json and csv:
+        raise RequestError("--json and --csv exclude each other; choose one.")
+    if top < 1:
+        raise RequestError(f"--top must be 1 or more, not {top}.")
+    if not 0 <= gap < 1e9:
+        raise RequestError(f"--gap must be a number of microseconds of 0 or more, not {gap:g}.")
+    if len(files) > 1 and (against is not None or overlay is not None):
+        option = "--against" if against is not None else "--overlay"
+        raise RequestError(f"{option} takes one trace, not {len(files)}.")
+    if against is not None and by is not None:
+        raise RequestError("--by means nothing for --against; leave one out.")
+    if len({file.resolve() for file in files}) < len(files):
+        raise RequestError("The same trace is given twice; leave one out.")
+
+
+def _show(reports: Sequence[TraceReport], json: bool, by: By | None, top: int) -> None:
+    if json:
+        from diffprof.render.traces.plain import traces_json
+
+        write_text(traces_json(reports))
+        return
+    from diffprof.render.traces.console import print_trace
+
+    write_shown(lambda console: print_trace(reports[0], console, by, top))
+
+
+def _show_ranks(reports: Sequence[TraceReport], json: bool, by: By | None, top: int) -> None:
+    from diffprof.analyse.traces.ranks import compare_ranks
+
+    ranks = compare_ranks(reports)
+    if json:
+        from diffprof.render.traces.plain import traces_json
+
+        write_text(traces_json(reports, ranks=ranks))
+        return
+    from diffprof.render.traces.console import print_ranks, print_trace
+
+    if by is None:
+        write_shown(lambda console: print_ranks(ranks, reports, console))
+        return
+    for number, report in enumerate(reports):
+        if number:
+            write_text("\n")
+        write_shown(lambda console, report=report: print_trace(report, console, by, top))  # type: ignore[misc]
+
+
+def _show_comparison(before: TraceReport, after: TraceReport, json: bool, csv: bool, top: int) -> None:
+    from diffprof.analyse.traces.comparison import compare_traces
+
+    made = compare_traces(before, after)
+    if json or csv:
+        from diffprof.render.traces.plain import comparison_csv, traces_json
+
+        write_text(comparison_csv(made) if csv else traces_json([before, after], comparison=made))
+        return
+    from diffprof.render.traces.console import print_comparison
+
+    write_shown(lambda console: print_comparison(made, console, top))
+
+
+def _write_overlay(file: Path, report: TraceReport, target: Path) -> None:
+    from diffprof.render.traces.marks import marks
+    from diffprof.traces.overlay import write_overlay
+
+    write_overlay(file, marks(report), target)

@@ -1,0 +1,152 @@
+"""How the values of settings are read: from a text of the environment, from TOML, or as a program gives them.
+
+Each reader is given the value and the folder that a relative path in it starts from. What it raises completes the
+sentence "... must be".
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Read = Callable[[Any, Path], Any]
+
+DTYPES = ("float32", "float16", "bfloat16", "float64")
+OFFLOADS = ("model", "sequential", "group")
+NOTHING = ("none", "null")
+"""Words for "not set", where a stronger place takes back what a weaker one said."""
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d{1,5})\s*[x×*]\s*(\d{1,5})", re.IGNORECASE)
+
+
+def flag(value: Any, base: Path) -> bool:
+    """On or off."""
+    if isinstance(value, bool):
+        return value
+    said = str(value).strip().lower()
+    if said not in (*_YES, *_NO):
+        raise ValueError("1 or 0")
+    return said in _YES
+
+
+def text(value: Any, base: Path) -> str | None:
+    """A word."""
+    if _is_nothing(value):
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text")
+    return value.strip()
+
+
+def whole(least: int, most: int) -> Read:
+    """A whole number in these bounds, or nothing."""
+
+    def read(value: Any, base: Path) -> int | None:
+        if _is_nothing(value):
+            return None
+        # "20" from the environment, 20 from a file; 20.5 and True are neither.
+        written = value if isinstance(value, str) else str(value) if type(value) is int else ""
+        if not re.fullmatch(r"\s*\d{1,20}\s*", written) or not least <= int(written) <= most:
+            raise ValueError(f"a whole number from {least} to {most:,}")
+        return int(written)
+
+    return read
+
+
+def number(value: Any, base: Path) -> float | None:
+    """A finite number, or nothing."""
+    if _is_nothing(value):
+        return None
+    try:
+        found = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError("a number")
+    return found
+
+
+def amount(value: Any, base: Path) -> int | None:
+    """Bytes: ``8GB`` (powers of 1000), ``8GiB`` (of 1024), or a plain number."""
+    if _is_nothing(value):
+        return None
+    found = _AMOUNT.fullmatch(str(value).strip()) if not isinstance(value, bool) else None
+    found_bytes = int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]) if found else 0
+    if not found_bytes:
+        raise ValueError("an amount of memory such as 8GB, 512MiB or a number of bytes")
+    return found_bytes
+
+
+def folder(value: Any, base: Path) -> Path:
+    """A path; a relative one starts from `base`, a leading ``~`` is the user's home."""
+    if not isinstance(value, str | Path) or not str(value).strip() or "\0" in str(value):
+        raise ValueError("a path")
+    try:
+        return base / Path(value).expanduser()
+    except RuntimeError:
+        raise ValueError("a path below a home folder that exists") from None
+
+
+def folders(value: Any, base: Path) -> tuple[Path, ...]:
+    """Paths: a list, or a text with the system's sign between them."""
+    parts: Sequence[Any] = (
+        [part for part in value.split(os.pathsep) if part.strip()] if isinstance(value, str) else value
+    )
+    if not isinstance(parts, list | tuple):
+        raise ValueError("a list of paths")
+    return tuple(folder(part, base) for part in parts)
+
+
+def choice(names: Sequence[str]) -> Read:
+    """One of the names, or nothing."""
+
+    def read(value: Any, base: Path) -> str | None:
+        if _is_nothing(value):
+            return None
+        if str(value).lower() not in names:
+            raise ValueError(f"one of {', '.join(names)}")
+        return str(value).lower()
+
+    return read
+
+
+def sizes(given: Mapping[str, tuple[int, int]]) -> Read:
+    """Those that are given, and others: a table ``name = [512, 768]``, or a text ``name=512x768,...``."""
+
+    def read(value: Any, base: Path) -> dict[str, tuple[int, int]]:
+        table = value
+        if isinstance(value, str):
+            table = dict(part.partition("=")[::2] for part in value.split(",") if part.strip())
+        if not isinstance(table, Mapping):
+            raise ValueError("a table of sizes such as poster = [1024, 1536]")
+        return {**given, **{str(name).strip(): size(pair) for name, pair in table.items()}}
+
+    return read
+
+
+def size(value: Any) -> tuple[int, int]:
+    """Width and height: ``"512x768"`` or a pair."""
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    pair = tuple(map(int, found.groups())) if found else value
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(type(side) is int and side > 0 for side in pair):
+        raise ValueError("sizes such as 512x768: width and height in pixels")
+    return pair[0], pair[1]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """``did you mean this?``, or all that there is."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=2)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}."
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip().lower() in NOTHING)

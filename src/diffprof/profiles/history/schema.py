@@ -1,0 +1,99 @@
+"""The tables of a history, and how those of an older one become them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+# In the file's header ("dprf"): by it a history is told from the SQLite file of any other program.
+APPLICATION_ID = 0x64707266
+
+# `runs` has the figures to choose by; the whole profiles are large, and lie apart from them in `documents`. Indexes
+# that end in created_at answer "the newest of these" without sorting. `runs_by_series` holds all that a trend reads.
+_FIRST = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    created_at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    model TEXT NOT NULL,
+    pipeline TEXT NOT NULL,
+    device TEXT,
+    device_kind TEXT,
+    dtype TEXT,
+    height INTEGER,
+    width INTEGER,
+    frames INTEGER,
+    steps INTEGER NOT NULL,
+    macs INTEGER NOT NULL,
+    parameters INTEGER NOT NULL,
+    iterations INTEGER,
+    wall_seconds REAL,
+    peak_memory_bytes INTEGER,
+    request TEXT NOT NULL,
+    diffprof TEXT NOT NULL,
+    python TEXT NOT NULL,
+    torch TEXT NOT NULL,
+    diffusers TEXT NOT NULL,
+    transformers TEXT NOT NULL,
+    words TEXT NOT NULL
+);
+CREATE TABLE documents (
+    run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    profile BLOB NOT NULL,
+    picture BLOB
+);
+CREATE TABLE tags (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (run, tag)
+) WITHOUT ROWID;
+CREATE INDEX tags_by_tag ON tags (tag, run);
+CREATE INDEX runs_by_time ON runs (created_at);
+CREATE INDEX runs_by_model ON runs (model, created_at);
+CREATE INDEX runs_by_kind ON runs (kind, created_at);
+CREATE INDEX runs_by_device ON runs (device, created_at);
+CREATE INDEX runs_by_device_kind ON runs (device_kind, created_at);
+CREATE INDEX runs_by_dtype ON runs (dtype, created_at);
+CREATE INDEX runs_by_macs ON runs (macs);
+CREATE INDEX runs_by_parameters ON runs (parameters);
+CREATE INDEX runs_by_wall_seconds ON runs (wall_seconds);
+CREATE INDEX runs_by_peak_memory_bytes ON runs (peak_memory_bytes);
+CREATE INDEX runs_by_series
+    ON runs (request, device, created_at, id, wall_seconds, peak_memory_bytes, macs, parameters);
+"""
+
+
+def _first(connection: sqlite3.Connection) -> None:
+    # Not executescript, which ends the transaction that all of this has to happen in.
+    for statement in _FIRST.split(";"):
+        connection.execute(statement)
+
+
+Step = Callable[[sqlite3.Connection], None]
+
+# Each makes the tables of a version from those of the one before. 1: the first.
+STEPS: tuple[Step, ...] = (_first,)
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables; 0 where there are none yet."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def application_of(connection: sqlite3.Connection) -> int:
+    """Whose file it says to be."""
+    return int(connection.execute("PRAGMA application_id").fetchone()[0])
+
+
+def tables_in(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def bring_up_to_date(connection: sqlite3.Connection, steps: tuple[Step, ...]) -> None:
+    """Take the steps that are missing, inside the caller's transaction: all of them or none."""
+    if version_of(connection) >= len(steps):
+        return  # another process was quicker
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for step in steps[version_of(connection) :]:
+        step(connection)
+    connection.execute(f"PRAGMA user_version = {len(steps)}")

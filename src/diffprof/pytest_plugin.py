@@ -1,0 +1,88 @@
+"""The fixture `diffprof_gate` for tests of pipelines: fails a test when generation got heavier than its baseline.
+
+    def test_generation_stays_as_light_as_it_was(diffprof_gate):
+        diffprof_gate(make_pipeline(), "baseline.json", prompt="a cat", num_inference_steps=4)
+
+``pytest --diffprof-update`` writes the baselines instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from diffprof.analyse.gate import Gate
+    from diffprof.profiles.record import Profile
+
+# pytest loads this module in every run: torch and all the rest are imported when the fixture is used.
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("diffprof").addoption(
+        "--diffprof-update", action="store_true", help="Write the baselines of diffprof_gate instead of checking them."
+    )
+
+
+@pytest.fixture
+def diffprof_gate(request: pytest.FixtureRequest) -> Callable[..., Gate | None]:
+    """``diffprof_gate(pipe, "baseline.json", **call_arguments)`` checks a live pipeline against a baseline file."""
+    folder, update = request.path.parent, bool(request.config.getoption("--diffprof-update"))
+
+    def check(
+        pipe: Any,
+        baseline: str | Path,
+        *,
+        limits: str | None = None,
+        iterations: int = 0,
+        warmup: int = 1,
+        allow_different: bool = False,
+        **call_arguments: Any,
+    ) -> Gate | None:
+        """Count one call of the pipeline, and with `iterations` measure so many; hold it against the baseline.
+
+        `baseline` is relative to the test's folder. `limits` are written as for ``diffprof gate --max``. A broken
+        limit fails the test; one that is too noisy to tell skips it. None where the baseline was written.
+        """
+        found = _profile(pipe, iterations, warmup, call_arguments)
+        file = folder / baseline
+        if update:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            found.save(file)
+            return None
+        return _checked(file, found, limits, allow_different)
+
+    return check
+
+
+def _profile(pipe: Any, iterations: int, warmup: int, call_arguments: dict[str, Any]) -> Profile:
+    import diffprof
+
+    if not iterations:
+        return diffprof.profile(pipe, **call_arguments)
+    return diffprof.measure(pipe, warmup=warmup, iterations=iterations, **call_arguments).profile
+
+
+def _checked(file: Path, found: Profile, limits: str | None, allow_different: bool) -> Gate:
+    from diffprof.analyse.comparison import pair_of
+    from diffprof.analyse.gate import FAILED, TOO_NOISY, gate, parse_limits
+    from diffprof.errors import DiffprofError
+    from diffprof.profiles.files import load
+    from diffprof.render.gate import check_sentence
+
+    __tracebackhide__ = True
+    if not file.is_file():
+        pytest.fail(f"there is no baseline {file}; make it with: pytest --diffprof-update", pytrace=False)
+    try:
+        made = gate(pair_of(load(file), found), parse_limits(limits) if limits else None, allow_different)
+    except DiffprofError as error:
+        pytest.fail(f"{error} (pytest --diffprof-update writes {file.name} again)", pytrace=False)
+    told = [check_sentence(check) for check in made.checks if check.outcome == made.outcome]
+    if made.outcome == FAILED:
+        pytest.fail("\n".join([f"generation got heavier than {file.name} allows:", *told]), pytrace=False)
+    if made.outcome == TOO_NOISY:
+        pytest.skip("; ".join(told))
+    return made

@@ -1,0 +1,108 @@
+"""A profile as blocks inside blocks along a line: of time where it was measured, of MACs where it was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from diffprof.analyse.clocks import Clock
+from diffprof.profiles.measured import Iteration, Sample
+from diffprof.profiles.record import Call, Cost, Profile
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of the line; what lies inside begins no earlier, ends no later and does not overlap."""
+
+    name: str
+    start: int
+    length: int
+    about: Mapping[str, Any] = field(default_factory=dict)
+    inside: tuple[Block, ...] = ()
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+    def moved(self, distance: int) -> Block:
+        """The same further along the line."""
+        inside = tuple(block.moved(distance) for block in self.inside)
+        return Block(self.name, self.start + distance, self.length, self.about, inside)
+
+
+def counted_blocks(profile: Profile) -> Iterator[Block]:
+    """The calls in the order of execution with their modules inside; a block is as long as it has MACs."""
+    trees: dict[int, tuple[Block, ...]] = {}
+    at = 0
+    for call in profile.calls:
+        if id(call.cost) not in trees:
+            trees[id(call.cost)] = _modules(call.cost)
+        about = {"method": call.method, "inputs": call.inputs, "macs": call.macs}
+        if call.step is not None:
+            about["step"] = call.step
+        yield Block(_called(call), 0, call.macs, about, trees[id(call.cost)]).moved(at)
+        at += call.macs
+
+
+def _called(call: Call) -> str:
+    return f"{call.component}.{call.method}"
+
+
+@dataclass
+class _Node:
+    name: str
+    class_name: str = ""
+    own_macs: int = 0
+    children: dict[str, _Node] = field(default_factory=dict)
+
+    @property
+    def macs(self) -> int:
+        return self.own_macs + sum(child.macs for child in self.children.values())
+
+
+def _modules(cost: Cost) -> tuple[Block, ...]:
+    """The modules of one call from 0 on, each with what is inside it first and its own work last."""
+    root = _Node("")
+    for module in cost.modules:
+        node = root
+        for part in module.path.split(".") if module.path else ():
+            node = node.children.setdefault(part, _Node(part))
+        node.class_name = module.class_name
+        node.own_macs += module.work.macs
+    return tuple(_laid_out(root, 0))
+
+
+def _laid_out(node: _Node, start: int) -> Iterator[Block]:
+    for child in node.children.values():
+        macs = child.macs
+        if macs:
+            about = {"class": child.class_name, "macs": macs}
+            # With its class: "0" alone says nothing, and viewers add up what has the same name.
+            name = f"{child.name}: {child.class_name}" if child.class_name else child.name
+            yield Block(name, start, macs, about, tuple(_laid_out(child, start)))
+        start += macs
+
+
+def measured_blocks(iteration: Iteration, clock: Clock) -> tuple[Block, ...]:
+    """The sections of one iteration in nanoseconds since it began, what ran inside them inside."""
+    children: dict[int | None, list[int]] = {}
+    for number, sample in enumerate(iteration.samples):
+        children.setdefault(sample.parent, []).append(number)
+
+    def inside(parent: int | None, start: int, end: int) -> Iterator[Block]:
+        # The clocks of a device can let neighbours overlap by a little, which viewers refuse.
+        for number in sorted(children.get(parent, ()), key=lambda one: clock.start_ns(iteration.samples[one].span)):
+            sample = iteration.samples[number]
+            begins = min(max(start, clock.start_ns(sample.span)), end)
+            ends = max(begins, min(end, clock.end_ns(sample.span)))
+            yield Block(sample.section, begins, ends - begins, _about(sample), tuple(inside(number, begins, ends)))
+            start = ends
+
+    wall = iteration.wall
+    return tuple(inside(None, clock.start_ns(wall), clock.end_ns(wall)))
+
+
+def _about(sample: Sample) -> dict[str, Any]:
+    known = {"component": sample.component, "step": sample.step, "call": sample.call, "failed": sample.failed or None}
+    return {name: value for name, value in known.items() if value is not None}

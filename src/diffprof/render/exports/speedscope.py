@@ -1,0 +1,85 @@
+"""The time line of a profile for https://www.speedscope.app: a flame graph of every iteration, and of the MACs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from diffprof.analyse.clocks import clock_of
+from diffprof.profiles.measured import Iteration
+from diffprof.profiles.record import Profile
+from diffprof.render.exports.blocks import Block, counted_blocks, measured_blocks
+from diffprof.render.headline import headline
+from diffprof.version import __version__
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def speedscope_json(profile: Profile) -> str:
+    """The profile as the text of a speedscope file."""
+    frames = _Frames()
+    counted = [_profile("counted, in MACs", "none", tuple(counted_blocks(profile)), 0, profile.total.macs, frames)]
+    measured = list(_iterations(profile, frames))
+    values = {
+        "$schema": SCHEMA,
+        "name": headline(profile),
+        "exporter": f"diffprof {__version__}",
+        "activeProfileIndex": _first_timed(profile),
+        "profiles": [*measured, *counted],
+        "shared": {"frames": frames.listed},
+    }
+    return json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+class _Frames:
+    """The names of all blocks, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    @property
+    def listed(self) -> list[dict[str, str]]:
+        return [{"name": name} for name in self._numbers]
+
+
+def _iterations(profile: Profile, frames: _Frames) -> Iterator[dict[str, Any]]:
+    for number, iteration in enumerate(profile.measured.iterations if profile.measured else ()):
+        clock = clock_of([iteration])
+        begin, end = clock.start_ns(iteration.wall), clock.end_ns(iteration.wall)
+        name = iteration_name(number, iteration)
+        yield _profile(name, "nanoseconds", measured_blocks(iteration, clock), begin, end, frames)
+
+
+def iteration_name(number: int, iteration: Iteration) -> str:
+    """``iteration 2``, ``iteration 1 (warm-up)``"""
+    remarks = (
+        ("warm-up", iteration.warmup),
+        ("traced", iteration.traced),
+        ("did not come to its end", iteration.error is not None),
+    )
+    told = ", ".join(words for words, holds in remarks if holds)
+    return f"iteration {number + 1}" + (f" ({told})" if told else "")
+
+
+def _first_timed(profile: Profile) -> int:
+    if profile.measured is None:
+        return 0
+    timed = {id(one) for one in profile.measured.timed}
+    return next((number for number, one in enumerate(profile.measured.iterations) if id(one) in timed), 0)
+
+
+def _profile(name: str, unit: str, blocks: Sequence[Block], begin: int, end: int, frames: _Frames) -> dict[str, Any]:
+    events = [event for block in blocks for event in _events(block, frames)]
+    return {"type": "evented", "name": name, "unit": unit, "startValue": begin, "endValue": end, "events": events}
+
+
+def _events(block: Block, frames: _Frames) -> Iterator[dict[str, Any]]:
+    frame = frames.number(block.name)
+    yield {"type": "O", "at": block.start, "frame": frame}
+    for inside in block.inside:
+        yield from _events(inside, frames)
+    yield {"type": "C", "at": block.end, "frame": frame}

@@ -1,0 +1,195 @@
+"""Kept runs and how their figures went, as people and programs read it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.analyse.trends import TrendRow, trend_table
+from diffprof.profiles.history import Kept, Pruned, Trend
+from diffprof.render import numbers
+from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.plain import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT_NAME = "diffprof-history"
+
+# 1: the first. docs/history.schema.json describes it.
+FORMAT_VERSION = 1
+
+UNKNOWN = "-"
+SPARKS = 24
+LONGEST_NAME = 28
+
+METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "wall_seconds": ("Time of one call of the pipeline", lambda value: numbers.nanoseconds(value * 1e9)),
+    "peak_memory_bytes": ("Most memory in use", lambda value: numbers.gigabytes(round(value))),
+    "macs": ("MACs of one generation", lambda value: numbers.macs(round(value))),
+    "parameters": ("Parameters", lambda value: numbers.parameters(round(value))),
+}
+
+
+def print_runs(runs: Sequence[Kept], total: int, console: Console, offset: int = 0) -> None:
+    """The runs as a table, and which of how many they are."""
+    if runs:
+        print_table(fitting(run_columns(runs), console.width), console)
+    _say(console, _range("run", len(runs), total, offset))
+
+
+def run_columns(runs: Sequence[Kept]) -> list[Column]:
+    """The figures that runs are told apart by."""
+    columns = [
+        Column("run", [str(run.id) for run in runs], style="bold"),
+        Column("kept (UTC)", [_when(run.created_at) for run in runs], rank=3, justify="left"),
+        Column("kind", [run.kind for run in runs], rank=5, justify="left"),
+        Column("model", [numbers.shortened(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
+        Column("size", [_size(run) for run in runs], rank=4, justify="left"),
+        Column("steps", [numbers.exact(run.steps) for run in runs], rank=4),
+        Column("dtype", [run.dtype or UNKNOWN for run in runs], rank=8, justify="left"),
+        Column("device", [_device(run.device) for run in runs], rank=7, justify="left"),
+        Column("MACs", [numbers.short(round(run.macs)) for run in runs], rank=2),
+        Column("time", [_figure("wall_seconds", run.wall_seconds) for run in runs], rank=1),
+        Column("memory", [_figure("peak_memory_bytes", run.peak_memory_bytes) for run in runs], rank=2),
+        Column("tags", [", ".join(run.tags) for run in runs], rank=6, justify="left", least=10),
+    ]
+    return _telling(columns)
+
+
+def print_trend(trend: Trend, console: Console) -> None:
+    """How the figure went: a row for each request and device, with a line of small bars."""
+    rows = trend_table(trend)
+    title, _ = METRICS[trend.metric]
+    ascii_only = console.options.ascii_only
+
+    def figures(value: Callable[[TrendRow], float]) -> list[str]:
+        return [_figure(trend.metric, value(row)) for row in rows]
+
+    columns = [
+        Column("model", [numbers.shortened(row.model, LONGEST_NAME) for row in rows], justify="left", least=12),
+        Column("size", [_size(row) for row in rows], rank=3, justify="left"),
+        Column("steps", [numbers.exact(row.steps) for row in rows], rank=3),
+        Column("dtype", [row.dtype or UNKNOWN for row in rows], rank=7, justify="left"),
+        Column("device", [_device(row.device) for row in rows], rank=4, justify="left"),
+        Column("runs", [numbers.exact(row.runs) for row in rows], rank=2),
+        Column(
+            "oldest to newest",
+            [numbers.sparkline(one.values, SPARKS, ascii_only) for one in trend.series],
+            rank=1,
+            justify="left",
+            style="cyan",
+        ),
+        Column("first", figures(lambda row: row.first), rank=5),
+        Column("median", figures(lambda row: row.median), rank=2),
+        Column("last", figures(lambda row: row.last)),
+        Column(
+            "against\nbefore",
+            [UNKNOWN if row.ratio is None else numbers.factor(row.ratio) for row in rows],
+        ),
+        Column("last\nrun", [str(row.last_run) for row in rows], rank=6),
+        Column("request", [row.request for row in rows], rank=8, justify="left", style="dim"),
+    ]
+    if rows:
+        _say(console, title, style="bold")
+        print_table(fitting(_telling(columns), console.width), console)
+    _say(console, _range("series", len(rows), trend.total, plural="series"))
+
+
+def runs_json(runs: Sequence[Kept], total: int) -> str:
+    """The runs as JSON."""
+    return _json({"total": total, "runs": [dataclasses.asdict(run) for run in runs]})
+
+
+def runs_csv(runs: Sequence[Kept]) -> str:
+    """The runs as CSV: exact numbers, no units."""
+    from diffprof.render.csv import table_csv
+
+    return table_csv([field.name for field in dataclasses.fields(Kept)], [_plain(run) for run in runs])
+
+
+def trend_json(trend: Trend) -> str:
+    """The series with all their points as JSON."""
+    series = [
+        {
+            **dataclasses.asdict(row),
+            "points": [
+                {"run": run, "created_at": moment, "value": value}
+                for run, moment, value in zip(one.ids, one.moments, one.values, strict=True)
+            ],
+        }
+        for row, one in zip(trend_table(trend), trend.series, strict=True)
+    ]
+    return _json({"metric": trend.metric, "total": trend.total, "series": series})
+
+
+def trend_csv(trend: Trend) -> str:
+    """The series as CSV, without their points."""
+    from diffprof.render.csv import table_csv
+
+    names = [field.name for field in dataclasses.fields(TrendRow)]
+    return table_csv(names, [dataclasses.asdict(row) for row in trend_table(trend)])
+
+
+def kept_line(run: Kept) -> str:
+    """``Run 7: kept 2026-01-31 12:00 UTC from `diffprof run`, tagged baseline``"""
+    tags = f", tagged {', '.join(run.tags)}" if run.tags else ""
+    picture = ", with a picture" if run.picture else ""
+    return clean(f"Run {run.id}: kept {_when(run.created_at)} UTC from `diffprof {run.kind}`{tags}{picture}")
+
+
+def pruned_line(pruned: Pruned, dry_run: bool) -> str:
+    """``Removed 3 runs, 2.10 MB; 7 runs are left``"""
+    done = "Would remove" if dry_run else "Removed"
+    left = f"{numbers.times(pruned.left, 'run')} {'is' if pruned.left == 1 else 'are'} left"
+    return f"{done} {numbers.times(pruned.runs, 'run')}, {numbers.gigabytes(pruned.size_bytes)}; {left}"
+
+
+def _telling(columns: Sequence[Column]) -> list[Column]:
+    """Those that say something about at least one row: what was only counted has no time, for one."""
+    return [column for column in columns if any(cell not in ("", UNKNOWN) for cell in column.cells)]
+
+
+def _json(values: dict[str, Any]) -> str:
+    return json.dumps({"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **values}, indent=2) + "\n"
+
+
+def _plain(run: Kept) -> dict[str, Any]:
+    return {**vars(run), "tags": "; ".join(run.tags)}
+
+
+def _figure(metric: str, value: float | None) -> str:
+    return UNKNOWN if value is None else METRICS[metric][1](value)
+
+
+def _when(created_at: str) -> str:
+    return created_at[:16].replace("T", " ")
+
+
+def _size(run: Kept | TrendRow) -> str:
+    size = f"{run.width}x{run.height}" if run.width and run.height else ""
+    frames = numbers.times(run.frames, "frame") if run.frames else ""
+    return ", ".join(part for part in (size, frames) if part) or UNKNOWN
+
+
+def _device(name: str | None) -> str:
+    return numbers.shortened(name, LONGEST_NAME) if name else UNKNOWN
+
+
+def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | None = None) -> str:
+    """``Runs 1 to 20 of 100,000``; nothing is left out unnoticed."""
+    all_of_them = plural or f"{noun}s"
+    if shown == total:
+        return f"{numbers.exact(total)} {noun if total == 1 else all_of_them}"
+    if not shown:
+        return f"None of {numbers.exact(total)} {all_of_them} from number {numbers.exact(offset + 1)} on"
+    numbered = f"{numbers.exact(offset + 1)} to {numbers.exact(offset + shown)}"
+    return f"{all_of_them.capitalize()} {numbered} of {numbers.exact(total)}; --limit shows more"
+
+
+def _say(console: Console, text: str, style: str = "dim") -> None:
+    from rich.text import Text
+
+    console.print(Text(text, style=style))

@@ -1,0 +1,80 @@
+"""What a report begins with: one sentence, and the figures that one asks for first."""
+
+from __future__ import annotations
+
+from diffprof.analyse.components import component_table
+from diffprof.analyse.memory_use import memory_table
+from diffprof.analyse.sections import BETWEEN, section_table
+from diffprof.analyse.throughput import generation
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.report.markup import Markup, element
+
+
+def lead(profile: Profile) -> str:
+    """What one generation costs, where most of it goes, and how long it took where that was measured."""
+    return " ".join(part for part in (_cost(profile), _time(profile)) if part)
+
+
+def _cost(profile: Profile) -> str:
+    total = profile.total
+    if not total.macs:
+        return "Nothing was counted for this generation." if not profile.calls else "This generation has no MACs."
+    most = max(component_table(profile), key=lambda row: row.macs)
+    calls = numbers.times(most.calls, "call")
+    return (
+        f"One generation costs {numbers.macs(total.macs)} ({numbers.flops(total.flops)}); "
+        f"{numbers.percent(most.share)} of that is {most.component} in {calls}."
+    )
+
+
+def _time(profile: Profile) -> str:
+    whole = generation(profile)
+    if whole is None or profile.measured is None:
+        return ""
+    took = f"It took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
+    sections = [row for row in section_table(profile.measured.timed) if row.section != BETWEEN]
+    if not sections:
+        return f"{took}."
+    longest = max(sections, key=lambda row: row.self_ns)
+    return f"{took}, {numbers.percent(longest.self_share)} of it in {longest.section}."
+
+
+def cards(profile: Profile) -> Markup:
+    """The figures that one asks for first, each with what it is of."""
+    total = profile.total
+    shown = [
+        (numbers.macs(total.macs), f"exactly {numbers.exact(total.macs)}"),
+        (numbers.flops(total.flops), "two for each MAC"),
+        (numbers.parameters(total.parameters), f"parameters, {numbers.gigabytes(total.weight_bytes)} of weights"),
+        *_steps(profile),
+        *_measured(profile),
+    ]
+    made = [element("div", element("b", figure), element("span", what), class_="card") for figure, what in shown]
+    return element("div", *made, class_="cards")
+
+
+def _steps(profile: Profile) -> list[tuple[str, str]]:
+    if not profile.steps.stages:
+        return []
+    counts = " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages)
+    return [(counts, f"denoising steps, {numbers.macs(profile.steps.macs)} each")]
+
+
+def _measured(profile: Profile) -> list[tuple[str, str]]:
+    whole = generation(profile)
+    if whole is None:
+        return []
+    times = "one call" if whole.iterations == 1 else f"median of {numbers.exact(whole.iterations)}"
+    shown = [(numbers.nanoseconds(whole.median_ns), f"a generation, {times}")]
+    if whole.outputs_per_second is not None:
+        shown.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
+    if whole.flops_per_second is not None:
+        shown.append((numbers.flops_per_second(whole.flops_per_second), "from begin to end"))
+    peaks = memory_table(profile)
+    on_device = [row.device_peak_bytes for row in peaks if row.device_peak_bytes is not None]
+    if on_device:
+        shown.append((numbers.gigabytes(max(on_device)), "peak on the device"))
+    elif peaks:
+        shown.append((numbers.gigabytes(max(row.rss_peak_bytes for row in peaks)), "highest resident memory seen"))
+    return shown

@@ -1,0 +1,153 @@
+"""One page that needs nothing else: its style, its script, plotly and the figures are all in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diffprof.errors import RequestError
+from diffprof.render.figures import template
+from diffprof.render.report.markup import Markup, element, embedded_json, text, together
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HERE = Path(__file__).parent
+
+
+class Page:
+    """Collects the sections of a page and the figures in them."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._sections: list[Markup] = []
+        self._links: list[Markup] = []
+        self._figures: dict[str, Any] = {}
+
+    def add(self, heading: str, *content: str, link: str | None = None) -> None:
+        """A section; nothing where it has no content."""
+        if not any(content):
+            return
+        name = f"section-{len(self._sections)}"
+        self._sections.append(element("section", element("h2", heading), *content, id=name))
+        self._links.append(element("a", link or heading, href=f"#{name}"))
+
+    def figure(self, made: Figure | None, label: str) -> Markup:
+        """The place of a figure; `label` says what it shows to those who cannot see it."""
+        if made is None:
+            return Markup()
+        values = made.to_plotly_json()
+        # Both templates are in the page once, and not in each figure.
+        values["layout"].pop("template", None)
+        name = f"figure-{len(self._figures)}"
+        self._figures[name] = values
+        height = f"height:{values['layout']['height']}px"
+        return element("div", class_="figure", id=name, role="img", aria_label=label, style=height)
+
+    def tabs(self, label: str, panels: Mapping[str, Markup]) -> Markup:
+        """One of several panels at a time; a single one stands for itself."""
+        filled = {name: content for name, content in panels.items() if content}
+        if len(filled) < 2:
+            return together(*filled.values())
+        group = f"tabs-{len(self._sections)}-{len(self._figures)}"
+        buttons = [
+            element(
+                "button", name, type="button", role="tab", id=f"{group}-{number}-tab",
+                aria_controls=f"{group}-{number}", aria_selected="false" if number else "true",
+                tabindex="-1" if number else "0",
+            )
+            for number, name in enumerate(filled)
+        ]  # fmt: skip
+        shown = [
+            element(
+                "div", content, id=f"{group}-{number}", role="tabpanel", aria_labelledby=f"{group}-{number}-tab",
+                hidden=number > 0,
+            )
+            for number, content in enumerate(filled.values())
+        ]  # fmt: skip
+        return together(element("div", *buttons, class_="tabs", role="tablist", aria_label=label), *shown)
+
+    def html(self, header: Sequence[str], footer: str) -> str:
+        """The whole page."""
+        body = element(
+            "body",
+            element("header", *header, _theme_button(), element("nav", *self._links, aria_label="Sections")),
+            element("main", *self._sections),
+            element("footer", footer),
+            element("noscript", element("p", "Figures need JavaScript; the tables do not.")),
+            _data({"figures": self._figures, "templates": _templates()}),
+            *(element("script", script) for script in _scripts()),
+        )
+        return f"<!DOCTYPE html>\n{element('html', self._head(), body, lang='en')}\n"
+
+    def _head(self) -> Markup:
+        return element(
+            "head",
+            Markup('<meta charset="utf-8">'),
+            Markup(f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">'),
+            Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+            Markup('<meta name="color-scheme" content="light dark">'),
+            Markup('<link rel="icon" href="data:,">'),
+            element("title", self.title),
+            element("style", Markup((HERE / "style.css").read_text(encoding="utf-8"))),
+        )
+
+
+def _theme_button() -> Markup:
+    return element("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
+
+
+def _data(values: Any) -> Markup:
+    return element("script", embedded_json(values), type="application/json", id="data")
+
+
+def _templates() -> dict[str, Any]:
+    return {name: template(dark).to_plotly_json() for name, dark in (("light", False), ("dark", True))}
+
+
+def _scripts() -> list[Markup]:
+    return [Markup(plotly_script()), Markup((HERE / "script.js").read_text(encoding="utf-8"))]
+
+
+def plotly_script() -> str:
+    """plotly.js, as the installed plotly brings it along."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise RequestError("Reports need plotly; install it with `pip install 'diffprof[report]'`.") from error
+    return str(get_plotlyjs())
+
+
+def _policy() -> str:
+    """Nothing is loaded from anywhere, and no script runs but the two that were put here."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in _scripts()]
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def labelled(lines: Sequence[tuple[str, str]]) -> Markup:
+    """Lines with a label before each; one without continues the one above."""
+    parts: list[Markup] = []
+    before = None
+    for label, line in lines:
+        if label and label != before:
+            parts.append(element("dt", label))
+        before = label or before
+        parts.append(element("dd", line))
+    return element("dl", *parts) if parts else Markup()
+
+
+def folded(title: str, *content: str) -> Markup:
+    """Content that opens when asked for."""
+    inside = together(*content)
+    return element("details", element("summary", title), inside) if inside else Markup()
+
+
+def paragraph(words: str, kind: str | None = None) -> Markup:
+    return element("p", text(words), class_=kind) if words else Markup()

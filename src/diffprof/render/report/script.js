@@ -1,0 +1,108 @@
+"use strict";
+(function () {
+  const { figures, templates } = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const places = document.querySelectorAll(".figure");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const NARROW = 600;
+  const PRINTED = 690;
+  const MANY_NAMES = 7;
+  const LINE = 18;
+  // Named one by one: plotly's own choice has a button that sends the figure's data to a server.
+  const buttons = { icicle: ["toImage"], other: ["toImage", "zoom2d", "pan2d", "resetScale2d"] };
+  const config = { responsive: true, displaylogo: false, plotlyServerURL: "" };
+  let theme = prefersDark.matches ? "dark" : "light";
+
+  function draw(place) {
+    const { data, layout } = figures[place.id];
+    const narrow = place.clientWidth < NARROW;
+    // A telephone is scrolled with the finger that would zoom the figure, and has room for few levels at once.
+    const traces = data.map((trace) => (narrow && trace.type === "icicle" ? { ...trace, maxdepth: 3 } : trace));
+    const own = { ...layout, template: templates[theme], dragmode: narrow ? false : "zoom" };
+    if (narrow) adapt(place, own, data.length);
+    const bar = [buttons[data[0].type] || buttons.other];
+    return Plotly.newPlot(place, traces, own, { ...config, modeBarButtons: bar, displayModeBar: narrow ? false : "hover" });
+  }
+
+  function adapt(place, layout, names) {
+    layout.uniformtext = { mode: "hide", minsize: 8 };
+    if (names > MANY_NAMES) layout.showlegend = false;
+    else if (layout.showlegend !== false && names > 2) {
+      layout.height += names * LINE;
+      place.style.height = `${layout.height}px`;
+    }
+  }
+
+  // Figures are drawn when they come near: the page opens as fast as its first one.
+  const near = new IntersectionObserver(
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
+    { rootMargin: "800px" },
+  );
+
+  function drawOnce(place) {
+    near.unobserve(place);
+    if (!place.classList.contains("js-plotly-plot")) draw(place);
+  }
+
+  function setTheme(name) {
+    theme = name;
+    root.dataset.theme = name;
+    button.textContent = name === "dark" ? "Light" : "Dark";
+    for (const place of document.querySelectorAll(".js-plotly-plot")) {
+      Plotly.relayout(place, { template: templates[name] });
+    }
+  }
+
+  function select(tab) {
+    for (const other of tab.parentElement.children) {
+      const chosen = other === tab;
+      other.setAttribute("aria-selected", String(chosen));
+      other.tabIndex = chosen ? 0 : -1;
+      document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
+    }
+  }
+
+  function moveAlongTabs(event) {
+    const tabs = [...event.currentTarget.children];
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step) {
+      const next = tabs[(tabs.indexOf(document.activeElement) + step + tabs.length) % tabs.length];
+      next.focus();
+      select(next);
+    }
+  }
+
+  let before = null;
+
+  function preparePrint() {
+    before = { theme, closed: [...document.querySelectorAll("details:not([open])")] };
+    before.closed.forEach((details) => (details.open = true));
+    setTheme("light");
+    [...places].filter((place) => place.offsetParent !== null).forEach(drawOnce);
+    for (const place of document.querySelectorAll(".js-plotly-plot")) {
+      Plotly.relayout(place, { width: PRINTED, autosize: false });
+    }
+  }
+
+  function endPrint() {
+    before.closed.forEach((details) => (details.open = false));
+    for (const place of document.querySelectorAll(".js-plotly-plot")) {
+      Plotly.relayout(place, { width: null, autosize: true });
+    }
+    setTheme(before.theme);
+  }
+
+  button.addEventListener("click", () => setTheme(theme === "dark" ? "light" : "dark"));
+  prefersDark.addEventListener("change", (event) => setTheme(event.matches ? "dark" : "light"));
+  for (const tabs of document.querySelectorAll(".tabs")) {
+    tabs.addEventListener("click", (event) => event.target.role === "tab" && select(event.target));
+    tabs.addEventListener("keydown", moveAlongTabs);
+  }
+  addEventListener("beforeprint", preparePrint);
+  addEventListener("afterprint", endPrint);
+  setTheme(theme);
+  places.forEach((place) => near.observe(place));
+  // For those who take a picture of the whole page: figures have their height before they are drawn.
+  root.dataset.height = String(Math.ceil(root.scrollHeight));
+})();

@@ -1,0 +1,53 @@
+"""Columns as HTML tables: the same cells as on the console, with bars that are drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from diffprof.render.columns import Column
+from diffprof.render.report.markup import Markup, element, together
+
+_BAR = re.compile(r"[█▉▊▋▌▍▎▏ ]+$")
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+
+
+def table(columns: Sequence[Column], total: bool = False) -> Markup:
+    """The columns as a table that scrolls sideways where it is too wide; with `total`, the last row is set apart."""
+    if not columns or not columns[0].cells:
+        return Markup()
+    head = element("tr", *(element("th", column.name, scope="col", class_=_side(column)) for column in columns))
+    last = len(columns[0].cells) - 1
+    rows = [
+        element(
+            "tr", *(_cell(column, number) for column in columns), class_="total" if total and number == last else None
+        )
+        for number in range(last + 1)
+    ]
+    inside = together(element("thead", head), element("tbody", *rows))
+    # Reached by keyboard, as it may have to be scrolled.
+    return element("div", element("table", inside), class_="scroll", tabindex="0")
+
+
+def _side(column: Column) -> str | None:
+    return "right" if column.justify == "right" else None
+
+
+def _cell(column: Column, number: int) -> Markup:
+    cell = column.cells[number]
+    if "share" in column.name:
+        return element("td", _share(cell), class_="share")
+    first, *more = cell.split("\n")
+    below = [element("span", line, class_="below") for line in more]
+    return element("td", first, *below, class_=_side(column))
+
+
+def _share(cell: str) -> Markup:
+    """The figure of a share and its bar, drawn from what is written: the two cannot differ."""
+    figure = _BAR.sub("", cell.split("\n")[0]).strip()
+    found = _FIGURE.search(figure)
+    bar = Markup()
+    if found:
+        width = f"width:{min(float(found.group()), 100):g}%"
+        bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
+    return together(element("span", figure, class_="figure-of"), bar)

@@ -1,0 +1,1 @@
+"""What traces say, as people and programs read it."""

@@ -1,0 +1,188 @@
+"""``diffprof trace``: for people, for programs, of one trace, two, or the ranks of a run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from diffprof.render.traces.tables import By
+from tests.cli.conftest import Run
+from tests.traces_made_by_hand import HandMade, two_denoising_steps
+
+Golden = Callable[[str, str], None]
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a trace in the folder that the command runs in, so that what it prints is the same everywhere."""
+    monkeypatch.chdir(tmp_path)
+    return two_denoising_steps().write(Path("trace.json.gz")).name
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_trace_reads_as_it_should(
+    width: int, run: Run, trace: str, golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    ended = run("trace", trace)
+    assert (ended.code, ended.err) == (0, "")
+    assert max(map(len, ended.out.splitlines())) <= width
+    golden(f"trace_{width}.txt", ended.out)
+
+
+def test_a_trace_of_the_host_alone_reads_as_it_should(run: Run, tmp_path: Path, golden: Golden) -> None:
+    made = HandMade()
+    made.section("denoise", 0, 100)
+    made.op("aten::linear", 0, 90)
+    made.op("aten::addmm", 5, 85)
+    golden("trace_of_the_host.txt", run("trace", str(made.write(tmp_path / "t.json"))).out)
+
+
+@pytest.mark.parametrize("by", By)
+def test_every_table_can_be_had_alone_and_as_csv(by: By, run: Run, trace: str) -> None:
+    shown = run("trace", trace, "--by", by.value)
+    assert shown.code == 0, shown.err
+    rows = list(csv.DictReader(io.StringIO(run("trace", trace, "--by", by.value, "--csv").out)))
+    assert {row["trace"] for row in rows} == {trace}
+    assert None not in rows[0].values()
+
+
+def test_csv_has_the_time_line_in_whole_nanoseconds(run: Run, trace: str) -> None:
+    (row,) = csv.DictReader(io.StringIO(run("trace", trace, "--csv").out))
+    assert (row["total_ns"], row["busy_ns"], row["idle_ns"]) == ("810000", "400000", "410000")
+
+
+def test_json_has_everything(run: Run, trace: str) -> None:
+    made = json.loads(run("trace", trace, "--json").out)
+    assert made["format"] == {"name": "diffprof-trace", "version": 1}
+    (report,) = made["traces"]
+    assert report["timelines"][0]["idle_ns"] == sum(row["idle_ns"] for row in report["causes"]) == 410_000
+    busy = report["checks"][0]
+    assert (busy["name"], busy["verdict"], busy["figures"]["busy_ns"]) == ("gpu_busy", "bad", 400_000)
+    assert busy["evidence"] == "49.4 % of the time (0.400 ms of 0.810 ms)"
+    assert {"kinds", "kernels", "attention", "sections", "steps", "launches", "memory", "gaps"} <= set(report)
+
+
+def test_rows_are_as_many_as_asked_for(run: Run, trace: str) -> None:
+    shown = run("trace", trace, "--by", "kernel", "--top", "2").out
+    assert shown.splitlines()[-1] == "and 3 more (--top)"
+
+
+def test_the_threshold_for_gaps_can_be_chosen(run: Run, trace: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("trace", trace, "--by", "gap", "--csv", "--gap", "50").out)))
+    assert [int(row["length_ns"]) >= 50_000 for row in rows] == [True] * 3
+
+
+def test_two_traces_are_compared(run: Run, trace: str, golden: Golden) -> None:
+    faster = two_denoising_steps()
+    for event in faster.events:
+        if "gemm" in event["name"]:
+            event["dur"] = 60
+    faster.write(Path("faster.json"))
+    ended = run("trace", "faster.json", "--against", trace)
+    golden("trace_against.txt", ended.out)
+    assert "The GPU took 0.810 ms before and 0.810 ms after" in ended.out
+    made = json.loads(run("trace", "faster.json", "--against", trace, "--json").out)["comparison"]
+    assert (made["before"], made["after"]) == (trace, "faster.json")
+    assert (made["kinds"][0]["name"], made["kinds"][0]["difference_ns"]) == ("gemm", -80_000)
+    rows = list(csv.DictReader(io.StringIO(run("trace", "faster.json", "--against", trace, "--csv").out)))
+    assert {row["table"] for row in rows} == {"timeline", "kinds", "causes", "attention", "kernels"}
+
+
+def test_ranks_are_set_beside_each_other(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number, computes in enumerate((60, 100)):
+        made = HandMade(distributedInfo={"rank": number, "world_size": 2})
+        made.gpu("gemm", 0, computes)
+        made.gpu("ncclDevKernel_AllReduce", computes, 120)
+        made.write(Path(f"rank{number}.json"))
+    ended = run("trace", "rank0.json", "rank1.json")
+    golden("trace_ranks.txt", ended.out)
+    assert "Rank 1 came last in 1 of 1 call: the others waited for 0.040 ms in all." in ended.out
+    made_json = json.loads(run("trace", "rank0.json", "rank1.json", "--json").out)
+    assert (made_json["ranks"]["straggler"], len(made_json["traces"])) == (1, 2)
+    by_kind = run("trace", "rank0.json", "rank1.json", "--by", "kind").out
+    assert by_kind.count("communication") == 2
+
+
+def test_an_overlay_is_the_trace_with_marks(run: Run, trace: str, tmp_path: Path) -> None:
+    assert run("trace", trace, "--overlay", "marked.json").code == 0
+    events = json.loads((tmp_path / "marked.json").read_text(encoding="utf-8"))["traceEvents"]
+    assert events[: len(two_denoising_steps().events)] == two_denoising_steps().events
+    assert any(event.get("cat") == "diffprof" for event in events)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--json", "--csv"], "--json and --csv exclude each other"),
+        (["--top", "0"], "--top must be 1 or more, not 0"),
+        (["--gap", "-1"], "--gap must be a number of microseconds of 0 or more"),
+        (["--gap", "nan"], "--gap must be a number of microseconds of 0 or more"),
+        (["--by", "colour"], "--by"),
+        (["trace.json.gz"], "The same trace is given twice"),
+        (["other.json", "--against", "x.json"], "--against takes one trace, not 2"),
+        (["other.json", "--overlay", "x.json"], "--overlay takes one trace, not 2"),
+        (["--against", "x.json", "--by", "kind"], "--by means nothing for --against"),
+        (["--overlay", "trace.json.gz"], "is the trace itself"),
+    ],
+)
+def test_a_wrong_request_is_one_sentence_and_changes_nothing(
+    arguments: list[str], words: str, run: Run, trace: str, tmp_path: Path
+) -> None:
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    ended = run("trace", trace, *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+    assert ended.err.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+def test_an_overlay_that_cannot_be_written_is_one_sentence(run: Run, trace: str) -> None:
+    ended = run("trace", trace, "--overlay", "no/such/folder.json")
+    assert (ended.code, ended.out) == (1, "")
+    assert "Cannot write no/such/folder.json" in ended.err
+
+
+def test_names_out_of_a_trace_do_not_drive_the_terminal(run: Run, tmp_path: Path) -> None:
+    made = HandMade()
+    made.python("\x1b[31mred.py(1): f", 100, 190)
+    made.kernel("\x1b]0;title\x07[bold]kernel", 10, 100, launched=5)
+    made.kernel("two", 200, 210, launched=195)
+    shown = run("trace", str(made.write(tmp_path / "t.json")), "--by", "kernel").out
+    shown += run("trace", str(tmp_path / "t.json")).out
+    assert "\x1b" not in shown
+    assert "[bold]kernel" in shown
+
+
+def test_a_trace_is_read_without_torch(trace: str) -> None:
+    code = (
+        "import sys; sys.argv = ['diffprof', 'trace', sys.argv[1]]; from diffprof.cli import main; assert main() == 0; "
+        "heavy = {'torch', 'diffusers', 'transformers', 'accelerate'} & set(sys.modules); assert not heavy, heavy"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stderr.decode()
+
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").read_text(encoding="utf-8"))
+
+
+def test_json_of_one_trace_of_two_and_of_ranks_follows_the_schema(run: Run, trace: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    made = HandMade()
+    made.op("aten::mm", 0, 10)
+    made.gpu("ncclDevKernel_AllReduce", 1, 5)
+    made.write(Path("other.json"))
+    for arguments in ((), ("--against", "other.json"), ("other.json",)):
+        validator.validate(json.loads(run("trace", trace, *arguments, "--json").out))
