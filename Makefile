@@ -18,7 +18,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: $(VENV)/.installed-dev
+check: $(VENV)/.installed-dev $(VENV)/.browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/.installed-dev
@@ -31,6 +31,13 @@ $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
 		|| { echo "diffprof needs Python 3.10 to 3.13; say which with: make PYTHON=python3.11 ..." >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# Pages are tested in a real browser: Debian's chromium, unless one is there.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+$(VENV)/.browser: $(VENV)/.created
+	command -v chromium || command -v chromium-browser || command -v google-chrome \
+		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	touch $@
 
 # torch comes first and alone: asked for by name and version, pip takes the build that the constraints file means.

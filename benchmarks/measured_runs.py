@@ -7,6 +7,7 @@ sampler's thread is in them, and there is one thread to compute with.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import tempfile
@@ -19,10 +20,12 @@ from typing import Any
 import torch
 from tests.small_pipelines import SMALL_PIPELINES
 
-import diffprof
+from diffprof.measurement.measuring import Measuring
+from diffprof.measurement.profile import live
+from diffprof.measurement.watching.system import SystemSampler
 from diffprof.profiling import PyTorchProfiler
 
-ROUNDS = 15
+ROUNDS = 24
 STEPS = 5
 SIDE = 80
 
@@ -39,33 +42,34 @@ def main() -> None:
         pipeline(**arguments)
         return time.process_time() - begun
 
-    def measured(hz: float) -> float:
-        with diffprof.measuring(pipeline, sample_hz=hz):
-            pipeline(**arguments)  # its first call is counted afterwards, which is no part of the second
+    measuring = Measuring(live(pipeline))  # one for all calls: only the first of them is followed by a count
+
+    def measured() -> float:
+        measuring.start()
+        try:
             return plain()
+        finally:
+            measuring.stop()
+
+    def sampled() -> float:
+        with SystemSampler(hz=10):
+            return measured()
 
     def traced() -> float:
-        with tempfile.TemporaryDirectory() as folder, diffprof.measuring(pipeline, sample_hz=0):
-            pipeline(**arguments)
-            with PyTorchProfiler(folder, active=STEPS + 1).profile("trace"):
-                return plain()
+        with tempfile.TemporaryDirectory() as folder, PyTorchProfiler(folder, active=STEPS + 1).profile("trace"):
+            return measured()
 
-    ways: dict[str, Callable[[], float]] = {
-        "plain": plain,
-        "measured": lambda: measured(0),
-        "sampled": lambda: measured(10),
-        "traced": traced,
-    }
-    plain()
+    ways: dict[str, Callable[[], float]] = {"plain": plain, "measured": measured, "sampled": sampled, "traced": traced}
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(ROUNDS):
-        for name, way in ways.items():
-            taken[name].append(way())
+    for way in ways.values():
+        way()
+    for number in range(ROUNDS):
+        # There and back, so that a drift of the machine falls on all alike.
+        for name in list(ways)[:: 1 if number % 2 else -1]:
+            gc.collect()
+            taken[name].append(ways[name]())
     figures = {name: median(found) for name, found in taken.items()}
-    ratios = {
-        f"{name}_ratio": median(mine / its for mine, its in zip(taken[name], taken["plain"], strict=True))
-        for name in ("measured", "sampled", "traced")
-    }
+    ratios = {f"{name}_ratio": figures[name] / figures["plain"] for name in ("measured", "sampled", "traced")}
     print(json.dumps({**figures, **ratios, "step": figures["plain"] / STEPS}, indent=2))  # noqa: T201
 
 

@@ -150,6 +150,27 @@ def measured_runs(repeats: int) -> Iterator[Result]:
         yield Result(f"{title} / the plain call", middle[f"{way}_ratio"], limit, "x", detail)
 
 
+def gate(repeats: int) -> Iterator[Result]:
+    """How often the gate is wrong about times; see `benchmarks.gate`. One run: it makes its own repetitions."""
+    found = json.loads(run(("-m", "benchmarks.gate")).output)
+    noise = (
+        f"calls of {found['median_ms']:.0f} ms that spread by {found['spread']:.0%}, {found['cpu_share']:.0%} of a core"
+    )
+    for name, title in (
+        ("equal_in_turns", "false alarms about the same code, measured in turns"),
+        ("equal_one_after_the_other", "false alarms about the same code, one after the other"),
+    ):
+        one = found[name]
+        detail = f"{one['failed']} of {one['decisions']}; {noise}"
+        yield Result(f"gate: {title}", 100 * one["failed"] / one["decisions"], 1, "%", detail)
+    slower = found["slower_in_turns"]
+    detail = f"{slower['failed']} of {slower['decisions']}, {found['slower']:.3f} x the CPU time; {noise}"
+    yield Result(
+        "gate: a tenth slower is found with 20 samples a side, measured in turns",
+        100 * slower["failed"] / slower["decisions"], 95, "%", detail, at_least=True,
+    )  # fmt: skip
+
+
 def _times(what: str, run: Run, against: Run, limit: float) -> Result:
     return Result(what, run.seconds / against.seconds, limit, "x", f"{run.seconds:.3g} s / {against.seconds:.3g} s")
 
@@ -184,6 +205,13 @@ def history(repeats: int) -> Iterator[Result]:
     yield Result("100,000 kept runs: `diffprof history list`", whole, None, "s", "the whole command, with its start")
 
 
+def reports(repeats: int) -> Iterator[Result]:
+    """A report in a browser; see `benchmarks.reports`."""
+    found = json.loads(run(("-m", "benchmarks.reports")).output)
+    yield Result("a report opens from disk", found["opened"], 2, "s", f"made in {found['made']:.2f} s")
+    yield Result("the size of a report", found["bytes"] / 1e6, 6, "MB", "one page with all that it needs")
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "commands": whole_commands,
     "cache": cache,
@@ -192,6 +220,8 @@ GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "counters": other_counters,
     "sections": sections,
     "runs": measured_runs,
+    "gate": gate,
     "traces": traces,
     "history": history,
+    "reports": reports,
 }

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.browsers import browser
+
+__all__ = ["browser"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Overwrite the golden files with what came out.")

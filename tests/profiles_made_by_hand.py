@@ -107,7 +107,10 @@ def everything_measured() -> Profile:
     whole = iteration_on(GPU, moves=moves, caches=caches, warmup=True)
     return measured_profile(
         device=GPU,
-        iterations=(whole, interrupted(iteration_on(GPU, entry="unet_forward", traced=True, cpu_ns=12_000_000), at_ms=15)),
+        iterations=(
+            whole,
+            interrupted(iteration_on(GPU, entry="unet_forward", traced=True, cpu_ns=12_000_000), at_ms=15),
+        ),
         system=(
             SystemPoint(0, 99.5, 2_000_000_000),
             SystemPoint(100_000_000, 812.25, 2_000_000_000, 1.5e9, 0.0, 97.0, 9_000_000_000),

@@ -83,7 +83,7 @@ def test_a_file_that_changes_is_read_again() -> None:
 def test_paths_in_a_file_start_from_its_folder(place: Path) -> None:
     user = user_file(place, 'output_dir = "pictures"\nmodel_dirs = ["models", "/srv/models", "~/m"]\n')
     assert user.parent / "pictures" == config.OUTPUT_DIR
-    assert config.MODEL_DIRS == (user.parent / "models", Path("/srv/models"), Path.home() / "m")
+    assert (user.parent / "models", Path("/srv/models"), Path.home() / "m") == config.MODEL_DIRS
 
 
 def test_a_value_can_be_taken_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,10 @@ def test_a_wrong_value_is_named_with_its_place(
     ("text", "sentence"),
     [
         ("default_steps = true", "default_steps in diffprof.toml must be a whole number from 1 to 100,000, not True"),
-        ("defaul_steps = 3", "diffprof.toml sets 'defaul_steps', which diffprof does not know; did you mean default_st"),
+        (
+            "defaul_steps = 3",
+            "diffprof.toml sets 'defaul_steps', which diffprof does not know; did you mean default_st",
+        ),
         ("xyz = 3", "which diffprof does not know; there are enable_compute_profiling, "),
         ("default_steps = ", "diffprof.toml is not valid TOML"),
         ("model_dirs = 3", "model_dirs in diffprof.toml must be a list of paths, not 3"),

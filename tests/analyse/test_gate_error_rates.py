@@ -1,4 +1,4 @@
-"""How often the gate is wrong about times, on noise from a seed. `benchmarks/gate.py` shows the same on a real machine."""
+"""How often the gate is wrong about times, on noise from a seed; `benchmarks/gate.py` shows it on a real machine."""
 
 from __future__ import annotations
 

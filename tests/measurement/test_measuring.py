@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import types
 from collections import Counter
 from typing import Any
 
 import pytest
 import torch
+from diffusers import EulerDiscreteScheduler
+from peft import LoraConfig
 
 import diffprof
 from diffprof.errors import DiffprofError
@@ -80,11 +84,94 @@ def test_a_switch_thrown_between_two_calls_makes_them_different() -> None:
     pipeline: Any = small.build()
     with diffprof.measuring(pipeline, sample_hz=0) as run:
         pipeline(**small.arguments())
-        pipeline.scheduler = type(pipeline.scheduler).from_config(pipeline.scheduler.config)
+        pipeline.scheduler = EulerDiscreteScheduler.from_config(pipeline.scheduler.config)
         pipeline(**small.arguments())
         pipeline.vae.enable_slicing()
         pipeline(**small.arguments())
+        pipeline.enable_freeu(s1=0.9, s2=0.2, b1=1.2, b2=1.4)  # attributes of blocks deep inside
+        pipeline(**small.arguments())
+    assert len(run.profiles) == 4
+
+
+def test_adapters_that_are_loaded_and_switched_between_calls_are_counted_as_they_were() -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        pipeline(**small.arguments())
+        pipeline.unet.add_adapter(LoraConfig(r=4, target_modules=["to_q"]), adapter_name="style")
+        pipeline(**small.arguments())
+        pipeline.disable_lora()
+        pipeline(**small.arguments())
+    without, with_it, disabled = (profile.total.macs for profile in run.profiles)
+    assert without == disabled < with_it
+
+
+class OwnScheduler(EulerDiscreteScheduler):  # type: ignore[misc]
+    """As somebody might write one: what it does not define is its base's."""
+
+
+def test_parts_that_are_put_in_place_of_others_between_calls_are_watched_too() -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        for scheduler in (EulerDiscreteScheduler, OwnScheduler):
+            pipeline.scheduler = scheduler.from_config(pipeline.scheduler.config)
+            pipeline(**small.arguments())
+        pipeline.unet = small.build().unet
+        pipeline(**small.arguments())
+    for profile in run.profiles:
+        assert profile.measured is not None
+        assert profile.measured.notes == ()
+        (iteration,) = profile.measured.iterations
+        assert [step.scheduler for step in iteration.steps] == ["scheduler", "scheduler"]
+        assert sum(sample.section == "unet_forward" for sample in iteration.samples) == 2
     assert len(run.profiles) == 3
+    assert "step" not in vars(OwnScheduler), "it is as it was"
+
+
+@pytest.mark.parametrize("name", ["stable-diffusion-img2img", "text-to-video-zero"])
+def test_what_is_made_anew_for_every_call_does_not_make_equal_calls_different(name: str) -> None:
+    """Pictures and callbacks that are given; processors and schedulers that a pipeline makes itself."""
+    small = SMALL_PIPELINES[name]
+    pipeline: Any = small.build()
+    callbacks = {"callback_on_step_end": lambda *given: given[-1]} if name == "stable-diffusion-img2img" else {}
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        for _ in range(3):
+            again = {key: types.FunctionType(value.__code__, {}) for key, value in callbacks.items()}
+            pipeline(**small.arguments(), **again)
+    (profile,) = run.profiles
+    assert profile.measured is not None
+    assert len(profile.measured.iterations) == 3
+
+
+def test_equal_calls_of_several_threads_are_iterations_of_one_profile() -> None:
+    small = SMALL_PIPELINES["dit"]
+    pipeline: Any = small.build()
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        threads = [threading.Thread(target=lambda: pipeline(**small.arguments())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    (profile,) = run.profiles
+    assert profile.measured is not None
+    assert len(profile.measured.iterations) == 3
+
+
+def test_an_interrupt_of_the_count_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "dry_run", interrupted)
+    with diffprof.measuring(pipeline, sample_hz=0) as run, pytest.raises(KeyboardInterrupt):
+        pipeline(**small.arguments())
+    assert run.profile.measured is not None
+    (iteration,) = run.profile.measured.iterations
+    assert len(iteration.steps) == 2
+    assert run.profile.measured.notes == ("what ran was not counted: the count was interrupted",)
 
 
 def test_a_callback_that_ends_guidance_early_is_counted_as_it_acted_and_is_not_called_again() -> None:

@@ -89,8 +89,15 @@ def test_a_wrong_call_is_refused_before_anything_runs() -> None:
     assert not hasattr(refused.value, "run")
     with pytest.raises(RequestError, match="one iteration or more"):
         diffprof.measure(pipeline, iterations=0)
+    for numbers in ({"iterations": 2.5}, {"warmup": None}):
+        with pytest.raises(RequestError, match="are whole numbers"):
+            diffprof.measure(pipeline, **numbers)
+    with pytest.raises(RequestError, match="trace is True, False or the folder"):
+        diffprof.measure(pipeline, trace=None)  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="cannot measure a dict"):
         diffprof.measure({})
+    with pytest.raises(RequestError, match="cannot measure the class StableDiffusionPipeline"):
+        diffprof.measure(type(pipeline))
     assert ran == []
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from diffprof.analyse.comparison import Pair
 from diffprof.analyse.comparison.conditions import other_device, other_request
 from diffprof.analyse.comparison.counts import BYTES, COMPONENT_FIGURES, FIGURES, Figure
-from diffprof.analyse.comparison.times import CALL, CPU_TIME, STEP, TOO_BUSY, TOO_FEW, TimeChange
+from diffprof.analyse.comparison.times import CALL, CPU_TIME, SLOWER, STEP, TOO_BUSY, TOO_FEW, TimeChange
 from diffprof.errors import RequestError
 
 PASSED, FAILED, TOO_NOISY = "passed", "failed", "too noisy to tell"
@@ -179,9 +179,9 @@ def _timed(limit: Limit, pair: Pair) -> Check:
 
 
 def _outcome(change: TimeChange, most: float) -> str:
-    """Failed and passed only when the whole interval says so."""
+    """Failed and passed only when the whole interval says so; failed for being slower only when it is shown to be."""
     if change.ratio is None or change.verdict in (TOO_FEW, TOO_BUSY):
         return TOO_NOISY
-    if change.ratio.low > most:
+    if change.ratio.low > most and (most < 1 or change.verdict == SLOWER):
         return FAILED
     return PASSED if change.ratio.high <= most else TOO_NOISY

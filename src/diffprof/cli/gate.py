@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.sources import labels, opened
+from diffprof.cli.sources import labels, opened, saved_file
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import FileFormatError, RequestError
 
@@ -59,7 +59,7 @@ def gate(
     if json and markdown == "-":
         raise RequestError("--json and --markdown - both print the outcome; leave one out.")
     limits = parse_limits(",".join(most)) if most else None
-    before = _baseline(baseline)
+    before = _baseline(saved_file(str(baseline)) or baseline)
     pair = pair_of(before, opened(candidate, lambda model: _counted(model, before, quiet)))
     names = labels([str(baseline), candidate])
     made = judged(pair, limits, allow_different)

@@ -30,12 +30,17 @@ def opened(name: str, count: Callable[[str], Profile]) -> Profile:
 
 
 def labels(names: Sequence[str]) -> list[str]:
-    """Short names that tell the profiles apart: of a file without its folder and ending, where that is enough."""
-    short = [_stem(name) for name in names]
-    told = [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
-    return [
-        one if told.count(one) == 1 else f"{one} ({told[: place + 1].count(one)})" for place, one in enumerate(told)
-    ]
+    """Short names that tell the profiles apart: of files as many of their folders as that takes, without the ending."""
+    folders = [Path(name).parts[:-1] if saved_file(name) else () for name in names]
+    told = [_stem(name) for name in names]
+    for depth in range(max(map(len, folders)) + 1):
+        told = [
+            "/".join([*parts[len(parts) - depth :], _stem(name)]) for parts, name in zip(folders, names, strict=True)
+        ]
+        if len(set(told)) == len(told):
+            return told
+    # One and the same is given twice.
+    return [f"{_stem(name)} ({names[: place + 1].count(name)})" for place, name in enumerate(names)]
 
 
 def picture_beside(name: str) -> Path | None:

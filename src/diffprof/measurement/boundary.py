@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+import numpy
 import torch
 from PIL.Image import Image
 
@@ -45,7 +46,12 @@ def signature(value: Any) -> Any:
         return "generator"
     if isinstance(value, PLAIN):
         return (type(value), value)
-    return id(value)
+    if isinstance(value, Image):
+        return (Image, value.mode, value.size)
+    if isinstance(value, numpy.ndarray):
+        return (value.shape, value.dtype)
+    # A method, and a function written in the midst of a call, is another object each time that it is given.
+    return id(getattr(value, "__code__", value))
 
 
 def with_real_zeros(value: Any) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from diffprof.errors import DiffprofError
 from diffprof.measurement.arguments import CallArguments, call_arguments
 from diffprof.measurement.boundary import signature
@@ -117,6 +119,10 @@ class Measuring:
                 kind.cached_bytes[cache] = max(held, kind.cached_bytes.get(cache, 0))
         except Exception as error:  # noqa: BLE001  a picture that was made is handed over, whatever fails here
             self.notes.append(f"a call could not be evaluated ({type(error).__name__}: {error})")
+        except BaseException:  # Ctrl-C while it was counted, which takes seconds: what was measured is kept
+            uncounted = self._uncounted(call, "what ran was not counted: the count was interrupted")
+            self._kinds.append(replace(uncounted, iterations=[iteration]))
+            raise
 
     def _of_one_kind(self, iteration: Iteration) -> bool:
         """A trace is made of fewer steps than were counted, and what is no call of the pipeline was not counted."""
@@ -142,12 +148,10 @@ class Measuring:
 
     def _counted(self, call: WatchedCall) -> _Kind:
         pipeline = self._opened.pipeline
-        given = {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
-        nothing = DryRunResult((), (), CountRecorder().outside.cost(peak_live_bytes=0), (), {})
-        empty = CallArguments(given, {}, {}, {})
+        given = self._given(call)
         if call.iteration.entry != "__call__":
             note = f"{call.iteration.entry} was called by itself, not by the pipeline, and was not counted"
-            return _Kind(composed(self._opened, empty, {}, nothing), False, notes=[note])
+            return self._uncounted(call, note)
         arguments = call.callbacks.played_back(call.arguments)
         try:
             asked = call_arguments(pipeline, given, {})
@@ -156,11 +160,18 @@ class Measuring:
                 result = dry_run(pipeline, arguments, lambda: _as_it_was(pipeline, call), changes=decisions)
                 nominal = self._nominal(call, arguments)
         except DiffprofError as error:
-            note = f"what ran was not counted: {error}"
-            return _Kind(composed(self._opened, empty, {}, nothing), False, notes=[note])
+            return self._uncounted(call, f"what ran was not counted: {error}")
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
         counted = composed(self._opened, replace(asked, given=given), used, result, self._scheduler, self._enable)
         return _Kind(counted, nominal_macs=nominal)
+
+    def _uncounted(self, call: WatchedCall, note: str) -> _Kind:
+        nothing = DryRunResult((), (), CountRecorder().outside.cost(peak_live_bytes=0), (), {})
+        asked = CallArguments(self._given(call), {}, {}, {})
+        return _Kind(composed(self._opened, asked, {}, nothing), False, notes=[note])
+
+    def _given(self, call: WatchedCall) -> dict[str, Any]:
+        return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
 
     def _nominal(self, call: WatchedCall, arguments: Mapping[str, Any]) -> dict[str, int]:
         """What each component with a cache would have done without it."""
@@ -181,20 +192,26 @@ class Measuring:
         modules = [module for part in self._roots() for module in uncompiled(part).modules()]
         inside = tuple((*map(id, module._modules.values()), *_switches(module)) for module in modules)
         dtypes = tuple(next((weight.dtype for weight in part.parameters()), None) for part in self._roots())
-        return hash((inside, dtypes, tuple(map(id, parts_of(self._opened.pipeline).values()))))
+        return hash((inside, dtypes, tuple(map(_identity, parts_of(self._opened.pipeline).values()))))
 
     def _roots(self) -> list[Any]:
         return list(components_of(self._opened.pipeline).values())
 
 
+def _identity(part: Any) -> Any:
+    """Which part of a pipeline it is: the very module, but any scheduler that is set up alike, as some are copied."""
+    return id(part) if isinstance(part, torch.nn.Module) else (type(part), repr(getattr(part, "config", None)))
+
+
 def _switches(module: Any) -> Iterator[Any]:
-    """What a module's code may look at in order to choose what to do, its adapters included."""
+    """What a module's code may look at in order to choose what to do; adapters and attention processors included."""
     for name, value in vars(module).items():
         if isinstance(value, PLAIN):
             yield name, value
         elif name in CHOICES_OF_ADAPTERS:
             yield name, tuple(value)
-    yield id(vars(module).get("processor"))
+        elif name == "processor":  # not which object it is: some pipelines put new ones there in every call
+            yield type(value), *((name, own) for name, own in vars(value).items() if isinstance(own, PLAIN))
 
 
 def _as_it_was(pipeline: Any, call: WatchedCall) -> None:

@@ -37,8 +37,9 @@ def picture_difference(before: str | Path, after: str | Path) -> PictureDifferen
         sizes = " and ".join(f"{width} x {height}" for width, height in (one.size, other.size))
         return PictureDifference(*names, False, None, None, f"not of the same size: {sizes}")
     first, second = (np.asarray(picture, dtype=np.float64) for picture in (one, other))
-    identical = bool((first == second).all())
-    return PictureDifference(*names, identical, None if identical else psnr(first, second), ssim(first, second))
+    if (first == second).all():
+        return PictureDifference(*names, True, None, 1.0)
+    return PictureDifference(*names, False, psnr(first, second), ssim(first, second))
 
 
 def psnr(before: Pixels, after: Pixels) -> float:

@@ -27,9 +27,12 @@ def measure_in_turns(
     """
     if len(pipelines) < 2 or len({id(pipeline) for pipeline in pipelines}) < len(pipelines):
         raise RequestError("measuring in turns takes two different pipelines or more; `diffprof.measure` takes one")
-    sides = [_Side(pipeline, arguments, warmup, progress) for pipeline in pipelines]
+    for pipeline in pipelines:
+        if not hasattr(pipeline, "register_modules") or not callable(pipeline):
+            raise RequestError(f"cannot measure a {type(pipeline).__name__}; give live diffusers pipelines")
     if iterations < 1:
         raise RequestError(f"a measurement needs one iteration or more; asked for: {iterations=}")
+    sides = [_Side(pipeline, arguments, warmup, progress) for pipeline in pipelines]
     lot = random.Random(0)
     with contextlib.ExitStack() as watched:
         for side in sides:

@@ -1,8 +1,8 @@
-"""Times as a machine with other things to do gives them, drawn from a seed; modelled on real samples of small pipelines.
+"""Times as a machine with other things to do gives them, from a seed; modelled on real samples of small pipelines.
 
 On two cores that ten programs shared, calls of 0.1 s of CPU time took 0.2 to 0.6 s: they ran at a level that held for
-some seconds and then jumped, as others came and went, and neighbours resembled each other. Their CPU time spread by 2 to
-3 %. On a quiet machine times spread by 1 to 2 %, drift a little, and one in twenty is far too long.
+some seconds and then jumped, as others came and went, and neighbours resembled each other. Their CPU time spread by 3 %
+and more. On a quiet machine times spread by 1 to 2 %, drift a little, and one in twenty is far too long.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def levels(source: random.Random, count: int) -> list[float]:
 
 
 def busy_one_after_the_other(source: random.Random, count: int, slowdown: float = 1.0) -> tuple[Profile, Profile]:
-    """The second run begins when the first has ended; each iteration has its share of a core from the level it ran at."""
+    """The second run begins when the first has ended."""
     level = levels(source, 2 * count)
     times = [round(SECOND * one * math.exp(source.gauss(0, 0.02))) for one in level]
     share = 1 / (sum(level) / len(level))

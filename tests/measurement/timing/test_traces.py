@@ -258,6 +258,29 @@ print(tracer.problem)
     assert list((tmp_path / "traces").iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there can be seen what is open")
+def test_what_torch_could_not_finish_does_not_go_on_filling_the_disk(tmp_path: Path) -> None:
+    # GIVEN that torch keeps the file open that it could not write to its end: deleted, it would still take its room
+    code = """
+import os, resource, warnings, torch
+from diffprof.measurement.timing.traces import TraceRecorder
+
+warnings.simplefilter("ignore")
+with TraceRecorder("traces").profile("my_trace"):
+    for _ in range(100):
+        torch.ones(2) + 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+files = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+left = [os.stat(file).st_size for file in files if os.path.exists(file) or os.path.islink(file)
+        if "my_trace" in os.readlink(file)]
+print(sum(left))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert done.stdout == "0\n"
+
+
 def test_a_trace_that_was_cut_off_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def cut(_: object, path: str) -> None:
         Path(path).write_text('{"traceEvents": [{"name": ')

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.profiles.record import Environment, Profile
+from diffprof.profiles.record import Environment, Profile, Request
 
 REQUEST, DEFAULT, DTYPE, VERSION, DEVICE, MEASUREMENT = (
     "request", "default", "dtype", "version", "device", "measurement",
@@ -57,19 +57,24 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     yield each(REQUEST, "pipeline", lambda profile: profile.request.pipeline)
     given = _names(profile.request.arguments for profile in profiles)
     for name in given:
-        yield each(REQUEST, name, lambda profile, name=name: profile.request.value(name))  # type: ignore[misc]
+        yield each(REQUEST, name, lambda profile, name=name: _asked(profile.request, name))  # type: ignore[misc]
     yield each(REQUEST, "scheduler", lambda profile: profile.request.scheduler)
     yield each(REQUEST, "enable", lambda profile: list(profile.request.enable))
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
-        if name not in given:
-            yield each(DEFAULT, name, lambda profile, name=name: profile.request.defaults.get(name))  # type: ignore[misc]
+        # What was asked for may not be what was made: that is told where all asked for the same.
+        if name not in given or _same([_asked(profile.request, name) for profile in profiles]):
+            yield each(DEFAULT, name, lambda profile, name=name: profile.request.value(name))  # type: ignore[misc]
     for slot in _names(profile.components for profile in profiles):
         if all(slot in profile.components for profile in profiles):
             yield each(DTYPE, slot, lambda profile, slot=slot: profile.components[slot].dtype)  # type: ignore[misc]
     for name in Environment.__dataclass_fields__:
         yield each(VERSION, name, lambda profile, name=name: getattr(profile.environment, name))  # type: ignore[misc]
     yield from _measured_conditions(profiles)
+
+
+def _asked(request: Request, name: str) -> Any:
+    return request.arguments.get(name, request.defaults.get(name))
 
 
 def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:

@@ -23,6 +23,10 @@ OWN_CPU = 0.9
 """The least share of one core that a run on a CPU must have had: below, it waited for others, who are in its times."""
 
 
+REPRODUCIBLE = 0.01
+"""Two runs of the same code, one after the other, differ by as much: less is not called a difference between them."""
+
+
 @dataclass(frozen=True)
 class Outlier:
     """An iteration that took far more or less time than the others. It is named, not left out."""
@@ -172,9 +176,10 @@ def _judged(before: Sequence[int], after: Sequence[int], in_turns: bool, busy: b
     ratio = compared(before, after, in_turns)
     if busy:
         return ratio, TOO_BUSY
-    if ratio.p_value <= 1 - CONFIDENCE and not ratio.low <= 1 <= ratio.high:
-        return ratio, SLOWER if ratio.low > 1 else FASTER
-    return ratio, NONE_SHOWN
+    least = 0 if in_turns else REPRODUCIBLE
+    if ratio.p_value > 1 - CONFIDENCE:
+        return ratio, NONE_SHOWN
+    return ratio, SLOWER if ratio.low > 1 + least else FASTER if ratio.high < 1 - least else NONE_SHOWN
 
 
 def _summary(samples: Sequence[_Sample] | None) -> Times | None:

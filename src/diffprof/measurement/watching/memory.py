@@ -31,9 +31,19 @@ class MemoryReader:
     def _process(self) -> tuple[int, int]:
         if not self._page:
             return process_memory()
-        with STATM.open("rb") as file:
-            rss = int(file.read().split()[1]) * self._page
+        rss = int(os.pread(_statm(), LONGEST_STATM, 0).split()[1]) * self._page
         return rss, max(rss, _kernels_peak())
+
+
+def _statm() -> int:
+    """The open file: opening it each time would take most of the time. A process that was forked opens its own."""
+    if _OPEN.get("process") != os.getpid():
+        _OPEN["file"], _OPEN["process"] = os.open(STATM, os.O_RDONLY | os.O_CLOEXEC), os.getpid()
+    return _OPEN["file"]
+
+
+_OPEN: dict[str, int] = {}
+LONGEST_STATM = 256
 
 
 def _peak_is_our_own() -> bool:

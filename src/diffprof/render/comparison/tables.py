@@ -22,6 +22,8 @@ from diffprof.render.headline import headline
 TOP = 8
 """Rows of calls, operations or modules; --json and --csv have all."""
 
+LONGEST_HEADING = 24
+
 OWN_CODE = "pipeline"
 """The slot of what the pipeline does itself: its arithmetic on latents would fill every table."""
 
@@ -57,6 +59,10 @@ def _many(comparison: Comparison) -> str:
     return f"{len(comparison.names)} profiles, each against {comparison.names[0]}"
 
 
+def _heading(name: str) -> str:
+    return numbers.shortened(name, LONGEST_HEADING)
+
+
 def amount(figure: str, number: int) -> str:
     """The figure in its unit, short."""
     if figure in BYTES:
@@ -87,8 +93,8 @@ def _figures(figures: Sequence[Figure], names: Sequence[str]) -> list[Column]:
         return []
     return [
         Column("figure", [TITLES[figure.name] for figure in figures], justify="left"),
-        Column(names[0], [amount(figure.name, figure.before) for figure in figures]),
-        Column(names[1], [amount(figure.name, figure.after) for figure in figures]),
+        Column(_heading(names[0]), [amount(figure.name, figure.before) for figure in figures]),
+        Column(_heading(names[1]), [amount(figure.name, figure.after) for figure in figures]),
         Column("change", [change_text(figure) for figure in figures]),
         Column("exact difference", [_difference(figure) for figure in figures], rank=1),
     ]
@@ -107,8 +113,8 @@ def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> 
     columns = [
         Column("component", [change.component for change in changed], justify="left", least=12),
         Column("what changed", [_described(change) for change in changed], justify="left", least=12),
-        Column(f"MACs\n{names[0]}", [amount("macs", one.before) for one in wanted["macs"]], rank=1),
-        Column(f"MACs\n{names[1]}", [amount("macs", one.after) for one in wanted["macs"]], rank=1),
+        Column(f"MACs\n{_heading(names[0])}", [amount("macs", one.before) for one in wanted["macs"]], rank=1),
+        Column(f"MACs\n{_heading(names[1])}", [amount("macs", one.after) for one in wanted["macs"]], rank=1),
         *(Column(f"change of\n{TITLES[name]}", [change_text(one) for one in found]) for name, found in wanted.items()),
     ]
     return [Block("Components", columns=columns, after=[f"The same: {', '.join(same)}."] if same else [])]
@@ -210,8 +216,8 @@ def time_columns(times: Sequence[TimeChange], names: Sequence[str]) -> list[Colu
 
     return [
         Column("time of", each(lambda one: one.name), justify="left", least=14),
-        Column(names[0], each(lambda one: numbers.nanoseconds(one.before.median_ns) if one.before else "-")),
-        Column(names[1], each(lambda one: numbers.nanoseconds(one.after.median_ns) if one.after else "-")),
+        Column(_heading(names[0]), each(lambda one: numbers.nanoseconds(one.before.median_ns) if one.before else "-")),
+        Column(_heading(names[1]), each(lambda one: numbers.nanoseconds(one.after.median_ns) if one.after else "-")),
         Column("change", each(lambda one: numbers.change(one.ratio.ratio) if one.ratio else "-")),
         Column("interval", each(interval_text), rank=1),
         Column("rank test", each(lambda one: numbers.probability(one.ratio.p_value) if one.ratio else "-"), rank=2),
@@ -254,7 +260,10 @@ def _per_component(rows: Sequence[OverviewRow]) -> Block:
     columns = [
         Column("component", slots, justify="left", least=12),
         *(
-            Column(row.name, [numbers.short(row.components[slot]) if slot in row.components else "-" for slot in slots])
+            Column(
+                _heading(row.name),
+                [numbers.short(row.components[slot]) if slot in row.components else "-" for slot in slots],
+            )
             for row in rows
         ),
     ]

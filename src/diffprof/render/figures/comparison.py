@@ -14,13 +14,13 @@ from diffprof.render import numbers
 from diffprof.render.figures.style import (
     COLOURS,
     ROW,
-    SECOND,
     amounts,
     colours_of,
     figure,
     lines,
     numbered_axis,
     objects,
+    seconds,
     shares,
     shown,
 )
@@ -142,7 +142,7 @@ def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> 
     points = objects().Scatter(
         name="iterations",
         y=[place for place, (_, times) in enumerate(measured) for _ in times],
-        x=[time / SECOND for _, times in measured for time in times],
+        x=[seconds(time) for _, times in measured for time in times],
         mode="markers",
         marker={"size": 9, "opacity": 0.5, "color": COLOURS[0]},
         hovertext=[
@@ -156,7 +156,7 @@ def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> 
     middle = objects().Scatter(
         name="median",
         y=list(range(len(medians))),
-        x=[time / SECOND for _, time in medians],
+        x=[seconds(time) for _, time in medians],
         mode="markers",
         marker={"size": 22, "symbol": "line-ns", "line": {"width": 3, "color": COLOURS[3]}},
         hovertext=[f"{shown(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
@@ -180,9 +180,9 @@ def compared_component_times_figure(profiles: Sequence[Profile], names: Sequence
     slots = dict.fromkeys(slot for _, table in measured for slot in table)
     bars = []
     for slot, colour in colours_of(list(slots)).items():
-        own = {place: table[slot] / SECOND for place, (_, table) in enumerate(measured) if slot in table}
+        own = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
         known = [name for name, _ in measured]
-        bars.append(_bar(slot, colour, own, known, lambda time: numbers.nanoseconds(time * SECOND)))
+        bars.append(_bar(slot, colour, own, known, lambda time: numbers.nanoseconds(time * 1e9)))
     return figure(
         bars, ROW * len(measured) + 120, barmode="stack", showlegend=True,
         xaxis=amounts("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),

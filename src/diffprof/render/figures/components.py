@@ -34,9 +34,12 @@ class Measure(str, Enum):
     time = "time"
 
 
-def components_figure(profile: Profile, by: Measure = Measure.macs) -> Figure | None:
-    """The generation, its components and their modules; by time its sections. None where there is nothing of it."""
-    blocks = _sections(profile) if by is Measure.time else _modules(profile, by)
+def components_figure(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
+    """The generation, its components and their modules; by time its sections. None where there is nothing of it.
+
+    Modules are shown as deep as there are at most `most_blocks` of them.
+    """
+    blocks = _sections(profile) if by is Measure.time else _modules(profile, by, most_blocks)
     if not blocks or not blocks[0].amount:
         return None
     return _icicle(blocks)
@@ -57,20 +60,19 @@ class _Block:
     colour: str
 
 
-def _modules(profile: Profile, by: Measure) -> list[_Block]:
+def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
     written: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
     total = profile.total.macs if by is Measure.macs else profile.total.parameters
     colours = component_colours(profile)
     whole = _Block((), "all", total, written(total), numbers.times(len(profile.components), "component"), GREY)
-    rows = [row for row in _rows(profile) if _amount(row, by)]
+    rows = [row for row in _rows(profile, most_blocks) if _amount(row, by)]
     return [whole, *(_block(row, by, written, colours[row.component]) for row in rows)]
 
 
-def _rows(profile: Profile) -> list[ModuleRow]:
-    """As deep as the page stays small."""
+def _rows(profile: Profile, most: int) -> list[ModuleRow]:
     for depth in range(DEEPEST, 0, -1):
         rows = module_table(profile, depth)
-        if len(rows) <= MOST_BLOCKS:
+        if len(rows) <= most:
             return rows
     return module_table(profile, 0)
 
@@ -139,9 +141,10 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
     own = _own_areas(blocks)
     whole = blocks[0].amount
     text = [f"{block.figure} · {numbers.percent(block.amount / whole)}" for block in blocks]
+    numbered = {block.path: str(number) for number, block in enumerate(blocks)}
     trace = objects().Icicle(
-        ids=[_id(block.path) for block in blocks],
-        parents=[_id(block.path[:-1]) if block.path else "" for block in blocks],
+        ids=list(numbered.values()),
+        parents=[numbered[block.path[:-1]] if block.path else "" for block in blocks],
         labels=[shown(block.name) for block in blocks],
         values=own,
         branchvalues="remainder",
@@ -183,10 +186,6 @@ def _sums(blocks: Sequence[_Block], of: Mapping[_Path, float]) -> dict[_Path, fl
         around = block.path[:-1]
         sums[around] = sums.get(around, 0) + of[block.path]
     return sums
-
-
-def _id(path: Sequence[str]) -> str:
-    return "all" + "".join(f"/{part}" for part in path)
 
 
 def _parameters(number: int) -> str:

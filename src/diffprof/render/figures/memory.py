@@ -12,19 +12,19 @@ from diffprof.render import numbers
 from diffprof.render.figures.style import (
     COLOURS,
     GREY,
-    SECOND,
     amounts,
     component_colours,
     figure,
     lines,
     objects,
+    seconds,
     shown,
 )
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_POINTS = 1_500
+MOST_POINTS = 500
 PEAK = "its peak between two moments"
 
 
@@ -82,7 +82,7 @@ def _line(name: str, points: Sequence[_Point], colour: str, dash: str) -> Any:
     kept = _highest(points)
     return objects().Scatter(
         name=name,
-        x=[point.at_ns / SECOND for point in kept],
+        x=[seconds(point.at_ns) for point in kept],
         y=[point.size for point in kept],
         mode="lines",
         # A peak is that of the time before its moment.
@@ -105,7 +105,7 @@ def _bands(measured: Measured) -> list[dict[str, Any]]:
     return [
         {
             "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 0}, "layer": "below",
-            "x0": one.began_ns / SECOND, "x1": (one.began_ns + one.wall.end_ns) / SECOND,
+            "x0": seconds(one.began_ns), "x1": seconds(one.began_ns + one.wall.end_ns),
             "fillcolor": GREY, "opacity": 0.06 if one.warmup or one.traced else 0.14,
         }
         for one in measured.iterations

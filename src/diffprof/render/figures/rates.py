@@ -38,16 +38,16 @@ def rates_figure(profile: Profile) -> Figure | None:
     )  # fmt: skip
 
 
-def _decades(figures: Sequence[float]) -> tuple[int, int]:
-    """The powers of ten around the figures."""
-    return math.floor(math.log10(min(figures)) - 0.1), math.ceil(math.log10(max(figures)) + 0.1)
+def _decades(figures: Sequence[float]) -> tuple[float, float]:
+    """The powers of ten around the figures, and a little more, so that the last of them has its name."""
+    return math.floor(math.log10(min(figures)) - 0.1), math.ceil(math.log10(max(figures)) + 0.1) + 0.1
 
 
-def _log_axis(title: str, decades: tuple[int, int]) -> dict[str, Any]:
+def _log_axis(title: str, decades: tuple[float, float]) -> dict[str, Any]:
     return {"type": "log", "title": {"text": title}, "range": list(decades), "dtick": 1, "tickformat": "~g"}
 
 
-def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[int, int]) -> Any:
+def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[float, float]) -> Any:
     """The peak as a line; where the device's bandwidth is known, it bends down to what memory can feed."""
     left, right = 10.0 ** across[0], 10.0 ** across[1]
     ridge = peak / bandwidth if bandwidth else left

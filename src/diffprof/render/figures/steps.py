@@ -11,12 +11,12 @@ from diffprof.render import numbers
 from diffprof.render.figures.style import (
     COLOURS,
     GREY,
-    SECOND,
     amounts,
     component_colours,
     figure,
     lines,
     objects,
+    seconds,
     shown,
     steps_axis,
 )
@@ -86,15 +86,12 @@ def _iteration_line(steps: Sequence[StepSample], places: Sequence[int], kind: st
         name=f"{kind}s",
         legendgroup=kind,
         x=list(places),
-        y=[one.length_ns / SECOND for one in steps],
+        y=[seconds(one.length_ns) for one in steps],
         mode="lines",
         line={"color": GREY, "width": 1, "dash": "dot" if kind == "warm-up" else "solid"},
         opacity=0.7,
-        hovertext=[
-            f"{kind} {numbers.exact(one.iteration + 1)}, step {one.number}: {numbers.nanoseconds(one.length_ns)}"
-            for one in steps
-        ],
-        hoverinfo="text",
+        # Not a text for each: these are many, and only the browser knows which of them is pointed at.
+        hovertemplate=f"{kind} {steps[0].iteration + 1}, step %{{x}}: %{{y:.4~s}}s<extra></extra>" if steps else None,
     )
 
 
@@ -102,7 +99,7 @@ def _median_line(rows: Sequence[StepRow], places: Sequence[int], name: str, colo
     return objects().Scatter(
         name=name,
         x=list(places),
-        y=[row.median_ns / SECOND for row in rows],
+        y=[seconds(row.median_ns) for row in rows],
         mode="lines+markers",
         line={"color": colour, "width": 2.5},
         marker={"size": 6},

@@ -30,8 +30,6 @@ CARD = {False: "#ffffff", True: "#171c24"}
 ROW = 34
 """Height of one bar with its name."""
 LONGEST_LABEL = 22
-SECOND = 1e9
-"""In nanoseconds."""
 
 
 def objects() -> Any:
@@ -127,6 +125,11 @@ def lighter(colour: str, amount: float) -> str:
     """The colour mixed with white: 0 leaves it, 1 makes it white."""
     parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
     return "#" + "".join(f"{round(part + (255 - part) * amount):02x}" for part in parts)
+
+
+def seconds(nanoseconds: float) -> float:
+    """For an axis of time; not a digit more than was measured, as each takes room in the page."""
+    return round(nanoseconds / 1e9, 9)
 
 
 def amounts(title: str, unit: str = "", **more: Any) -> dict[str, Any]:

@@ -13,20 +13,20 @@ from diffprof.render import numbers
 from diffprof.render.figures.style import (
     COLOURS,
     GREY,
-    SECOND,
     amounts,
     component_colours,
     figure,
     lines,
     numbered_axis,
     objects,
+    seconds,
     shown,
 )
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-MOST_BARS = 3_000
+MOST_BARS = 2_000
 LANE = 44
 MOVE_COLOUR = COLOURS[8]
 STEPS, MOVES = -1, 1_000
@@ -56,7 +56,7 @@ def timeline_figure(profile: Profile) -> Figure | None:
     if not bars:
         return None
     kept = sorted(bars, key=lambda bar: -bar.length_ns)[:MOST_BARS]
-    return _drawn([bar for bar in bars if bar in set(kept)], clock, len(bars) - len(kept))
+    return _drawn(sorted(kept, key=lambda bar: bar.start_ns), clock, len(bars) - len(kept))
 
 
 def _drawn(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
@@ -77,8 +77,8 @@ def _trace(bars: Sequence[_Bar], lanes: Sequence[int]) -> Any:
         name=name,
         orientation="h",
         y=[lanes.index(bar.lane) for bar in bars],
-        base=[bar.start_ns / SECOND for bar in bars],
-        x=[bar.length_ns / SECOND for bar in bars],
+        base=[seconds(bar.start_ns) for bar in bars],
+        x=[seconds(bar.length_ns) for bar in bars],
         marker={"color": bars[0].colour, "line": {"width": 0}},
         text=[shown(bar.label) for bar in bars],
         textposition="inside",

@@ -13,6 +13,7 @@ from diffprof.render.comparison.blocks import Block
 from diffprof.render.comparison.tables import blocks
 from diffprof.render.comparison.words import condition_text, may_be_compared, picture_line, value_text
 from diffprof.render.figures import Measure
+from diffprof.render.figures.components import MOST_BLOCKS
 from diffprof.render.headline import summary
 from diffprof.render.report.conditions import environment, request
 from diffprof.render.report.markup import Markup, element, together
@@ -115,7 +116,9 @@ def _figures(page: Page, comparison: Comparison) -> None:
         page.figure(figures.cost_against_parameters_figure(*both), "MACs over parameters of each profile"),
     )
     named = zip(comparison.names, comparison.profiles, strict=True)
-    panels = {_numbered(number, name): _icicle(page, one) for number, (name, one) in enumerate(named, 1)}
+    # Together as many as one profile may have: the page stays small.
+    most = MOST_BLOCKS // len(comparison.profiles)
+    panels = {_numbered(number, name): _icicle(page, one, most) for number, (name, one) in enumerate(named, 1)}
     page.add("Where the cost goes", page.tabs("Which profile is shown", panels), link="Where it goes")
 
 
@@ -124,8 +127,9 @@ def _numbered(number: int, name: str) -> str:
     return f"{number}. {name}"
 
 
-def _icicle(page: Page, profile: Profile) -> Markup:
-    return page.figure(figures.components_figure(profile, Measure.macs), "Components and their modules by MACs")
+def _icicle(page: Page, profile: Profile, most: int) -> Markup:
+    drawn = figures.components_figure(profile, Measure.macs, most)
+    return page.figure(drawn, "Components and their modules by MACs")
 
 
 def _pictures(page: Page, comparison: Comparison, files: Mapping[str, bytes]) -> None:

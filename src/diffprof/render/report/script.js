@@ -37,7 +37,7 @@
   // Figures are drawn when they come near: the page opens as fast as its first one.
   const near = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
-    { rootMargin: "800px" },
+    { rootMargin: "400px" },
   );
 
   function drawOnce(place) {

@@ -1,1 +1,0 @@
-"""One generation: what was asked for, the call that a pipeline makes of it, and what becomes of the result."""

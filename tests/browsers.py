@@ -1,0 +1,78 @@
+"""A real browser for tests: Debian's Chromium, driven by playwright. Nothing it opens may ask anybody for anything."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from diffprof.cli.browser import find_browser
+from diffprof.errors import RequestError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+DESKTOP, TELEPHONE = 1440, 390
+HEIGHT = 900
+OWN = ("file:", "data:", "blob:")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, once for all tests of this process; without one the tests fail, as nobody would look otherwise."""
+    from playwright.sync_api import sync_playwright
+
+    try:
+        program = find_browser()
+    except RequestError:
+        pytest.fail("There is no Chromium here; `make test` installs it, or do so with `apt-get install chromium`.")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield launched
+        launched.close()
+
+
+@dataclass
+class Visit:
+    """A page that is open, and what went wrong or out meanwhile."""
+
+    page: Page
+    messages: list[str] = field(default_factory=list)
+    """On the console, and errors that no script caught."""
+    requests: list[str] = field(default_factory=list)
+    """To anywhere but the page's own address; none of them got through."""
+
+    @property
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+@contextlib.contextmanager
+def visiting(browser: Browser, address: str, width: int = DESKTOP, dark: bool = False) -> Iterator[Visit]:
+    """Open the address in a window of its own that has no cookies, no cache and no network beside that address."""
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT},
+        color_scheme="dark" if dark else "light",
+        has_touch=width <= TELEPHONE,
+    )
+    visit = Visit(context.new_page())
+
+    def check(route: Route) -> None:
+        if route.request.url.startswith((*OWN, address)):
+            route.continue_()
+        else:
+            visit.requests.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", check)
+    visit.page.on("console", lambda message: visit.messages.append(f"{message.type}: {message.text}"))
+    visit.page.on("pageerror", lambda error: visit.messages.append(str(error)))
+    visit.page.goto(address)
+    try:
+        yield visit
+    finally:
+        context.close()

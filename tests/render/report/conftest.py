@@ -1,0 +1,25 @@
+"""The reports that the tests look at, as files, and a browser to look with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from diffprof.profiles.record import Profile
+from diffprof.render.report import report_html
+
+Write = Callable[[Sequence[Profile]], str]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Write:
+    """Write the report of the profiles to a file, and give its address."""
+
+    def write(profiles: Sequence[Profile]) -> str:
+        page = tmp_path / "report.html"
+        page.write_text(report_html(profiles, [f"profile {number}" for number, _ in enumerate(profiles)]), "utf-8")
+        return page.as_uri()
+
+    return write

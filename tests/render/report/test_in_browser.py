@@ -1,0 +1,166 @@
+"""The report in a real browser: drawn in full, quiet, on a laptop and on a telephone, and without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from diffprof.profiles.record import Profile
+from tests.browsers import DESKTOP, TELEPHONE, visiting
+from tests.iterations_made_by_hand import GPU
+from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
+from tests.render.report.conftest import Write
+from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT, hostile_everywhere
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+REPORTS: dict[str, Callable[[], Sequence[Profile]]] = {
+    "counted": lambda: [stable_diffusion()],
+    "measured": lambda: [everything_measured()],
+    "empty": lambda: [nothing()],
+    "two": lambda: [measured_profile(device=GPU), measured_profile(device=GPU, steps=8)],
+    "three": lambda: [stable_diffusion(), stable_diffusion(steps=10, unet_calls=11), everything_measured()],
+}
+
+
+def see_everything(page: Page) -> None:
+    """Open what is folded and make the window as high as the page, so that every figure is drawn."""
+    from playwright.sync_api import expect
+
+    page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
+    # Not by wait_for_function: the page's policy forbids the eval that it uses.
+    expect(page.locator(".figure:visible:not(:has(.main-svg))")).to_have_count(0, timeout=60_000)
+
+
+LOOKS = [
+    *((report, width, dark) for report in REPORTS for width, dark in ((DESKTOP, False), (TELEPHONE, True))),
+    *(("measured", width, dark) for width, dark in ((DESKTOP, True), (TELEPHONE, False))),
+]
+
+
+@pytest.mark.parametrize(("report", "width", "dark"), LOOKS)
+def test_a_report_opens_from_disk_without_a_message_a_request_or_an_overflow(
+    browser: Browser, written: Write, report: str, width: int, dark: bool
+) -> None:
+    with visiting(browser, written(REPORTS[report]()), width, dark) as visit:
+        see_everything(visit.page)
+        assert visit.messages == []
+        assert visit.requests == []
+        assert visit.overflow <= 0
+        assert visit.page.locator("html").get_attribute("data-theme") == ("dark" if dark else "light")
+
+
+def test_every_figure_of_a_measured_run_is_drawn(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([everything_measured()])) as visit:
+        see_everything(visit.page)
+        labels = visit.page.locator(".figure:visible").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+        empty = visit.page.locator(".figure:visible").evaluate_all(
+            "(all) => all.filter((one) => !one.querySelector('.slice, .trace, .hm')).map((one) => one.ariaLabel)"
+        )
+    assert len(labels) == 9
+    assert empty == []
+
+
+def test_names_that_try_to_be_markup_are_read_as_text_in_tables_and_figures(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([hostile_everywhere()])) as visit:
+        see_everything(visit.page)
+        words = visit.page.locator("body").inner_text()
+        drawn = visit.page.locator(".figure svg text").evaluate_all("(all) => all.map((one) => one.textContent)")
+        hacked = visit.page.evaluate("window.hacked")
+        bold = visit.page.locator("b", has_text="not bold").count()
+        links = visit.page.locator("[href*=evil], [src*=evil]").count()
+        messages, requests = visit.messages, visit.requests
+    assert hacked is None
+    assert (bold, links, messages, requests) == (0, 0, [], [])
+    for hostile in (SCRIPT, ENDING, PICTURE, BOLD):
+        assert hostile in words
+    assert any(f"unet{SCRIPT}" in text for text in drawn)
+    assert any("block<script>" in text for text in drawn)
+    # What plotly would take for a tag of its own, as it does not know <script>: bold type and a link.
+    assert any("<a href='http://evil.example'>" in text for text in drawn)
+    assert any("<b>not bold</b>" in text for text in drawn)
+
+
+def test_hostile_names_are_text_in_a_comparison_too(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([hostile_everywhere(), everything_measured()])) as visit:
+        see_everything(visit.page)
+        assert SCRIPT in visit.page.locator("body").inner_text()
+        assert visit.page.evaluate("window.hacked") is None
+        assert (visit.messages, visit.requests) == ([], [])
+
+
+def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([stable_diffusion()])) as visit:
+        visit.page.evaluate(
+            "const script = document.createElement('script');"
+            "script.textContent = 'window.hacked = 1'; document.body.append(script)"
+        )
+        assert visit.page.evaluate("window.hacked") is None
+        assert "Content Security Policy" in "".join(visit.messages)
+
+
+def test_the_button_switches_between_light_and_dark_in_figures_too(browser: Browser, written: Write) -> None:
+    colours = (
+        "() => [getComputedStyle(document.documentElement).color, document.querySelector('.xtick text').style.fill]"
+    )
+    with visiting(browser, written([measured_profile()])) as visit:
+        see_everything(visit.page)
+        light = visit.page.evaluate(colours)
+        visit.page.click("#theme")
+        dark = visit.page.evaluate(colours)
+        visit.page.click("#theme")
+        again = visit.page.evaluate(colours)
+    assert light == again
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+
+
+def test_a_block_can_be_looked_into_and_left_again(browser: Browser, written: Write) -> None:
+    from playwright.sync_api import expect
+
+    with visiting(browser, written([stable_diffusion()])) as visit:
+        blocks = visit.page.locator(".figure").first.locator(".slice")
+        blocks.filter(has_text="unet").first.click()
+        expect(blocks.filter(has_text="vae")).to_have_count(0)
+        expect(blocks.filter(has_text="mid_block")).to_have_count(1)
+        visit.page.locator(".pathbar", has_text="all").click()
+        expect(blocks.filter(has_text="vae")).to_have_count(1)
+
+
+def test_tabs_are_reached_by_keyboard(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([everything_measured()])) as visit:
+        tabs = visit.page.get_by_role("tab")
+        tabs.first.focus()
+        visit.page.keyboard.press("ArrowRight")
+        assert tabs.nth(1).get_attribute("aria-selected") == "true"
+        panel = tabs.nth(1).get_attribute("aria-controls")
+        visit.page.locator(f"#{panel} .main-svg").first.wait_for()
+        assert visit.page.locator(f"#{tabs.first.get_attribute('aria-controls')}").is_hidden()
+
+
+def test_no_button_sends_a_figure_anywhere(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([everything_measured()])) as visit:
+        see_everything(visit.page)
+        titles = visit.page.locator(".modebar-btn").evaluate_all("(all) => all.map((one) => one.dataset.title)")
+    assert set(titles) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
+
+
+def test_what_is_folded_is_open_and_all_is_light_on_paper(browser: Browser, written: Write) -> None:
+    with visiting(browser, written([everything_measured()]), dark=True) as visit:
+        printed = visit.page.pdf(format="A4")
+        assert printed.startswith(b"%PDF")
+        # After printing all is as it was.
+        assert visit.page.locator("html").get_attribute("data-theme") == "dark"
+        assert visit.page.locator("details[open]").count() == 0
+        visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert visit.page.locator("html").get_attribute("data-theme") == "light"
+        assert visit.page.locator("details:not([open])").count() == 0
+        widest = visit.page.evaluate(
+            "Math.max(...[...document.querySelectorAll('.main-svg')].map((one) => one.clientWidth))"
+        )
+        assert widest <= 690

@@ -1,1 +1,0 @@
-"""How the models that come with diffprof were made."""
