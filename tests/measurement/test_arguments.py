@@ -133,7 +133,7 @@ def test_an_unknown_argument_is_refused_with_those_that_are_near() -> None:
 def test_the_request_holds_plain_values_only(tmp_path: Any) -> None:
     pipeline, arguments = small("stable-diffusion-inpaint", callback_on_step_end=lambda *_: {})
     done = diffprof.profile(pipeline, **arguments)
-    assert done.request.arguments["generator"] == "generator"
+    assert done.request.arguments["generator"] == "generator with seed 0"
     assert done.request.arguments["image"] == "image 32x32"
     assert diffprof.load(done.save(tmp_path / "p.json")) == done
 
@@ -149,7 +149,7 @@ def test_the_request_holds_plain_values_only(tmp_path: Any) -> None:
         (torch.tensor(5), "tensor scalar int64"),
         (numpy.zeros((4, 5)), "array 4x5"),
         (Image.new("L", (7, 9)), "image 7x9"),
-        (torch.Generator(), "generator"),
+        (torch.Generator().manual_seed(7), "generator with seed 7"),
         (len, "len"),
         (object(), "object"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,9 +28,7 @@ from diffprof.measurement.watching.watch import Watch, WatchedCall, execution_de
 from diffprof.profiles.measured import Device, Iteration, Measured, SystemPoint
 from diffprof.profiles.record import Profile
 
-PLAIN = (bool, int, float, str, type(None))
-CHOICES_OF_ADAPTERS = ("_active_adapter", "merged_adapters")
-"""Lists of names on layers of peft: which of their adapters compute, and which are in the weights."""
+PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 class Measuring:
@@ -189,8 +187,7 @@ class Measuring:
 
     def _state(self) -> int:
         """Changes when something was switched, loaded or put in place of another since the last call."""
-        modules = [module for part in self._roots() for module in uncompiled(part).modules()]
-        inside = tuple((*map(id, module._modules.values()), *_switches(module)) for module in modules)
+        inside = tuple(value for part in self._roots() for value in _switches(uncompiled(part)))
         dtypes = tuple(next((weight.dtype for weight in part.parameters()), None) for part in self._roots())
         return hash((inside, dtypes, tuple(map(_identity, parts_of(self._opened.pipeline).values()))))
 
@@ -203,15 +200,28 @@ def _identity(part: Any) -> Any:
     return id(part) if isinstance(part, torch.nn.Module) else (type(part), repr(getattr(part, "config", None)))
 
 
-def _switches(module: Any) -> Iterator[Any]:
-    """What a module's code may look at in order to choose what to do; adapters and attention processors included."""
-    for name, value in vars(module).items():
-        if isinstance(value, PLAIN):
-            yield name, value
-        elif name in CHOICES_OF_ADAPTERS:
-            yield name, tuple(value)
-        elif name == "processor":  # not which object it is: some pipelines put new ones there in every call
-            yield type(value), *((name, own) for name, own in vars(value).items() if isinstance(own, PLAIN))
+def _switches(component: torch.nn.Module) -> list[Any]:
+    """Which modules it has, and what their code may look at in order to choose what to do.
+
+    It is asked after every call, of thousands of modules: what is written out here instead of called is so for speed.
+    """
+    found: list[Any] = []
+    modules, seen = [component], set()
+    while modules:
+        module = modules.pop()
+        own = module.__dict__
+        inner = [part for part in own["_modules"].values() if part is not None and id(part) not in seen]
+        numbers = list(map(id, inner))
+        seen.update(numbers)
+        modules += inner
+        found += numbers
+        found += [value for value in own.values() if type(value) in PLAIN]
+        if "processor" in own:  # not which object it is: some pipelines put new ones there in every call
+            processor = own["processor"]
+            found += [type(processor), *(value for value in vars(processor).values() if type(value) in PLAIN)]
+        if "merged_adapters" in own:  # a layer of peft: which of its adapters compute, and which are in the weights
+            found += [str(own.get("_active_adapter")), str(own["merged_adapters"])]
+    return found
 
 
 def _as_it_was(pipeline: Any, call: WatchedCall) -> None:
