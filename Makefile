@@ -37,7 +37,7 @@ $(VENV)/.created:
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 $(VENV)/.browser: $(VENV)/.created
 	command -v chromium || command -v chromium-browser || command -v google-chrome \
-		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq chromium; }
+		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	touch $@
 
 # torch comes first and alone: asked for by name and version, pip takes the build that the constraints file means.

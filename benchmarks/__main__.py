@@ -38,7 +38,9 @@ def _table(results: Sequence[Result], repeats: int) -> str:
     machine = f"{os.cpu_count()} CPUs, Python {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("torch", "diffusers", "transformers"))
     lines = ["| what | measured | limit | kept | from |", "|---|---|---|---|---|", *map(_row, results)]
-    return "\n".join([*lines, "", f"Medians of {repeats} runs with {machine}, {libraries}."])
+    return "\n".join(
+        [*lines, "", f"Medians of {repeats} runs, where the last column says nothing else. {machine}, {libraries}."]
+    )
 
 
 def _row(result: Result) -> str:

@@ -1,7 +1,7 @@
 """What a history of 100,000 runs takes to answer: ``python -m benchmarks.history`` prints seconds as JSON.
 
-Twelve models on four devices over three years, all of the figures of each run different; whole profiles are small
-ones, as none of the answers reads them. Every answer opens the store anew, as a command does. The best of several
+Twelve models on four devices over three years, all of the figures of each run different. Only the last two have whole
+profiles, which `show` and `compare` read. Every answer opens the store anew, as a command does. The best of several
 times counts: what else the machine does can only add to it.
 """
 
@@ -17,7 +17,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from tests.profiles_made_by_hand import stable_diffusion
+
 from benchmarks.processes import run
+from diffprof.analyse.comparison import compare
 from diffprof.analyse.trends import trend_table
 from diffprof.profiles.history import Filters, History, rows
 from diffprof.profiles.history.filters import moment
@@ -34,6 +37,7 @@ def main() -> None:
         path = Path(folder) / "history.sqlite"
         fill(path)
         history = History(path)
+        one, two = (history.add(stable_diffusion(steps=steps), "profile") for steps in (20, 30))
         answers: dict[str, Callable[[], object]] = {
             "list": lambda: (history.find(), history.count()),
             "last page": lambda: history.find(offset=RUNS - 50),
@@ -44,6 +48,10 @@ def main() -> None:
             "trend": lambda: trend_table(history.trend("wall_seconds", limit=20)),
             "trend of everything": lambda: trend_table(history.trend("peak_memory_bytes")),
             "trend of one model": lambda: trend_table(history.trend("macs", Filters(model="model-3"))),
+            "show": lambda: (history.kept(two), history.get(two)),
+            "compare": lambda: compare([history.get(one), history.get(two)], ["one", "two"]),
+            "tag": lambda: (history.tag(one, "seen"), history.untag(one, "seen")),
+            "prune, what would go": lambda: history.prune(keep=RUNS - 100, dry_run=True),
         }
         seconds: dict[str, list[float]] = {name: [] for name in answers}
         for _ in range(REPEATS):
@@ -52,6 +60,8 @@ def main() -> None:
         figures = {name: min(taken) for name, taken in seconds.items()}
         command = ("-m", "diffprof", "history", "list")
         figures["command"] = min(run(command, {"DIFFPROF_HISTORY": str(path)}).seconds for _ in range(REPEATS))
+        figures["export"] = min(_seconds(lambda: history.export(Path(folder) / "runs.csv")) for _ in range(2))
+        figures["prune"] = _seconds(lambda: history.prune(keep=RUNS - 100))
         print(json.dumps({**figures, "bytes": os.path.getsize(path)}))  # noqa: T201, PTH202
 
 

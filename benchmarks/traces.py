@@ -1,11 +1,12 @@
 """Reading traces: a real one against HolisticTraceAnalysis, and one of five million events made here.
 
 The real one is ``sd3.5_mi300x.json.gz`` of the test data of AMD-AGI/TraceLens; DIFFPROF_TRACES names its folder.
+The other tool has its own folder, as it brings other versions of libraries along; DIFFPROF_HTA names it:
+``pip install --target FOLDER HolisticTraceAnalysis==0.5.0``.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import tempfile
@@ -27,22 +28,28 @@ analysis = TraceAnalysis(trace_dir=sys.argv[1])
 analysis.get_temporal_breakdown(visualize=False)
 analysis.get_idle_time_breakdown(visualize=False)
 """
+MISSING = (
+    "left out: HolisticTraceAnalysis; set DIFFPROF_TRACES to the folder of sd3.5_mi300x.json.gz, and DIFFPROF_HTA to a "
+    "folder that `pip install --target FOLDER HolisticTraceAnalysis==0.5.0` filled\n"
+)
 OURS = "import sys; from diffprof.traces.report import trace_report; trace_report(sys.argv[1])"
 
 
 def against_holistic_trace_analysis(repeats: int) -> tuple[Run, Run] | None:
     """HolisticTraceAnalysis and diffprof on the same trace, as whole processes; None where one of them is not here."""
-    folder = os.environ.get("DIFFPROF_TRACES")
-    if not folder or importlib.util.find_spec("hta") is None:
-        sys.stderr.write("left out: needs DIFFPROF_TRACES and HolisticTraceAnalysis\n")
+    folder, other = os.environ.get("DIFFPROF_TRACES"), os.environ.get("DIFFPROF_HTA")
+    if not folder or not other:
+        sys.stderr.write(MISSING)
         return None
     with tempfile.TemporaryDirectory() as only:
         # The other tool reads all traces of a folder.
         trace = Path(only) / REAL
         trace.symlink_to(Path(folder).resolve() / REAL)
-        found = interleaved(
-            {"other": lambda: run(("-c", OTHER, only)), "ours": lambda: run(("-c", OURS, str(trace)))}, repeats
-        )
+        commands = {
+            "other": lambda: run(("-c", OTHER, only), {"PYTHONPATH": other}),
+            "ours": lambda: run(("-c", OURS, str(trace))),
+        }
+        found = interleaved(commands, repeats)
     return found["other"], found["ours"]
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from diffprof.errors import RequestError
 from diffprof.profiles.files import to_json
+from diffprof.profiles.record import Profile
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
@@ -73,15 +76,70 @@ def test_three_have_one_table(two: tuple[str, str], run: Run) -> None:
 def test_pictures_beside_the_profiles_or_given(two: tuple[str, str], run: Run, tmp_path: Path) -> None:
     Image.new("RGB", (16, 16), "red").save(tmp_path / "before.png")
     Image.new("RGB", (16, 16), "blue").save(tmp_path / "after.png")
-    assert "PSNR" in run("compare", *two).out
+    assert "before.png and after.png: PSNR" in run("compare", *two).out, "by name, however long the path is"
     given = [argument for name in ("before.png", "before.png") for argument in ("--picture", str(tmp_path / name))]
     target = tmp_path / "row.png"
     ended = run("compare", *two, *given, "--side-by-side", str(target))
-    assert "identical, pixel by pixel" in ended.out
+    assert "before.png and before.png: identical, pixel by pixel" in ended.out
     assert ended.err == f"Wrote {target}\n"
-    assert Image.open(target).size == (40, 16)
+    with Image.open(target) as row:
+        assert row.size == (40, 16)
     (tmp_path / "after.png").unlink()
     assert "PSNR" not in run("compare", *two).out, "only where both have one"
+
+
+def test_a_page_has_the_pictures_and_the_charts(two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path) -> None:
+    Image.new("RGB", (16, 16), "red").save(tmp_path / "before.png")
+    Image.new("RGB", (16, 16), "blue").save(tmp_path / "after.png")
+    target = tmp_path / "page.html"
+    plain = run("compare", *two)
+    ended = run("compare", *two, "--html", str(target))
+    assert (ended.code, ended.out, ended.err) == (0, plain.out, f"Wrote {target}\n")
+    page = target.read_text(encoding="utf-8")
+    assert "<h1>before against after</h1>" in page
+    assert page.count('<img src="data:image/png;base64,') == 2
+    assert "<figcaption>before.png</figcaption>" in page
+    assert "<h2>How the cost grows</h2>" in page, "the two have 30 and 20 steps"
+    assert engine.requests == [], "saved profiles are read, not counted again"
+
+
+def test_models_in_a_page_are_counted_over_size_and_steps(
+    two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    target = tmp_path / "page.html"
+    assert run("compare", two[0], "sd-2.1-base", "--dtype", "fp16", "--html", str(target), "-q").err == ""
+    asked, *more = engine.requests
+    assert "width" not in asked
+    assert {one["dtype"] for one in engine.requests} == {"float16"}
+    assert {one["width"] for one in more if "width" in one} == {256, 384, 512, 640, 768}
+    assert {one["num_inference_steps"] for one in more if "num_inference_steps" in one} == {1, 10, 20, 30, 50}
+    assert "MACs over the pixels of the picture" in target.read_text(encoding="utf-8")
+
+
+def test_a_model_that_has_no_size_is_told_in_the_page(
+    two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = engine.profile
+
+    def only_steps(model: str, **request: object) -> Profile:
+        if "width" in request:
+            raise RequestError("This pipeline has no argument width.")
+        return whole(model, **request)
+
+    monkeypatch.setattr(sys.modules["diffprof.measurement.profile"], "profile", only_steps)
+    target = tmp_path / "page.html"
+    assert run("compare", two[0], "sd-2.1-base", "--html", str(target)).code == 0
+    page = target.read_text(encoding="utf-8")
+    assert "sd-2.1-base is not counted at every place: This pipeline has no argument width." in page
+
+
+def test_a_page_without_a_place_is_told_before_anything_is_counted(
+    two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    ended = run("compare", two[0], "sd-2.1-base", "--html", str(tmp_path / "no" / "page.html"))
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "there is no folder" in ended.err
+    assert engine.requests == []
 
 
 @pytest.mark.parametrize(
@@ -93,6 +151,7 @@ def test_pictures_beside_the_profiles_or_given(two: tuple[str, str], run: Run, t
         (["{before}", "{after}", "--top", "0"], "--top must be 1 or more"),
         (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
         (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the picture no.png"),
+        (["{before}", "{after}", "--html", "./x", "--side-by-side", "x"], "--html and --side-by-side name the same"),
         (["{before}", "{after}", "--side-by-side", "x.png"], "needs the pictures of two profiles"),
         (["{before}", "missing.json"], "Cannot read missing.json: No such file or directory"),
         (["{before}", "no-such-model"], "no-such-model"),

@@ -108,7 +108,11 @@ def test_what_cannot_be_done_is_one_sentence(
     assert sentence in ended.err
 
 
-def test_a_summary_that_cannot_be_written_is_a_failure(baseline: str, run: Run, tmp_path: Path) -> None:
-    ended = run("gate", baseline, baseline, "--markdown", str(tmp_path / "no" / "folder.md"))
-    assert ended.code == 1
-    assert "Cannot write" in ended.err
+@pytest.mark.parametrize("option", ["--markdown", "--junit"])
+def test_a_summary_without_a_place_is_no_broken_limit_and_nothing_is_counted(
+    option: str, baseline: str, run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    ended = run("gate", baseline, "sd-2.1-base", option, str(tmp_path / "no" / "summary"))
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert "there is no folder" in ended.err
+    assert engine.requests == []

@@ -17,6 +17,7 @@ from diffprof.measurement import dry_run
 from diffprof.measurement.opening import weights
 from diffprof.measurement.timing import traces
 from diffprof.profiles.files import from_json
+from diffprof.profiles.history import History
 from tests.cli.conftest import Ended, Run
 from tests.measurement.opening.loadable import saved_with_weights
 
@@ -51,6 +52,16 @@ def test_a_run_leaves_its_files_and_prints_its_tables(short: Callable[..., Ended
     assert names_in(out) == {"profiling_report.json", "memory_log.json", "timing_summary.txt"}
     assert "unet_forward" in ended.out
     assert ended.out.rfind("Findings") > ended.out.find("unet_forward")
+
+
+def test_a_run_can_be_kept(
+    short: Callable[..., Ended], out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "history.sqlite"))
+    assert short("--iterations", "1", "--warmup", "0", "--keep").code == 0
+    (kept,) = History(tmp_path / "history.sqlite").find()
+    assert (kept.kind, kept.iterations) == ("run", 1)
+    assert History(tmp_path / "history.sqlite").get(kept.id) == diffprof.load(out / "profiling_report.json")
 
 
 def test_the_report_is_a_profile_with_every_iteration(short: Callable[..., Ended], out: Path) -> None:

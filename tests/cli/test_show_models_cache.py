@@ -114,7 +114,7 @@ def test_show_says_that_a_file_is_not_there(run: Run) -> None:
 
 
 def test_models_lists_every_model(run: Run) -> None:
-    names = [entry.name for entry in catalogue.entries()]
+    names = ["shapes", *(entry.name for entry in catalogue.entries())]
     shown = run("models").out
     assert all(name in shown for name in names)
     assert [row["name"] for row in json.loads(run("models", "--json").out)] == names

@@ -122,9 +122,38 @@ def test_an_overlay_is_the_trace_with_marks(run: Run, trace: str, tmp_path: Path
     assert any(event.get("cat") == "diffprof" for event in events)
 
 
+def test_a_page_is_written_beside_what_is_printed(run: Run, trace: str, tmp_path: Path) -> None:
+    plain = run("trace", trace)
+    ended = run("trace", trace, "--html", "page.html")
+    assert (ended.code, ended.out, ended.err) == (0, plain.out, "Wrote page.html\n")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>trace.json.gz</h1>" in page
+    two_denoising_steps().write(Path("other.json"))
+    assert run("trace", trace, "--against", "other.json", "--html", "page.html", "--json").code == 0
+    assert "<h1>trace.json.gz against other.json</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert run("trace", trace, "other.json", "--html", "page.html").code == 0
+    assert "<h1>2 ranks, 0 calls of communication compared</h1>" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_page_that_has_no_place_is_told_before_anything_is_read(run: Run, trace: str) -> None:
+    ended = run("trace", "missing.json", "--html", "no/such/page.html")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "diffprof: error: Cannot write no/such/page.html: there is no folder no/such.\n"
+
+
+def test_without_plotly_a_page_is_one_sentence(run: Run, trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    ended = run("trace", trace, "--html", "page.html")
+    assert (ended.code, ended.out) == (2, "")
+    assert "pip install 'diffprof[report]'" in ended.err
+    assert not Path("page.html").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--html", "trace.json.gz"], "is the trace itself"),
+        (["--html", "a", "--overlay", "./a"], "--html and --overlay name the same file"),
         (["--json", "--csv"], "--json and --csv exclude each other"),
         (["--top", "0"], "--top must be 1 or more, not 0"),
         (["--gap", "-1"], "--gap must be a number of microseconds of 0 or more"),

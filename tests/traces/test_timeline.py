@@ -34,6 +34,33 @@ def test_each_moment_counts_once_and_for_the_first_that_holds(reported: Reported
     assert (line.before_ns, line.after_ns) == (10_000, 90_000)
 
 
+def test_what_a_device_did_over_time_adds_up_to_its_time_line(reported: Reported) -> None:
+    made = HandMade()
+    made.op("aten::mm", 0, 200)
+    made.gpu("gemm", 10, 50)
+    made.gpu(NCCL, 45, 70, stream=9)
+    made.gpu("Memcpy HtoD (Pinned -> Device)", 60, 90, category="gpu_memcpy", stream=10, bytes=3000)
+    made.gpu("gemm", 130, 133.333)
+    report = reported(made)
+    (line,), (activity,) = report.timelines, report.activity
+    start, length, *busy = (list(column) for column in zip(*activity.parts, strict=True))
+    assert len(start) == 240
+    assert start[0] == line.before_ns
+    assert [one + long for one, long in zip(start, length, strict=True)][:-1] == start[1:]
+    assert sum(length) == line.total_ns
+    assert [sum(times) for times in busy] == [
+        line.computation_ns, line.exposed_communication_ns, line.exposed_copy_ns,
+    ]  # fmt: skip
+    # 50 to 70 nothing but communication ran: a sixth of the time, so 39 parts of it are whole.
+    assert sum(part[3] == part[1] for part in activity.parts) in (38, 39)
+
+
+def test_work_of_a_few_nanoseconds_has_as_many_parts(reported: Reported) -> None:
+    made = HandMade()
+    made.gpu("gemm", 1, 1.003)
+    assert reported(made).activity[0].parts == ((0, 1, 1, 0, 0), (1, 1, 1, 0, 0), (2, 1, 1, 0, 0))
+
+
 def test_each_device_has_a_time_line_of_its_own(reported: Reported) -> None:
     made = HandMade()
     made.gpu("gemm", 0, 10, device=0)

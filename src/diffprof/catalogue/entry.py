@@ -61,7 +61,8 @@ class Entry:
     title: str
     media: str
     """image or video."""
-    hub_id: str
+    hub_id: str | None
+    """None for the one that comes with diffprof."""
     pipeline: str
     dtype: str
     source: str
@@ -78,7 +79,7 @@ class Entry:
     @property
     def names(self) -> tuple[str, ...]:
         """All names the entry answers to."""
-        return (self.name, self.hub_id, *self.aliases)
+        return tuple(name for name in (self.name, self.hub_id, *self.aliases) if name)
 
     @property
     def parameters(self) -> int:

@@ -1,4 +1,4 @@
-"""What a model name means: a model of the catalogue, a folder, or a repository on the hub. Decided without torch."""
+"""What a model name means: a model on board or of the catalogue, a folder, or one on the hub. Decided without torch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from pathlib import Path
 
+from diffprof.catalogue.on_board import is_on_board, shapes_folder
 from diffprof.catalogue.reader import content, unknown
 from diffprof.errors import RequestError
 
@@ -21,7 +22,7 @@ class Place(Enum):
 
 
 def place_of(model: str | Path) -> Place:
-    """What the name means; the catalogue wins over a folder of the same name, unless it is written as a path."""
+    """What the name means; a known model wins over a folder of the same name, unless it is written as a path."""
     name = str(model)
     looks_like_path = isinstance(model, Path) or name.startswith((".", "/", "~")) or "\\" in name
     if not looks_like_path and content(name) is not None:
@@ -42,6 +43,9 @@ def place_of(model: str | Path) -> Place:
 
 
 def folder_of(model: str | Path) -> Path:
+    """The folder that the name stands for, whether it is there or not."""
+    if is_on_board(model):
+        return shapes_folder()
     try:
         return Path(model).expanduser()
     except RuntimeError:

@@ -11,6 +11,7 @@ from typing import Any
 
 from diffprof.catalogue.checks import read_entry
 from diffprof.catalogue.entry import Entry
+from diffprof.catalogue.on_board import SHAPES
 from diffprof.errors import FileFormatError
 
 if sys.version_info >= (3, 11):
@@ -37,7 +38,7 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
     import difflib
 
     wanted = name.lower()
-    index = _index()
+    index = {SHAPES: Path(SHAPES), **_index()}
     found = [index[key].stem for key in difflib.get_close_matches(wanted, index, n=4 * count, cutoff=0.6)]
     if len(wanted) >= 3:
         found += [path.stem for key, path in index.items() if wanted in key]

@@ -12,10 +12,12 @@ from typer.core import TyperGroup
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "run": "Run a model for real and measure where its time and memory go.",
+    "generate": "Generate a picture or a film, and measure what that takes.",
     "trace": "Say what a trace of torch.profiler shows: where the GPU's time went, why it was idle, what to do.",
     "compare": "Say what differs between profiles: conditions first, then what was counted, then what was measured.",
     "gate": "Fail when generation got heavier than it may.",
     "report": "Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.",
+    "app": "Open a page in the browser: profile, generate, compare and look at what was kept.",
     "models": "List the models that diffprof knows by name.",
     "show": "Print a saved profile.",
     "history": "Look at what was kept with --keep: list, find, compare, see how it went.",

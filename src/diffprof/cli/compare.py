@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from diffprof.cli.request import VALUES, call_arguments, dtype_name
-from diffprof.cli.sources import labels, opened, picture_beside
+from diffprof.cli.sources import labels, opened, picture_beside, saved_file
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 from diffprof.render.comparison.plain import By
@@ -52,6 +53,10 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of it as one page with figures, too; models are counted at more."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
 ) -> None:
     """Say what differs between profiles: conditions first, then what was counted, then what was measured.
@@ -59,6 +64,7 @@ def compare(
     Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
     """
     _check(profiles, picture, by, top, json, csv, markdown)
+    _check_places(side_by_side, html)
     arguments = call_arguments(
         {
             "height": height,
@@ -70,7 +76,13 @@ def compare(
         },
         settings or (),
     )
-    made = _compared(profiles, arguments, dtype_name(dtype), quiet, picture, side_by_side)
+    asked = Question(profiles, arguments, dtype_name(dtype), quiet)
+    shown: Sequence[Path | None] = picture or [picture_beside(name) for name in profiles]
+    made = asked.compared(shown)
+    if side_by_side is not None:
+        _write(side_by_side, _in_a_row([one for one in shown if one]), quiet)
+    if html is not None:
+        _write(html, asked.page(made), quiet)
     if json or csv:
         from diffprof.render.comparison.plain import comparison_csv, comparison_json
 
@@ -106,41 +118,72 @@ def _check(
         raise RequestError(f"--picture is given {len(pictures)} times for {len(profiles)} profiles; give one for each.")
 
 
-def _compared(
-    names: Sequence[str],
-    arguments: dict[str, Any],
-    dtype: str | None,
-    quiet: bool,
-    pictures: Sequence[Path] | None,
-    side_by_side: Path | None,
-) -> Comparison:
-    from diffprof.analyse.comparison import compare as compare_profiles
+def _check_places(side_by_side: Path | None, html: Path | None) -> None:
+    """Before anything is counted: whether there is a place for what is to be written."""
+    if html is not None:
+        from diffprof.render.figures.style import objects
 
-    def count(model: str) -> Profile:
+        objects()
+    if side_by_side is not None and html is not None and side_by_side.resolve() == html.resolve():
+        raise RequestError("--html and --side-by-side name the same file; name another one.")
+    from diffprof.cli.output import check_place
+
+    for target in (side_by_side, html):
+        if target is not None:
+            check_place(target)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be compared, and how models are asked for."""
+
+    names: Sequence[str]
+    arguments: dict[str, Any]
+    dtype: str | None
+    quiet: bool
+
+    def compared(self, pictures: Sequence[Path | None]) -> Comparison:
+        from diffprof.analyse.comparison import compare as compare_profiles
+
+        found = [opened(name, self.counted) for name in self.names]
+        first, *others = pictures
+        pairs = [(first, other) for other in others if first and other]
+        differences = []
+        if pairs:
+            # Pictures need numpy and pillow; figures alone do not.
+            from diffprof.measurement.pictures import picture_difference
+
+            differences = [picture_difference(*pair) for pair in pairs]
+        return compare_profiles(found, labels(self.names), differences)
+
+    def page(self, made: Comparison) -> bytes:
+        """The comparison as HTML, with the models counted at more sizes and steps."""
+        from diffprof.cli.growth import growth
+        from diffprof.render.report import comparison_html
+
+        sources = [name if saved_file(name) is None else None for name in self.names]
+        files = {name for pair in made.pictures for name in (pair.before, pair.after)}
+        pictures = {name: Path(name).read_bytes() for name in files}
+        return comparison_html(made, pictures, growth(sources, made.names, made.profiles, self.counted)).encode()
+
+    def counted(self, model: str, more: Mapping[str, Any] | None = None) -> Profile:
         from diffprof.cli.cached import Asked, counted
 
-        return counted(Asked(model, dtype, None, (), arguments), use_cache=True, quiet=quiet)
-
-    found = [opened(name, count) for name in names]
-    shown: Sequence[Path | None] = pictures or [picture_beside(name) for name in names]
-    differences = []
-    if side_by_side is not None or any(shown):
-        # Pictures need numpy and pillow; figures alone do not.
-        from diffprof.measurement.pictures import picture_difference
-
-        first, *others = shown
-        differences = [picture_difference(first, other) for other in others if first and other]
-    if side_by_side is not None:
-        _write_side_by_side([one for one in shown if one], side_by_side, quiet)
-    return compare_profiles(found, labels(names), differences)
+        asked = Asked(model, self.dtype, None, (), {**self.arguments, **(more or {})})
+        return counted(asked, use_cache=True, quiet=self.quiet)
 
 
-def _write_side_by_side(pictures: Sequence[Path], target: Path, quiet: bool) -> None:
-    from diffprof.measurement.pictures import side_by_side
-    from diffprof.profiles.replace import replace_file
-
+def _in_a_row(pictures: Sequence[Path]) -> bytes:
     if len(pictures) < 2:
         raise RequestError("--side-by-side needs the pictures of two profiles or more; give them with --picture.")
-    replace_file(target, side_by_side(list(pictures)))
+    from diffprof.measurement.pictures import side_by_side
+
+    return side_by_side(list(pictures))
+
+
+def _write(target: Path, made: bytes, quiet: bool) -> None:
+    from diffprof.profiles.replace import replace_file
+
+    replace_file(target, made)
     if not quiet:
         sys.stderr.write(f"Wrote {target}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from diffprof.cli.sources import labels, opened, saved_file
 from diffprof.cli.terminal import write_shown, write_text
-from diffprof.errors import FileFormatError, RequestError
+from diffprof.errors import FileFormatError, OutputError, RequestError
 
 if TYPE_CHECKING:
     from diffprof.profiles.record import Profile
@@ -59,6 +60,7 @@ def gate(
     if json and markdown == "-":
         raise RequestError("--json and --markdown - both print the outcome; leave one out.")
     limits = parse_limits(",".join(most)) if most else None
+    _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
     before = _baseline(saved_file(str(baseline)) or baseline)
     pair = pair_of(before, opened(candidate, lambda model: _counted(model, before, quiet)))
     names = labels([str(baseline), candidate])
@@ -74,6 +76,18 @@ def gate(
     elif not quiet:
         write_shown(lambda console: render.print_gate(made, pair, names, console))
     return made.exit_code
+
+
+def _check_places(targets: Sequence[Path | None]) -> None:
+    """Before anything is counted. As 1 means a broken limit here, a summary without a place is a wrong request."""
+    from diffprof.cli.output import check_place
+
+    try:
+        for target in targets:
+            if target is not None:
+                check_place(target)
+    except OutputError as error:
+        raise RequestError(str(error)) from error
 
 
 def _baseline(file: Path) -> Profile:

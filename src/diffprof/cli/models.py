@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof import catalogue
+from diffprof.catalogue.on_board import is_on_board, shapes_entry
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 
@@ -43,7 +44,8 @@ def models(
 ) -> None:
     """List the models that diffprof knows by name.
 
-    Their configurations are part of diffprof: profiling one of them needs no network.
+    Their configurations are part of diffprof: profiling one of them needs no network. Of the first, shapes, the weights
+    are too.
     """
     if context.invoked_subcommand is not None:
         return
@@ -51,7 +53,7 @@ def models(
         raise RequestError("--json and --csv exclude each other; choose one.")
     from diffprof.render import models as render
 
-    found = [entry for entry in catalogue.entries() if match is None or _matches(entry, match)]
+    found = [entry for entry in (shapes_entry(), *catalogue.entries()) if match is None or _matches(entry, match)]
     if not found and match is not None:
         raise RequestError(catalogue.unknown(match))
     if json or csv:
@@ -68,7 +70,7 @@ def show(
     """Print all that is known about a model, where it came from and what is not confirmed."""
     from diffprof.render import models as render
 
-    entry = catalogue.find(name)
+    entry = shapes_entry() if is_on_board(name) else catalogue.find(name)
     if entry is None:
         raise RequestError(catalogue.unknown(name))
     if json:

@@ -34,6 +34,10 @@ Device = Annotated[
 Offload = Annotated[
     str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")
 ]
+Cache = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block, taylorseer, faster..."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]

@@ -19,6 +19,7 @@ from diffprof.cli.options import (
     AsCsv,
     AsJson,
     Batch,
+    Cache,
     Device,
     Dtype,
     Enable,
@@ -76,10 +77,7 @@ def run(
     scheduler: Scheduler = None,
     enable: Enable = None,
     offload: Offload = None,
-    cache: Annotated[
-        str | None,
-        typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block, taylorseer, faster..."),
-    ] = None,
+    cache: Cache = None,
     sample_hz: Annotated[
         float, typer.Option(metavar="N", help="How often a second the machine is looked at; 0 for never.")
     ] = 10,

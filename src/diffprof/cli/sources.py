@@ -9,6 +9,8 @@ from diffprof.cli.run_files import REPORT
 from diffprof.profiles.record import Profile
 
 ENDINGS = (".json", ".json.gz", ".gz")
+NAMED_AFTER_A_PICTURE = ".profile"
+"""What `diffprof generate` puts between the name of a picture and the ending of its profile."""
 
 
 def saved_file(name: str) -> Path | None:
@@ -56,6 +58,7 @@ def _stem(name: str) -> str:
     if saved_file(name) is None:
         return name
     last = Path(name).name
-    return next(
+    stem = next(
         (last[: -len(ending)] for ending in (".json.gz", ".json", ".gz") if last.lower().endswith(ending)), last
     )
+    return stem.removesuffix(NAMED_AFTER_A_PICTURE)

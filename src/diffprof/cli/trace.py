@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,12 +45,16 @@ def trace(
         Path | None,
         typer.Option(metavar="FILE", help="Write the trace again with the findings as marks, for ui.perfetto.dev."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all of it as one page with figures, too.")
+    ] = None,
 ) -> None:
     """Say what a trace of torch.profiler shows: where the GPU's time went, why it was idle, what to do.
 
     Nothing is run, and torch is not needed. Traces of any size are read in bounded memory.
     """
     _check(files, against, by, top, gap, json, csv, overlay)
+    _check_places([*files, *([against] if against else [])], overlay, html)
     from diffprof.traces.report import trace_report
 
     threshold = round(gap * 1000)
@@ -57,6 +62,8 @@ def trace(
     before = trace_report(against, threshold) if against is not None else None
     if overlay is not None:
         _write_overlay(files[0], reports[0], overlay)
+    if html is not None:
+        _write_page(reports, before, html)
     if before is not None:
         _show_comparison(before, reports[0], json, csv, top)
     elif csv:
@@ -93,6 +100,22 @@ def _check(
         raise RequestError("--by means nothing for --against; leave one out.")
     if len({file.resolve() for file in files}) < len(files):
         raise RequestError("The same trace is given twice; leave one out.")
+
+
+def _check_places(files: Sequence[Path], overlay: Path | None, html: Path | None) -> None:
+    """Before minutes of reading: whether there is a place for what is to be written."""
+    from diffprof.cli.output import check_place
+
+    if html is None:
+        return
+    from diffprof.render.figures.style import objects
+
+    objects()
+    if overlay is not None and overlay.resolve() == html.resolve():
+        raise RequestError("--html and --overlay name the same file; name another one.")
+    if html.resolve() in {file.resolve() for file in files}:
+        raise RequestError(f"{html} is the trace itself; name another file for --html.")
+    check_place(html)
 
 
 def _show(reports: Sequence[TraceReport], json: bool, by: By | None, top: int) -> None:
@@ -138,6 +161,24 @@ def _show_comparison(before: TraceReport, after: TraceReport, json: bool, csv: b
     from diffprof.render.traces.console import print_comparison
 
     write_shown(lambda console: print_comparison(made, console, top))
+
+
+def _write_page(reports: Sequence[TraceReport], before: TraceReport | None, target: Path) -> None:
+    from diffprof.profiles.replace import replace_file
+    from diffprof.render.report.traces import ranks_html, trace_comparison_html, trace_html
+
+    if before is not None:
+        from diffprof.analyse.traces.comparison import compare_traces
+
+        page = trace_comparison_html(compare_traces(before, reports[0]))
+    elif len(reports) > 1:
+        from diffprof.analyse.traces.ranks import compare_ranks
+
+        page = ranks_html(compare_ranks(reports), reports)
+    else:
+        page = trace_html(reports[0])
+    replace_file(target, page.encode())
+    sys.stderr.write(f"Wrote {target}\n")
 
 
 def _write_overlay(file: Path, report: TraceReport, target: Path) -> None:

@@ -94,6 +94,15 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Activity:
+    """What one device did in each of some equal parts of its time line."""
+
+    device: int
+    parts: tuple[tuple[int, int, int, int, int], ...]
+    """Start, length, computation, exposed communication and exposed copies; the rest of the length is idle."""
+
+
+@dataclass(frozen=True)
 class Copies:
     """Copies of one direction between memories of one sort."""
 
@@ -302,6 +311,7 @@ class TraceReport:
     threshold_ns: int
     """Gaps below it are not looked at one by one."""
     timelines: tuple[Timeline, ...]
+    activity: tuple[Activity, ...]
     copies: tuple[Copies, ...]
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]

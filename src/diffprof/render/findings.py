@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from diffprof.analyse.findings.finding import Finding, Value
 from diffprof.render import numbers
 from diffprof.render.finding_words import WORDS
 from diffprof.render.plain import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 MEMORIES = {"device": "on the device", "process": "in the process"}
 LONGEST_TEXT = 200
@@ -33,6 +36,25 @@ def finding_lines(finding: Finding) -> FindingLines:
         "; ".join(sentence.format(**figures) for sentence in _tellable(evidence, figures)),
         " ".join(sentence.format(**figures) for sentence in _tellable(advice, figures)),
     )
+
+
+def print_findings(found: Sequence[Finding], console: Console) -> None:
+    """What stands out, numbered, the most important first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text("Findings" if found else "Findings: nothing stands out.", style="bold"))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right")
+    grid.add_column(overflow="fold")
+    for number, finding in enumerate(found, 1):
+        lines = finding_lines(finding)
+        grid.add_row(Text(f"{number}."), Text(clean(lines.title)))
+        for text, style in ((lines.evidence, "dim"), (lines.advice, "")):
+            if text:
+                grid.add_row("", Text(clean(text), style=style))
+    if found:
+        console.print(grid)
 
 
 def figure(name: str, value: Value) -> str:

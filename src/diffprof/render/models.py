@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COLUMNS = ("name", "title", "media", "pipeline", "denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id")
 
+ON_BOARD = "comes with diffprof"
+
 
 def print_models(entries: Sequence[Entry], console: Console) -> None:
     """The list of models as a table."""
@@ -28,7 +30,7 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
         Column("denoiser", [numbers.parameters(_denoiser(entry)) for entry in entries], rank=1),
         Column("all parameters", [numbers.parameters(entry.parameters) for entry in entries], rank=2),
         Column("pipeline", [entry.pipeline for entry in entries], rank=6, justify="left", style="dim"),
-        Column("hub id", [entry.hub_id for entry in entries], rank=5, justify="left", style="dim"),
+        Column("hub id", [entry.hub_id or ON_BOARD for entry in entries], rank=5, justify="left", style="dim"),
     ]
     print_table(fitting(columns, console.width), console)
 
@@ -52,7 +54,8 @@ def print_model(entry: Entry, console: Console) -> None:
     """All that the catalogue says about a model, for people."""
     _line(console, f"{entry.title} ({entry.name})", style="bold")
     _line(console, f"{entry.pipeline}, {entry.media}, {entry.dtype}, {numbers.parameters(entry.parameters)} parameters")
-    _line(console, f"hub id {entry.hub_id}" + (f"; also {', '.join(entry.aliases)}" if entry.aliases else ""))
+    place = f"hub id {entry.hub_id}" if entry.hub_id else ON_BOARD
+    _line(console, place + (f"; also {', '.join(entry.aliases)}" if entry.aliases else ""))
     _line(console, f"from {entry.source}", style="dim")
     for title, values in (
         ("Pipeline", entry.pipeline_config),

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from diffprof.analyse.findings import findings
 from diffprof.analyse.memory_use import MemoryMoment, memory_moments, memory_table
-from diffprof.profiles.measured import Measured
 from diffprof.profiles.record import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column, fitting, print_table
 from diffprof.render.console import as_text, print_labelled
-from diffprof.render.findings import finding_lines
+from diffprof.render.findings import print_findings
 from diffprof.render.headline import headline, summary
 from diffprof.render.plain import clean
 from diffprof.render.run_sentences import Labelled, closing, measured_part, opening, step_lines, where_it_ran
@@ -31,7 +30,7 @@ from diffprof.render.timing_file import timing_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["print_run", "run_text", "timing_text"]
+__all__ = ["print_heading", "print_lines", "print_run", "run_text", "timing_text"]
 
 WITH_A_SUM = (RunBy.section, RunBy.component)
 
@@ -39,17 +38,17 @@ WITH_A_SUM = (RunBy.section, RunBy.component)
 def print_run(profile: Profile, console: Console, by: RunBy | None = None, verbose: bool = False) -> None:
     """Print what was measured: the table that was asked for, or all that have something to show."""
     measured = measured_part(profile)
-    _print_heading(profile, measured, console)
+    print_heading(profile, console)
     if by is not None:
         _print_table(profile, by, console)
         return
     for table in (RunBy.section, RunBy.component):
         _print_titled(profile, table, console, verbose)
-    _print_lines(step_lines(profile, console.options.ascii_only), console)
+    print_lines(step_lines(profile, console.options.ascii_only), console)
     for table in (RunBy.memory, RunBy.cache, RunBy.move):
         _print_titled(profile, table, console, verbose)
-    _print_lines([*closing(profile, measured), *_counted(profile, verbose)], console)
-    _print_findings(profile, console)
+    print_lines([*closing(profile, measured), *_counted(profile, verbose)], console)
+    print_findings(findings(profile), console)
 
 
 def run_text(
@@ -59,16 +58,19 @@ def run_text(
     return as_text(lambda console: print_run(profile, console, by, verbose), width, encoding)
 
 
-def _print_heading(profile: Profile, measured: Measured, console: Console) -> None:
+def print_heading(profile: Profile, console: Console) -> None:
+    """What was asked for, where it ran, how long that took and how fast it was."""
     from rich.text import Text
 
+    measured = measured_part(profile)
     console.print(Text(clean(headline(profile)), style="bold"))
     console.print(Text(clean(where_it_ran(profile, measured.device)), style="dim"))
     console.print()
-    _print_lines(opening(profile, measured), console)
+    print_lines(opening(profile, measured), console)
 
 
-def _print_lines(lines: Sequence[Labelled], console: Console) -> None:
+def print_lines(lines: Sequence[Labelled], console: Console) -> None:
+    """Lines with their labels, and an empty one below them."""
     before = ""
     for label, line in lines:
         print_labelled(console, "" if label == before else label, line)
@@ -135,26 +137,6 @@ def _title(profile: Profile, by: RunBy) -> str:
         RunBy.cache: f"Caches in {iterations}",
         RunBy.move: f"Weights that were moved in {iterations}",
     }[by]
-
-
-def _print_findings(profile: Profile, console: Console) -> None:
-    """What stands out, numbered, the most important first."""
-    from rich.table import Table
-    from rich.text import Text
-
-    found = findings(profile)
-    console.print(Text("Findings" if found else "Findings: nothing stands out.", style="bold"))
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right")
-    grid.add_column(overflow="fold")
-    for number, finding in enumerate(found, 1):
-        lines = finding_lines(finding)
-        grid.add_row(Text(f"{number}."), Text(clean(lines.title)))
-        for text, style in ((lines.evidence, "dim"), (lines.advice, "")):
-            if text:
-                grid.add_row("", Text(clean(text), style=style))
-    if found:
-        console.print(grid)
 
 
 def _counted(profile: Profile, verbose: bool) -> list[Labelled]:

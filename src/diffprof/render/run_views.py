@@ -169,6 +169,42 @@ def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     ]
 
 
+def part_columns(profile: Profile, ascii_only: bool) -> list[Column]:
+    """One generation in short: the components, all that is none of them, and their sum."""
+    rows, whole = throughput_table(profile), generation(profile)
+    if not rows or whole is None:
+        return [Column("part", [])]
+    peaks = memory_table(profile)
+    of_part = {row.part: row for row in peaks if not row.is_stage}
+    highest = max(peaks, key=lambda row: (row.device_peak_bytes or 0, row.rss_peak_bytes), default=None)
+    other_share = max(0.0, 1 - sum(row.share for row in rows))
+    return [
+        Column("part", [*(row.component for row in rows), "everything else", "generation"], justify="left", least=12),
+        Column("calls", [*(numbers.exact(row.calls) for row in rows), "", ""], rank=2),
+        Column(
+            "time",
+            [
+                nanoseconds(time)
+                for time in (*(row.median_ns for row in rows), other_share * whole.median_ns, whole.median_ns)
+            ],
+        ),
+        _share("  share", [*(row.share for row in rows), other_share, 1.0], ascii_only),
+        Column("MACs", [*(_maybe(row.macs, numbers.short) for row in rows), "", _maybe(whole.macs, numbers.short)]),
+        Column(
+            "FLOP/s",
+            [*(_maybe(row.flops_per_second, _short) for row in rows), "", _maybe(whole.flops_per_second, _short)],
+            rank=1,
+        ),
+        *_peak_memory([*(of_part.get(row.component) for row in rows)], ["", *_peak_cell(highest)]),
+    ]
+
+
+def _peak_cell(row: MemoryRow | None) -> list[str]:
+    if row is None:
+        return [""]
+    return [numbers.gigabytes(row.rss_peak_bytes if row.device_peak_bytes is None else row.device_peak_bytes)]
+
+
 def _cache_name(profile: Profile, row: CacheRow, ascii_only: bool) -> str:
     steps = [one for one in cache_timeline(profile) if (one.cache, one.component) == (row.cache, row.component)]
     rates = [one.hits / (one.hits + one.misses) for one in steps if one.step is not None]

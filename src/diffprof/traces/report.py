@@ -19,7 +19,7 @@ from diffprof.traces.memory import memory_use
 from diffprof.traces.reading import read_trace
 from diffprof.traces.sections import Sections
 from diffprof.traces.tables import PYTHON, UNKNOWN, Trace
-from diffprof.traces.timeline import DeviceWork, copies, device_work, timeline
+from diffprof.traces.timeline import DeviceWork, activity, copies, device_work, timeline
 
 # Gaps that are shorter are told together: about what a launch takes.
 THRESHOLD_NS = 10_000
@@ -44,6 +44,7 @@ def report_on(trace: Trace, threshold_ns: int = THRESHOLD_NS) -> TraceReport:
         source=_source(trace, launches),
         threshold_ns=threshold_ns,
         timelines=tuple(timeline(trace, device, tree, launches) for device in devices),
+        activity=tuple(activity(trace, device) for device in devices),
         copies=copies(trace, devices),
         causes=tuple(sorted((row for one in idle for row in one.causes), key=lambda row: -row.idle_ns)),
         gaps=tuple(gap for one in idle for gap in one.gaps),

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diffprof.profiles.traces import Copies, Timeline
+from diffprof.profiles.traces import Activity, Copies, Timeline
 from diffprof.traces.host import NOTHING, HostTree
-from diffprof.traces.intervals import Intervals, union
+from diffprof.traces.intervals import Intervals, covered, union
 from diffprof.traces.kernels import kind_of
 from diffprof.traces.launches import Launches
 from diffprof.traces.tables import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, Trace
+
+# Enough for a figure that is as wide as a page.
+PARTS = 240
 
 _DIRECTIONS = re.compile(r"([HDP])to([HDP])|CopyHostTo(Device)|CopyDeviceTo(Host)", re.I)
 
@@ -36,6 +39,14 @@ class DeviceWork:
     def end(self) -> int:
         return int(self.busy.end[-1])
 
+    @property
+    def exposed_communication(self) -> Intervals:
+        return self.communication.minus(self.computation)
+
+    @property
+    def exposed_copies(self) -> Intervals:
+        return self.copies.minus(self.computation).minus(self.communication)
+
 
 def device_work(trace: Trace) -> list[DeviceWork]:
     """The work of each device that did any."""
@@ -54,17 +65,15 @@ def device_work(trace: Trace) -> list[DeviceWork]:
 def timeline(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches) -> Timeline:
     """The figures of one device."""
     gpu = trace.gpu
-    exposed_communication = work.communication.minus(work.computation)
-    exposed_copies = work.copies.minus(work.computation).minus(work.communication)
     first, last = trace.start_and_end()
     return Timeline(
         device=work.device,
         total_ns=work.end - work.start,
         computation_ns=work.computation.length,
         communication_ns=work.communication.length,
-        exposed_communication_ns=exposed_communication.length,
+        exposed_communication_ns=work.exposed_communication.length,
         copy_ns=work.copies.length,
-        exposed_copy_ns=exposed_copies.length,
+        exposed_copy_ns=work.exposed_copies.length,
         busy_ns=work.busy.length,
         kernels=int((gpu.kind[work.rows] == KERNEL).sum()),
         streams=len(np.unique(gpu.stream[work.rows])),
@@ -73,6 +82,17 @@ def timeline(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches)
         after_ns=last - work.end,
         after_what=_on_the_host(work.rows[-1], work.end, last, trace, tree, launches),
     )
+
+
+def activity(trace: Trace, work: DeviceWork) -> Activity:
+    """The same over time: the parts add up to the time line, to the nanosecond."""
+    total = work.end - work.start
+    count = min(PARTS, total)
+    edges = work.start + np.arange(count + 1, dtype=np.int64) * total // count
+    start, end = edges[:-1], edges[1:]
+    sets = (work.computation, work.exposed_communication, work.exposed_copies)
+    columns = [start - trace.start_and_end()[0], end - start, *(covered(one, start, end) for one in sets)]
+    return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
 def copies(trace: Trace, works: list[DeviceWork]) -> tuple[Copies, ...]:

@@ -14,6 +14,7 @@ from diffprof.profiles.record import Profile
 from diffprof.render import figures
 from diffprof.render.figures import Measure
 from diffprof.render.figures.memory import MOST_POINTS
+from diffprof.render.figures.style import INK, ink_on
 from tests.iterations_made_by_hand import CPU, GPU
 from tests.profiles_made_by_hand import (
     TEXT_ENCODER_MACS,
@@ -241,3 +242,11 @@ def test_a_component_has_one_colour_in_every_figure() -> None:
     time_line = {trace.name: trace.marker.color for trace in figures.timeline_figure(whole).data}
     (steps,) = figures.step_macs_figure(whole).data
     assert time_line["unet_forward"] == steps.marker.color
+
+
+def test_what_is_written_on_a_colour_can_be_read() -> None:
+    assert [ink_on(colour) for colour in ("#000000", "#4269d0", "#ffffff", "#efb118")] == [
+        "#ffffff", "#ffffff", INK[False], INK[False],
+    ]  # fmt: skip
+    (blocks,) = figures.components_figure(everything_measured()).data
+    assert list(blocks.textfont.color) == [ink_on(colour) for colour in blocks.marker.colors]

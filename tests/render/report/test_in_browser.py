@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from PIL import Image
 
+from diffprof.analyse.comparison import compare
+from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Profile
+from diffprof.render.figures.curves import Curve
+from diffprof.render.report import comparison_html
+from diffprof.render.report.comparison import Growth
 from tests.browsers import DESKTOP, TELEPHONE, visiting
 from tests.iterations_made_by_hand import GPU
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
@@ -53,6 +61,29 @@ def test_a_report_opens_from_disk_without_a_message_a_request_or_an_overflow(
         assert visit.requests == []
         assert visit.overflow <= 0
         assert visit.page.locator("html").get_attribute("data-theme") == ("dark" if dark else "light")
+
+
+@pytest.mark.parametrize("width", [DESKTOP, TELEPHONE])
+def test_a_comparison_with_pictures_and_curves_is_drawn_and_quiet(browser: Browser, tmp_path: Path, width: int) -> None:
+    one, other = Image.new("RGB", (640, 480), "red"), Image.new("RGB", (640, 480), "blue")
+    files = {}
+    for name, picture in ((f"{BOLD}.png", one), ("b.png", other)):
+        written = io.BytesIO()
+        picture.save(written, "PNG")
+        files[name] = written.getvalue()
+    difference = PictureDifference(*files, False, 31.5, 0.98)
+    made = compare([stable_diffusion(), stable_diffusion()], [SCRIPT, "b"], [difference])
+    curves = [Curve(SCRIPT, [1, 2], [10, 20]), Curve("b", [1, 2], [30, 90])]
+    page = tmp_path / "page.html"
+    page.write_text(comparison_html(made, files, Growth(curves, curves, [PICTURE])), encoding="utf-8")
+    with visiting(browser, page.as_uri(), width) as visit:
+        see_everything(visit.page)
+        assert (visit.messages, visit.requests) == ([], [])
+        assert visit.overflow <= 0
+        shown = visit.page.locator("figure img").evaluate_all("(all) => all.map((one) => one.naturalWidth)")
+        drawn = visit.page.locator("[aria-label='MACs over the pixels of the picture'] .trace").count()
+        hacked = visit.page.evaluate("window.hacked")
+    assert (shown, drawn, hacked) == ([640, 640], 2, None)
 
 
 def test_every_figure_of_a_measured_run_is_drawn(browser: Browser, written: Write) -> None:

@@ -14,7 +14,9 @@ from diffprof.errors import RequestError
 from diffprof.profiles.measured import CacheEvent, SystemPoint
 from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Module, ModuleWork, Profile, Work
+from diffprof.render.figures.curves import Curve
 from diffprof.render.report import comparison_html, report_html
+from diffprof.render.report.comparison import Growth
 from tests.iterations_made_by_hand import CPU, GPU, iteration_on
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import ENDING, hostile_everywhere
@@ -110,6 +112,20 @@ def test_pictures_of_a_comparison_are_in_the_page() -> None:
     assert '<img src="data:image/png;base64,iVBORyBvbmU=" alt="a.png">' in page
     assert "b.png is not a picture that a page can show." in words(page)
     assert "PSNR" in words(page)
+
+
+def test_curves_of_models_are_in_the_page_where_they_lead_somewhere() -> None:
+    from diffprof.analyse.comparison import compare
+
+    made = compare([stable_diffusion(), stable_diffusion()], ["a", "b"])
+    lead = [Curve("a", [1, 2], [10, 20]), Curve("b", [2], [30])]
+    point = [Curve("a", [1], [10]), Curve("b", [], [])]
+    page = comparison_html(made, growth=Growth(lead, point, ["b has no size"]))
+    assert "How the cost grows" in sections(page)
+    assert "b has no size" in words(page)
+    assert 'aria-label="MACs over the pixels of the picture"' in page
+    assert 'aria-label="MACs over the denoising steps"' not in page
+    assert "How the cost grows" not in sections(comparison_html(made, growth=Growth(point, point)))
 
 
 def test_hostile_names_end_no_script_and_begin_none() -> None:

@@ -79,7 +79,11 @@ def reachable(hub_id: str) -> bool:
 def _offline(hub_id: str, for_weights: bool, why: str = "") -> DiffprofError:
     reason = f" ({why})" if why else ""
     lacking = f"the weights of {hub_id} are not on this machine" if for_weights else f"{hub_id} is not in the catalogue"
-    otherwise = "use random weights (--random-weights)" if for_weights else "choose one of `diffprof models`"
+    otherwise = (
+        "measure with random weights (`diffprof run --random-weights`)"
+        if for_weights
+        else "choose one of `diffprof models`"
+    )
     return DiffprofError(
         f"{lacking} and the hub cannot be reached{reason}; connect to the network, give a local folder, or {otherwise}"
     )

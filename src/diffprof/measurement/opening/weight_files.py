@@ -14,7 +14,8 @@ from diffprof.measurement.opening.folder import read_json
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 VARIANTS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
-OTHERWISE = "fetch it again, or use random weights (--random-weights)"
+WITHOUT = "measure with random weights (`diffprof run --random-weights`)"
+OTHERWISE = f"fetch it again, or {WITHOUT}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def chosen(names: Collection[str], place: str, slot: str, owner: Any, dtype: tor
     if pickle is not None:
         raise UnsafeModelError(
             f"{place} has the weights of {slot} only as a pickle ({pickle}), which can run code when it is read; "
-            "save the model as safetensors (safe_serialization=True), or use random weights (--random-weights)"
+            f"save the model as safetensors (safe_serialization=True), or {WITHOUT}"
         )
     raise RequestError(f"{place}/{stem}.safetensors is missing, the weights of {slot}; {OTHERWISE}")
 

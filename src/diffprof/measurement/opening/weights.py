@@ -125,7 +125,7 @@ def _origin(model: str | Path, random_weights: bool) -> _Origin:
     if place_of(model) is Place.folder:
         return _Origin(from_folder(folder_of(model), str(model)), folder_of(model))
     entry = find(str(model))
-    hub_id = entry.hub_id if entry else str(model)
+    hub_id = entry.hub_id if entry and entry.hub_id else str(model)
     folder = fetch_configuration(hub_id, for_weights=True)
     plan = from_folder(folder, entry.name if entry else hub_id, source="hub")
     return _Origin(replace(plan, dtype=entry.dtype, call=entry.call) if entry else plan, folder, hub_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from diffprof.analyse.comparison import Comparison, Pair
@@ -18,7 +19,7 @@ from diffprof.analyse.comparison.conditions import (
     other_device,
     other_request,
 )
-from diffprof.analyse.comparison.statistics import CONFIDENCE
+from diffprof.analyse.comparison.statistics import INTERVALS
 from diffprof.analyse.comparison.times import CALL, CPU_TIME, OWN_CPU, TOO_BUSY, TOO_FEW, TimeChange, cpu_share
 from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Profile
@@ -66,8 +67,9 @@ def about_times(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -
     if not pair.times:
         only = [name for name, profile in zip(names, profiles, strict=True) if profile.measured is None]
         return [f"Only counted, so there are no times to compare: {', '.join(only)}."] if only else []
+    confidence = numbers.percent(INTERVALS[pair.times[0].in_turns])
     way = "pair by pair, as they were measured in turns" if pair.times[0].in_turns else "by their medians"
-    lines = [f"Compared {way}; intervals hold with {numbers.percent(CONFIDENCE)} confidence, warm-ups are not in them."]
+    lines = [f"Compared {way}; intervals hold with {confidence} confidence, warm-ups are not in them."]
     call = pair.times[0]
     if call.verdict == TOO_FEW and call.before and call.after:
         lines.append(
@@ -109,4 +111,15 @@ def picture_line(picture: PictureDifference) -> str:
     else:
         psnr, ssim = picture.psnr_db or 0.0, picture.ssim or 0.0
         found = f"PSNR {numbers.decibels(psnr)}, SSIM {numbers.similarity(ssim)}"
-    return f"{picture.before} and {picture.after}: {found}"
+    return f"{' and '.join(picture_names(picture))}: {found}"
+
+
+def picture_names(picture: PictureDifference) -> tuple[str, str]:
+    """The names of the two files, with as many of their folders as it takes to tell them apart."""
+    before, after = Path(picture.before).parts, Path(picture.after).parts
+    for depth in range(1, max(len(before), len(after))):
+        names = "/".join(before[-depth:]), "/".join(after[-depth:])
+        if names[0] != names[1]:
+            return names
+    # One file twice, or paths that say no more than their names.
+    return (before[-1], after[-1]) if before == after else (picture.before, picture.after)

@@ -129,8 +129,10 @@ def _log_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
     low, high = math.log10(min(values)), math.log10(max(values))
     room = 0.2 * (high - low) + 0.1
     axis = {"type": "log", "tickformat": "~s", "title": {"text": title}, "range": [low - room, high + room]}
-    # Where they span less than a power of ten, the figures between are needed too.
-    return {**axis, "dtick": 1} if high - low > 1 else {**axis, "nticks": 5}
+    # Where they span less than a power of ten, figures between are needed: 2 and 5, or as many as there is room for.
+    if high - low > 0.4:
+        return {**axis, "dtick": 1 if high - low > 1 else "D2"}
+    return {**axis, "nticks": 5}
 
 
 def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:

@@ -12,7 +12,7 @@ from diffprof.analyse.modules import ModuleRow, module_table
 from diffprof.analyse.section_tree import SectionNode, section_tree
 from diffprof.profiles.record import Profile
 from diffprof.render import numbers
-from diffprof.render.figures.style import GREY, component_colours, figure, lighter, lines, objects, shown
+from diffprof.render.figures.style import GREY, component_colours, figure, ink_on, lighter, lines, objects, shown
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -152,6 +152,8 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
         hovertext=[lines(about, size) for about, size in zip((one.about for one in blocks), text, strict=True)],
         hoverinfo="text",
         textinfo="label+text",
+        # Plotly's own choice is a grey that is hard to read on the middle shades.
+        textfont={"color": [ink_on(block.colour) for block in blocks]},
         textposition="middle left",
         sort=False,
         leaf={"opacity": 1},

@@ -101,7 +101,9 @@ def _highest(points: Sequence[_Point]) -> list[_Point]:
 
 
 def _bands(measured: Measured) -> list[dict[str, Any]]:
-    """The stretches of the iterations, warm-ups and traced ones paler."""
+    """The stretches of the iterations, warm-ups and traced ones paler; a single one needs no telling apart."""
+    if len(measured.iterations) == 1:
+        return []
     return [
         {
             "type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 0}, "layer": "below",

@@ -26,6 +26,8 @@ INK = {False: "#1c2430", True: "#e6e9ef"}
 FAINT = {False: "#e4e7ec", True: "#2b3340"}
 CARD = {False: "#ffffff", True: "#171c24"}
 """Of light and dark: what is written with, what lines are drawn with, and what figures lie on."""
+EVEN = 0.215
+"""How light a colour is on which white and the dark ink can be read equally well."""
 
 ROW = 34
 """Height of one bar with its name."""
@@ -125,6 +127,13 @@ def lighter(colour: str, amount: float) -> str:
     """The colour mixed with white: 0 leaves it, 1 makes it white."""
     parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
     return "#" + "".join(f"{round(part + (255 - part) * amount):02x}" for part in parts)
+
+
+def ink_on(colour: str) -> str:
+    """What can be read on the colour: white, or the ink of a light page."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return INK[False] if 0.2126 * red + 0.7152 * green + 0.0722 * blue > EVEN else "#ffffff"
 
 
 def seconds(nanoseconds: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from diffprof.analyse.comparison import Comparison
 from diffprof.profiles.record import Profile
@@ -11,9 +12,10 @@ from diffprof.render import figures, numbers
 from diffprof.render.columns import Column
 from diffprof.render.comparison.blocks import Block
 from diffprof.render.comparison.tables import blocks
-from diffprof.render.comparison.words import condition_text, may_be_compared, picture_line, value_text
+from diffprof.render.comparison.words import condition_text, may_be_compared, picture_line, picture_names, value_text
 from diffprof.render.figures import Measure
 from diffprof.render.figures.components import MOST_BLOCKS
+from diffprof.render.figures.curves import Curve, curves_figure
 from diffprof.render.headline import summary
 from diffprof.render.report.conditions import environment, request
 from diffprof.render.report.markup import Markup, element, together
@@ -25,12 +27,26 @@ CONDITIONS = "May they be compared?"
 _PICTURE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 
 
-def comparison_html(comparison: Comparison, pictures: Mapping[str, bytes] | None = None) -> str:
+@dataclass(frozen=True)
+class Growth:
+    """The exact cost of what is compared at several sizes and steps."""
+
+    sizes: Sequence[Curve]
+    """Over the pixels of the picture."""
+    steps: Sequence[Curve]
+    notes: Sequence[str] = ()
+    """What could not be counted, and why."""
+
+
+def comparison_html(
+    comparison: Comparison, pictures: Mapping[str, bytes] | None = None, growth: Growth | None = None
+) -> str:
     """The whole page. `pictures` are the files that the comparison's picture differences name."""
     title, named, *found = blocks(comparison, TOP)
     page = Page(title.title)
     _conditions(page, comparison)
     _figures(page, comparison)
+    _growth(page, growth)
     _pictures(page, comparison, pictures or {})
     _add(page, [block for block in found if block.title not in (CONDITIONS, "Pictures")])
     _trust(page, comparison)
@@ -122,6 +138,30 @@ def _figures(page: Page, comparison: Comparison) -> None:
     page.add("Where the cost goes", page.tabs("Which profile is shown", panels), link="Where it goes")
 
 
+def _growth(page: Page, growth: Growth | None) -> None:
+    if growth is None:
+        return
+    panels = {
+        "size": _curves(page, growth.sizes, "pixels of the picture"),
+        "steps": _curves(page, growth.steps, "denoising steps"),
+    }
+    if any(panels.values()):
+        page.add(
+            "How the cost grows",
+            page.tabs("What grows", panels),
+            paragraph("Each mark was counted: one of a saved profile, several of a model.", "note"),
+            *(paragraph(note, "note") for note in growth.notes),
+            link="Growth",
+        )
+
+
+def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
+    """Nothing where all that was counted is at one place."""
+    if len({place for curve in curves for place in curve.places}) < 2:
+        return Markup()
+    return page.figure(curves_figure(curves, over), f"MACs over the {over}")
+
+
 def _numbered(number: int, name: str) -> str:
     """Two profiles may have the same name."""
     return f"{number}. {name}"
@@ -135,7 +175,8 @@ def _icicle(page: Page, profile: Profile, most: int) -> Markup:
 def _pictures(page: Page, comparison: Comparison, files: Mapping[str, bytes]) -> None:
     shown = []
     for difference in comparison.pictures:
-        both = [_picture(name, files[name]) for name in (difference.before, difference.after) if name in files]
+        named = zip(picture_names(difference), (difference.before, difference.after), strict=True)
+        both = [_picture(name, files[path]) for name, path in named if path in files]
         shown.append(together(paragraph(picture_line(difference)), element("div", *both, class_="pictures")))
     page.add("Pictures", *shown)
 

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from diffprof.render.columns import Column
 from diffprof.render.report.markup import Markup, element, together
 
+SHORT = 32
+"""Letters of a cell that stays on one line."""
+
 _BAR = re.compile(r"[█▉▊▋▌▍▎▏ ]+$")
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
@@ -20,7 +23,12 @@ def table(columns: Sequence[Column], total: bool = False) -> Markup:
     last = len(columns[0].cells) - 1
     rows = [
         element(
-            "tr", *(_cell(column, number) for column in columns), class_="total" if total and number == last else None
+            "tr",
+            *(
+                _cell(column, number, wraps=place > 0 and column.least is not None)
+                for place, column in enumerate(columns)
+            ),
+            class_="total" if total and number == last else None,
         )
         for number in range(last + 1)
     ]
@@ -33,13 +41,13 @@ def _side(column: Column) -> str | None:
     return "right" if column.justify == "right" else None
 
 
-def _cell(column: Column, number: int) -> Markup:
+def _cell(column: Column, number: int, wraps: bool) -> Markup:
     cell = column.cells[number]
     if "share" in column.name:
         return element("td", _share(cell), class_="share")
     first, *more = cell.split("\n")
     below = [element("span", line, class_="below") for line in more]
-    return element("td", first, *below, class_=_side(column))
+    return element("td", first, *below, class_="wrap" if wraps and len(cell) > SHORT else _side(column))
 
 
 def _share(cell: str) -> Markup:

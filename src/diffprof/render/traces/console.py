@@ -57,16 +57,39 @@ def print_checks(report: TraceReport, console: Console) -> None:
 
 def print_comparison(made: TraceComparison, console: Console, top: int = TOP) -> None:
     """What changed from one trace to another."""
-    _say(console, f"{_file(made.after)} against {_file(made.before)}", "bold")
-    total = made.timeline[0]
-    _say(
-        console,
-        f"The GPU took {milliseconds(total.before_ns)} before and {milliseconds(total.after_ns)} after{_times(total)}.",
-    )
+    _say(console, compared_files(made), "bold")
+    _say(console, change_headline(made))
     for difference in made.differences:
-        _say(console, f"not the same: {clean(difference)}", "dim")
-    tables = {
-        "time line": made.timeline,
+        _say(console, not_the_same(difference), "dim")
+    for heading, rows in changes(made).items():
+        if rows:
+            console.print()
+            # A time line without its last rows would not add up.
+            _print_changes(heading, rows, console, len(rows) if heading == TIME_LINE else top)
+
+
+def compared_files(made: TraceComparison) -> str:
+    return f"{file_name(made.after)} against {file_name(made.before)}"
+
+
+def change_headline(made: TraceComparison) -> str:
+    """How long the GPU took before and after."""
+    total = made.timeline[0]
+    ratio = "" if total.ratio is None else f", {numbers.factor(total.ratio)}"
+    return f"The GPU took {milliseconds(total.before_ns)} before and {milliseconds(total.after_ns)} after{ratio}."
+
+
+def not_the_same(difference: str) -> str:
+    return f"not the same: {clean(difference)}"
+
+
+TIME_LINE = "time line"
+
+
+def changes(made: TraceComparison) -> dict[str, Sequence[Change]]:
+    """The tables of a comparison by their headings; some may be empty."""
+    return {
+        TIME_LINE: made.timeline,
         "kind of work": made.kinds,
         "idle because": tuple(replace(row, name=CAUSES[row.name]) for row in made.causes),
         "attention": made.attention,
@@ -75,25 +98,57 @@ def print_comparison(made: TraceComparison, console: Console, top: int = TOP) ->
         "kernels that appeared": made.appeared,
         "kernels that went": made.gone,
     }
-    for heading, rows in tables.items():
-        if rows:
-            console.print()
-            # A time line without its last rows would not add up.
-            _print_changes(heading, rows, console, len(rows) if heading == "time line" else top)
+
+
+def change_columns(heading: str, rows: Sequence[Change]) -> list[Column]:
+    """A table of figures before and after."""
+    columns = [
+        Column(heading, [short(row.name) for row in rows], justify="left", least=24, cut=True),
+        Column("before", [milliseconds(row.before_ns) for row in rows]),
+        Column("after", [milliseconds(row.after_ns) for row in rows]),
+        Column("change", [_signed(row.difference_ns) for row in rows]),
+        Column("ratio", ["" if row.ratio is None else numbers.factor(row.ratio) for row in rows], rank=1),
+    ]
+    if any(row.before_calls or row.after_calls for row in rows):
+        calls = [f"{numbers.exact(row.before_calls)} > {numbers.exact(row.after_calls)}" for row in rows]
+        columns.append(Column("count", calls, rank=1))
+    return columns
 
 
 def print_ranks(made: RankComparison, reports: Sequence[TraceReport], console: Console) -> None:
     """The ranks beside each other, and who holds the others up."""
+    _say(console, rank_headline(made), "bold")
+    for note in rank_notes(made):
+        _say(console, note, "dim")
+    console.print()
+    print_table(fitting(rank_columns(made), console.width), console)
+    console.print()
+    for sentence in rank_sentences(made):
+        _say(console, sentence)
+    for report in reports:
+        _say(console, f"{file_name(report)}: {headline(report)}", "dim")
+
+
+def rank_headline(made: RankComparison) -> str:
     calls = numbers.times(made.collectives, "call")
-    _say(console, f"{numbers.times(len(made.rows), 'rank')}, {calls} of communication compared", "bold")
+    return f"{numbers.times(len(made.rows), 'rank')}, {calls} of communication compared"
+
+
+def rank_notes(made: RankComparison) -> list[str]:
+    """What to keep in mind with the figures."""
+    found = []
     if made.numbered_by_order:
-        _say(console, "The traces do not say which rank they are of: they are numbered in the order given.", "dim")
+        found.append("The traces do not say which rank they are of: they are numbered in the order given.")
     if made.unmatched:
         others = numbers.times(made.unmatched, "call")
-        _say(console, f"{others} of communication could not be compared: not all ranks made as many.", "dim")
-    console.print()
+        found.append(f"{others} of communication could not be compared: not all ranks made as many.")
+    return found
+
+
+def rank_columns(made: RankComparison) -> list[Column]:
+    """A row for each rank."""
     rows = made.rows
-    columns = [
+    return [
         Column("rank", [str(row.rank) for row in rows]),
         Column("total", [milliseconds(row.total_ns) for row in rows]),
         Column("computation", [milliseconds(row.computation_ns) for row in rows]),
@@ -103,12 +158,6 @@ def print_ranks(made: RankComparison, reports: Sequence[TraceReport], console: C
         Column("waited for others", [milliseconds(row.waited_ns) for row in rows]),
         Column("came last", [numbers.exact(row.last_arrivals) for row in rows]),
     ]
-    print_table(fitting(columns, console.width), console)
-    console.print()
-    for sentence in rank_sentences(made):
-        _say(console, sentence)
-    for report in reports:
-        _say(console, f"{_file(report)}: {headline(report)}", "dim")
 
 
 def rank_sentences(made: RankComparison) -> list[str]:
@@ -126,7 +175,7 @@ def rank_sentences(made: RankComparison) -> list[str]:
     return sentences
 
 
-def source_line(report: TraceReport) -> str:
+def source_line(report: TraceReport, with_file: bool = True) -> str:
     """``trace.json.gz · AMD Instinct MI300X (rocm) · rank 0 of 8 · 239,093 events``"""
     source = report.source
     device = f"{', '.join(source.device_names)} ({source.platform})" if source.device_names else source.platform
@@ -135,7 +184,8 @@ def source_line(report: TraceReport) -> str:
         if source.rank is None
         else f"rank {source.rank}" + (f" of {source.world_size}" if source.world_size else "")
     )
-    return clean(" · ".join(filter(None, (_file(report), device, rank, numbers.times(source.events, "event")))))
+    file = file_name(report) if with_file else None
+    return clean(" · ".join(filter(None, (file, device, rank, numbers.times(source.events, "event")))))
 
 
 def headline(report: TraceReport) -> str:
@@ -249,18 +299,7 @@ def _print_view(report: TraceReport, by: By, console: Console, top: int) -> None
 
 
 def _print_changes(heading: str, rows: Sequence[Change], console: Console, top: int) -> None:
-    shown = rows[:top]
-    calls = [f"{numbers.exact(row.before_calls)} > {numbers.exact(row.after_calls)}" for row in shown]
-    columns = [
-        Column(heading, [short(row.name) for row in shown], justify="left", least=24, cut=True),
-        Column("before", [milliseconds(row.before_ns) for row in shown]),
-        Column("after", [milliseconds(row.after_ns) for row in shown]),
-        Column("change", [_signed(row.difference_ns) for row in shown]),
-        Column("ratio", ["" if row.ratio is None else numbers.factor(row.ratio) for row in shown], rank=1),
-    ]
-    if any(row.before_calls or row.after_calls for row in shown):
-        columns.append(Column("count", calls, rank=1))
-    print_table(fitting(columns, console.width), console)
+    print_table(fitting(change_columns(heading, rows[:top]), console.width), console)
     if len(rows) > top:
         _say(console, f"and {numbers.exact(len(rows) - top)} more (--top)", "dim")
 
@@ -269,11 +308,7 @@ def _signed(time: int) -> str:
     return f"+{milliseconds(time)}" if time > 0 else milliseconds(time)
 
 
-def _times(change: Change) -> str:
-    return "" if change.ratio is None else f", {numbers.factor(change.ratio)}"
-
-
-def _file(report: TraceReport) -> str:
+def file_name(report: TraceReport) -> str:
     return clean(Path(report.source.path).name)
 
 

@@ -1,0 +1,72 @@
+"""Which models a visitor may choose: those that diffprof knows, and those in the folders that the owner named."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from diffprof import catalogue, config
+from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
+from diffprof.catalogue.places import place_of
+from diffprof.catalogue.reader import unknown
+from diffprof.errors import RequestError
+
+INDEX = "model_index.json"
+
+
+def model_choices() -> list[tuple[str, str]]:
+    """What is offered: a title for people, and the name that `chosen_model` takes."""
+    on_board = [("shapes (on board)", SHAPES)] if (shapes_folder() / INDEX).is_file() else []
+    folders = [(f"{folder.name} (folder)", str(folder)) for folder in _configured_models()]
+    return [*on_board, *folders, *((entry.title, entry.name) for entry in catalogue.entries())]
+
+
+def chosen_model(typed: str | None, allow_paths: bool) -> str:
+    """What was chosen or typed, if this visitor may open it; nothing outside of the named folders is looked at."""
+    name = (typed or "").strip()
+    if not name:
+        raise RequestError("Choose a model.")
+    if is_on_board(name) or catalogue.find(name) is not None:
+        return name
+    folder = _configured(name)
+    if folder is not None:
+        return str(folder)
+    if not allow_paths:
+        raise RequestError(
+            f"{unknown(name)} Other folders and models of the hub are opened only where the page was started with "
+            "--allow-paths, or with the folder in model_dirs (`diffprof config`)."
+        )
+    place_of(name)
+    return name
+
+
+def chosen_models(typed: Sequence[str] | None, allow_paths: bool) -> list[str]:
+    """The same for several."""
+    return [chosen_model(one, allow_paths) for one in typed or ()]
+
+
+def model_title(name: str) -> str:
+    """A short name for figures and tables."""
+    entry = catalogue.find(name)
+    return entry.name if entry else name.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name
+
+
+def _configured_models() -> list[Path]:
+    found = []
+    for folder in map(Path.absolute, config.MODEL_DIRS):
+        if folder.is_dir():
+            found += sorted(inside for inside in folder.iterdir() if (inside / INDEX).is_file())
+    return found
+
+
+def _configured(name: str) -> Path | None:
+    """The folder inside one of those that the owner named, by its name there or by its whole path."""
+    if "\0" in name:
+        return None
+    for folder in map(Path.absolute, config.MODEL_DIRS):
+        # Without a look at the disk: `..` must not lead out, while a link that the owner has put there may.
+        inside, root = Path(os.path.normpath(folder / name)), Path(os.path.normpath(folder))
+        if inside != root and inside.is_relative_to(root) and (inside / INDEX).is_file():
+            return inside
+    return None

@@ -1,0 +1,56 @@
+"""How the page looks: the system's own fonts, light and dark, on a laptop and on a telephone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from diffprof.render.figures import template
+from diffprof.render.figures.style import FONT
+from diffprof.render.report.markup import Markup, element, embedded_json
+
+HERE = Path(__file__).parent
+
+
+def theme() -> Any:
+    """Gradio's plain theme in our colours; fonts that the machine has, so that none is fetched."""
+    import gradio
+
+    fonts = [part.strip().strip("'") for part in FONT.split(",")]
+    made = gradio.themes.Base(
+        primary_hue="indigo",
+        neutral_hue="slate",
+        font=fonts,
+        font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
+        radius_size="md",
+    )
+    return made.set(
+        block_label_text_size="*text_sm",
+        button_primary_background_fill="*primary_600",
+        button_primary_text_color="white",
+        # Gradio's own are too pale to be read.
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        input_placeholder_color="*neutral_500",
+        input_placeholder_color_dark="*neutral_400",
+        block_title_text_color="*neutral_700",
+        block_title_text_color_dark="*neutral_200",
+    )
+
+
+def head() -> str:
+    """For the head of the page: as Gradio's own option for styles, every rule would be put below another one."""
+    templates = {name: template(dark).to_plotly_json() for name, dark in (("light", False), ("dark", True))}
+    return "".join(
+        (
+            element("style", _read("style.css")),
+            element("script", embedded_json(templates), type="application/json", id="figure-templates"),
+            element("script", _read("figures.js")),
+        )
+    )
+
+
+def _read(name: str) -> Markup:
+    return Markup((HERE / name).read_text(encoding="utf-8"))

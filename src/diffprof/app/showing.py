@@ -1,0 +1,128 @@
+"""Profiles and progress as HTML for the page, from the same tables and sentences as the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diffprof.analyse.comparison import Comparison
+from diffprof.analyse.findings import findings
+from diffprof.analyse.memory_use import memory_moments, memory_table
+from diffprof.app.working import Failed, Progress
+from diffprof.profiles.measured import Measured
+from diffprof.profiles.record import Profile
+from diffprof.render import numbers
+from diffprof.render.columns import Column
+from diffprof.render.comparison.tables import blocks
+from diffprof.render.findings import finding_lines
+from diffprof.render.headline import headline, summary
+from diffprof.render.report.lead import cards, lead
+from diffprof.render.report.markup import Markup, element
+from diffprof.render.report.page import folded, labelled, paragraph
+from diffprof.render.report.tables import table
+from diffprof.render.run_sentences import opening
+from diffprof.render.run_views import component_columns, memory_columns, peak_columns, section_columns, step_columns
+from diffprof.render.views import By, view_of
+
+WIDE = 10_000
+"""For tables that scroll."""
+NOTHING = Markup()
+DETAILS = ("Calls", "Operations", "Modules")
+"""Parts of a comparison that are opened by those who want them."""
+
+
+def result(*parts: str) -> Markup:
+    """Parts of the page that are made here, in the look that is made for them."""
+    return element("div", *parts, class_="diffprof")
+
+
+def problem(words: str) -> Markup:
+    """A sentence about what went wrong."""
+    return result(element("p", words, class_="problem", role="alert"))
+
+
+def notice(words: str) -> Markup:
+    """A sentence about what happened."""
+    return result(element("p", words, class_="notice", role="status")) if words else NOTHING
+
+
+def news(of: Progress | Failed, step_seconds: Sequence[float] = ()) -> Markup:
+    """What to show while there is no result."""
+    return problem(of.sentence) if isinstance(of, Failed) else under_way(of, step_seconds)
+
+
+def under_way(progress: Progress, step_seconds: Sequence[float] = ()) -> Markup:
+    """What is going on, with a bar where the end is known and the times of the steps that are done."""
+    bar = element(
+        "progress",
+        max=str(progress.total) if progress.total else None,
+        value=str(progress.done or 0) if progress.total else None,
+        aria_label=progress.message,
+    )
+    times = Markup()
+    if step_seconds:
+        line = numbers.sparkline(step_seconds, 60)
+        last = f"last step {numbers.duration(step_seconds[-1])}, all {numbers.duration(sum(step_seconds))}"
+        times = element("p", f"{last}  {line}", class_="steps")
+    return result(element("p", progress.message, class_="notice", role="status"), bar, times)
+
+
+def totals(profile: Profile) -> Markup:
+    """What a generation costs, in a sentence and in figures."""
+    changed = [paragraph(line, "changed") for label, line in summary(profile, verbose=True) if label == "Changed"]
+    return result(element("h2", headline(profile)), paragraph(lead(profile), "lead"), *changed, cards(profile))
+
+
+def count_tables(profile: Profile) -> Markup:
+    """Components, kinds of work, attention, and what the count rests on."""
+    lines = [(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"]
+    return result(
+        element("h3", "Components"),
+        table(view_of(profile, By.component, 0, WIDE).columns, total=True),
+        folded("Kinds of work as a table", table(view_of(profile, By.kind, 0, WIDE).columns)),
+        folded("Every place of attention", table(view_of(profile, By.attention, 0, WIDE).columns)),
+        folded("Calls of the components", table(view_of(profile, By.call, 0, WIDE).columns)),
+        folded("Ledger and assumptions", labelled(lines)),
+    )
+
+
+def time_tables(profile: Profile, measured: Measured) -> Markup:
+    """Where the time and the memory of a measured run went."""
+    moments = memory_moments(profile)
+    last = [moment for moment in moments if moment.iteration == moments[-1].iteration]
+    steps = [column for column in step_columns(profile, False) if column.name != "compared"]
+    return result(
+        labelled(opening(profile, measured)),
+        element("h3", "Time"),
+        table(section_columns(profile, False), total=True),
+        folded("Components", table(component_columns(profile, False), total=True)),
+        folded("Steps", table(steps)),
+        element("h3", "Memory"),
+        table(peak_columns(memory_table(profile))),
+        folded("Moments", table(memory_columns(last)) if last else NOTHING),
+    )
+
+
+def found(profile: Profile) -> Markup:
+    """What stands out, and what to do about it."""
+    items = []
+    for one in map(finding_lines, findings(profile)):
+        evidence = element("span", one.evidence, class_="evidence") if one.evidence else NOTHING
+        items.append(element("li", element("b", one.title), evidence, element("span", one.advice)))
+    listed = element("ol", *items, class_="findings") if items else paragraph("Nothing stands out.")
+    return result(element("h3", "Findings"), listed)
+
+
+def compared(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
+    """What differs: conditions first, then what was counted, then what was measured."""
+    parts = []
+    for block in blocks(comparison):
+        lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
+        content = [*lines, table(block.columns), *after]
+        title = element("h3", block.title) if block.title else NOTHING
+        parts += [folded(block.title, *content)] if block.title in DETAILS else [title, *content]
+    return result(*parts, *(paragraph(note, "changed") for note in notes))
+
+
+def listed(runs: Sequence[Column], otherwise: str) -> Markup:
+    """A table of runs; a sentence where there are none."""
+    return result(table(runs) or paragraph(otherwise, "notice"))

@@ -1,0 +1,241 @@
+"""The tab Generate: a picture, and what it took."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diffprof import config
+from diffprof.app import showing
+from diffprof.app.choices import chosen_model, model_choices
+from diffprof.app.page import Page
+from diffprof.app.pieces import drawn, optional, plot, written
+from diffprof.app.typed import number, whole
+from diffprof.app.visit import Visit
+from diffprof.app.working import Done, Report, told
+from diffprof.profiles.record import Profile
+from diffprof.render import figures
+from diffprof.render.report.markup import Markup
+
+TAB = "generate"
+OWN = "the model's own"
+SCHEDULERS = (OWN, "ddim", "ddpm", "euler", "heun", "pndm", "lms", "unipc")
+EXAMPLE = "a red circle on a blue background"
+FIRST_WORDS = "Write what the picture is to show and press Generate. The picture comes here, with what it took."
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the visitor asked for, as it was typed."""
+
+    prompt: str | None
+    negative_prompt: str | None
+    model: str | None
+    size: str | None
+    steps: str | None
+    guidance: str | None
+    seed: str | None
+    scheduler: str | None
+    profiled: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """For `generate_image`."""
+        from diffprof.generation.wanted import size_named
+
+        size = (self.size or "").strip()
+        width, height = size_named(size) if size and size != OWN else (None, None)
+        scheduler = (self.scheduler or "").strip()
+        return {
+            "prompt": self.prompt or "",
+            "negative_prompt": (self.negative_prompt or "").strip() or None,
+            "num_inference_steps": whole("Steps", self.steps),
+            "guidance_scale": number("Guidance", self.guidance),
+            "width": width,
+            "height": height,
+            "seed": whole("Seed", self.seed),
+            "scheduler": scheduler if scheduler and scheduler != SCHEDULERS[0] else None,
+            "enable_profiling": self.profiled,
+        }
+
+
+@dataclass
+class Making:
+    """A generation under way, and what came of it."""
+
+    order: Order
+    iterations: int
+    allow_paths: bool
+    step_seconds: list[float] = field(default_factory=list)
+
+    def work(self, report: Report) -> Made:
+        """Generate the picture; where more iterations are asked for, the same again and again, timed together."""
+        from diffprof.inference import generate_image
+
+        model, arguments = chosen_model(self.order.model, self.allow_paths), self.order.arguments()
+        made = generate_image(model, **arguments, progress_callback=self._timed(report))
+        data = made.profiling_data or {}
+        profile = data.get("profile")
+        if profile is not None and self.iterations:
+            profile = self._again(model, {**arguments, "seed": made.seed}, report)
+        remarks = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
+        return Made(made.image, made.filepath, made.seed, profile, remarks)
+
+    def _timed(self, report: Report) -> Report:
+        """Passes on what is told, and notes how long each step took."""
+        last = [time.perf_counter(), 0]
+
+        def tell(message: str, done: int | None, total: int | None) -> None:
+            now = time.perf_counter()
+            if done and done == last[1] + 1 and f"step {done}" in message:
+                self.step_seconds.append(now - last[0])
+                last[1] = done
+            last[0] = now
+            report(message, done, total)
+
+        return tell
+
+    def _again(self, model: str, arguments: dict[str, Any], report: Report) -> Profile:
+        import diffprof
+        from diffprof.inference import generate_image
+        from diffprof.model_manager import get_model_manager
+
+        plain = {**arguments, "enable_profiling": False}
+        with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
+            with diffprof.measuring(held.pipeline) as run:
+                for turn in range(self.iterations):
+                    label = f"measuring {turn + 1} of {self.iterations}"
+                    generate_image(model, **plain, output_dir=folder, progress_callback=_under(label, report))
+            return run.profile
+
+
+@dataclass(frozen=True)
+class Made:
+    """A picture or film, and its profile where it was measured."""
+
+    image: Any
+    path: Path
+    seed: int
+    profile: Profile | None
+    remarks: list[str]
+
+    @property
+    def is_film(self) -> bool:
+        return isinstance(self.image, list)
+
+    @property
+    def is_video(self) -> bool:
+        """Whether a player is needed; a film that could only be saved as a gif is shown as pictures are."""
+        return self.path.suffix == ".mp4"
+
+    @property
+    def first(self) -> Any:
+        return self.image[0] if isinstance(self.image, list) else self.image
+
+
+def generate_tab(page: Page) -> None:
+    """Lay the tab out and connect it."""
+    import gradio as gr
+
+    sizes = [(f"{name} ({wide} x {high})", f"{wide}x{high}") for name, (wide, high) in config.SIZE_PRESETS.items()]
+    with gr.Row():
+        with gr.Column(scale=1, min_width=300):
+            prompt = gr.Textbox(EXAMPLE, label="Prompt", lines=2, elem_id="generate-prompt", max_length=10_000)
+            model = gr.Dropdown(
+                model_choices(), value=config.DEFAULT_MODEL, label="Model", allow_custom_value=True,
+                elem_id="generate-model",
+            )  # fmt: skip
+            with gr.Row():
+                start = gr.Button("Generate", variant="primary", min_width=80, elem_id="generate-start")
+                stop = gr.Button("Stop", min_width=80, elem_id="generate-stop")
+            size = gr.Dropdown(
+                [OWN, *sizes],
+                value=OWN, label="Size", info="Or type one, such as 512x768.", allow_custom_value=True,
+                elem_id="generate-size",
+            )  # fmt: skip
+            with gr.Row():
+                steps = optional("Steps", "generate-steps")
+                guidance = optional("Guidance", "generate-guidance")
+                seed = optional("Seed", "generate-seed", "random")
+            with gr.Accordion("More", open=False):
+                negative = gr.Textbox(label="Negative prompt", elem_id="generate-negative", max_length=10_000)
+                scheduler = gr.Dropdown(
+                    list(SCHEDULERS), value=SCHEDULERS[0], label="Scheduler", allow_custom_value=True,
+                    elem_id="generate-scheduler",
+                )  # fmt: skip
+                profiled = gr.Checkbox(page.setup.profiling, label="Measure it", elem_id="generate-profiled")
+        with gr.Column(scale=3, min_width=320):
+            message = written("generate-message", showing.notice(FIRST_WORDS))
+            picture = gr.Image(
+                label="Picture", type="pil", format="png", interactive=False, elem_id="generate-picture",
+                buttons=["download", "fullscreen"], visible=False,
+            )  # fmt: skip
+            film = gr.Video(label="Film", interactive=False, elem_id="generate-film", visible=False)
+            totals = written("generate-totals")
+            links = written("generate-links")
+            findings = written("generate-findings")
+            times = written("generate-times")
+            step_times = plot("Time of each denoising step", "generate-step-times")
+            timeline = plot("One generation from begin to end", "generate-timeline")
+            memory = plot("Memory over time", "generate-memory")
+
+    def shown(made: Made, folder: Path) -> dict[Any, Any]:
+        profile = made.profile
+        measured = profile.measured if profile is not None else None
+        remarks = "".join(f" {remark[:1].upper()}{remark[1:].rstrip('.')}." for remark in made.remarks)
+        # A copy, as the page shows nothing of the folder that pictures are kept in.
+        moving = str(shutil.copy(made.path, folder)) if made.is_film else None
+        return {
+            message: showing.notice(f"Seed {made.seed}. Saved as {made.path.name}.{remarks}"),
+            picture: gr.Image(value=moving if made.is_film else made.first, visible=not made.is_video),
+            film: gr.Video(value=moving if made.is_video else None, visible=made.is_video),
+            totals: showing.totals(profile) if profile else "",
+            links: showing.result(page.shelf.links([profile], [profile.request.model])) if profile else "",
+            findings: showing.found(profile) if measured and profile else "",
+            times: showing.time_tables(profile, measured) if measured and profile else "",
+            step_times: drawn(figures.step_times_figure(profile) if profile else None),
+            timeline: drawn(figures.timeline_figure(profile) if profile else None),
+            memory: drawn(figures.memory_figure(profile) if profile else None),
+        }
+
+    def generated(visit: Visit, *typed: Any) -> Iterator[dict[Any, Any]]:
+        making = Making(Order(*typed), page.setup.profiling_iterations, page.setup.allow_paths)
+        for news in told(visit, TAB, making.work):
+            if isinstance(news, Done):
+                made: Made = news.value
+                if made.profile is not None:
+                    visit.add("generate", made.profile, _png(made.first))
+                with tempfile.TemporaryDirectory() as folder:
+                    yield shown(made, Path(folder))
+            else:
+                yield {message: showing.news(news, making.step_seconds)}
+
+    def stopped(visit: Visit) -> Markup:
+        return showing.notice("Stopped." if visit.stop(TAB) else "Nothing is under way for you.")
+
+    generating = gr.on(
+        [start.click, prompt.submit], generated,
+        [page.visit, prompt, negative, model, size, steps, guidance, seed, scheduler, profiled],
+        [message, picture, film, totals, links, findings, times, step_times, timeline, memory],
+        trigger_mode="once", concurrency_id="generating", concurrency_limit=1, show_progress="minimal",
+        show_progress_on=message, api_visibility="private",
+    )  # fmt: skip
+    stop.click(
+        stopped, page.visit, message, cancels=[generating], queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
+
+
+def _under(label: str, report: Report) -> Report:
+    """Tells the same under another name."""
+    return lambda message, done, total: report(label, done, total)
+
+
+def _png(image: Any) -> bytes:
+    from diffprof.generation.pictures import png_bytes
+
+    return png_bytes(image)

@@ -1,0 +1,78 @@
+"""The small model that comes with diffprof, weights and all (docs/shapes-model.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from diffprof.catalogue.entry import Entry, Part
+
+SHAPES = "shapes"
+"""Its name wherever a model is asked for."""
+
+RECOMMENDED = {"num_inference_steps": 20}
+"""Call arguments; more steps do not make its pictures better."""
+
+DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+
+
+def shapes_folder() -> Path:
+    """Its folder in diffusers layout."""
+    return Path(__file__).parents[1] / "shapes_model"
+
+
+def is_on_board(model: str | Path) -> bool:
+    """Whether the name, in any case, means the model on board; a path never does, not even ``Path("shapes")``."""
+    return isinstance(model, str) and model.lower() == SHAPES
+
+
+def shapes_entry() -> Entry:
+    """What there is to say about it, in the words of the catalogue; read from its files."""
+    index = _read(shapes_folder() / "model_index.json")
+    parts = {
+        slot: _part(slot, *value) for slot, value in index.items() if isinstance(value, list) and value != [None, None]
+    }
+    return Entry(
+        name=SHAPES,
+        title="Coloured shapes, on board with its weights",
+        media="image",
+        hub_id=None,
+        pipeline=index["_class_name"],
+        dtype=_dtype(parts),
+        source="training/shapes, which trained it; docs/shapes-model.md says what it can do",
+        recommended=RECOMMENDED,
+        components=parts,
+    )
+
+
+def _part(slot: str, library: str, class_name: str) -> Part:
+    folder = shapes_folder() / slot
+    files = [folder / name for name in ("config.json", "scheduler_config.json") if (folder / name).is_file()]
+    values = _read(files[0]) if files else {}
+    weights = [tensor for file in folder.glob("*.safetensors") for tensor in _tensors(file)]
+    return Part(
+        slot=slot,
+        class_name=class_name,
+        library=library,
+        config={key: value for key, value in values.items() if not key.startswith("_")},
+        parameters=sum(math.prod(tensor["shape"]) for tensor in weights) if weights else None,
+    )
+
+
+def _dtype(parts: dict[str, Part]) -> str:
+    files = [file for slot in parts for file in (shapes_folder() / slot).glob("*.safetensors")]
+    found = dict.fromkeys(DTYPES[tensor["dtype"]] for file in files for tensor in _tensors(file))
+    return " and ".join(found)
+
+
+def _tensors(file: Path) -> list[dict[str, Any]]:
+    """Shapes and dtypes, from the file's head: the weights themselves are not read."""
+    with file.open("rb") as opened:
+        head = json.loads(opened.read(int.from_bytes(opened.read(8), "little")))
+    return [tensor for name, tensor in head.items() if name != "__metadata__"]
+
+
+def _read(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))

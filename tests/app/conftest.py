@@ -1,0 +1,132 @@
+"""The real page, served to a real browser."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from diffprof.app.serving import application, bound, server
+from diffprof.app.setup import Setup
+from tests.browsers import DESKTOP, Visit, visiting
+from tests.small_pipelines import SMALL_PIPELINES
+
+PATIENCE_MS = 120_000
+HARMLESS = ("log:", "info:", "debug:", "warning:")
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="package")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder that the owner of the page named for models, with small ones in it."""
+    folder = tmp_path_factory.mktemp("models")
+    SMALL_PIPELINES["stable-diffusion"].build().save_pretrained(folder / "tiny-sd")
+    SMALL_PIPELINES["text-to-video"].build().save_pretrained(folder / "tiny-film")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DIFFPROF_MODEL_DIRS", str(folder))
+        patch.setenv("DIFFPROF_OUTPUT_DIR", str(tmp_path_factory.mktemp("outputs")))
+        patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
+        yield folder
+
+
+@pytest.fixture(scope="package")
+def address(models: Path) -> Iterator[str]:
+    """Where the page is served, as `diffprof app` does it."""
+    with served(Setup(port=0)) as at:
+        yield at
+
+
+class served:
+    """The page, while it is served."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+
+    def __enter__(self) -> str:
+        self.socket = bound(self.setup)
+        self.server = server(application(self.setup))
+        self.thread = threading.Thread(target=lambda: self.server.run(sockets=[self.socket]), daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive(), "the server ended before it began"
+            time.sleep(0.01)
+        host, port = self.socket.getsockname()[:2]
+        return f"http://{host}:{port}"
+
+    def __exit__(self, *ended: Any) -> None:
+        self.server.should_exit = True
+        self.thread.join(timeout=10)
+        self.socket.close()
+
+
+@dataclass
+class Visitor:
+    """Somebody who looks at the page, and does what visitors do."""
+
+    window: Visit
+
+    @property
+    def page(self) -> Page:
+        return self.window.page
+
+    @property
+    def complaints(self) -> list[str]:
+        """Requests to anywhere else, and errors."""
+        said = [words for words in self.window.messages if not words.startswith(HARMLESS)]
+        return [*self.window.requests, *said]
+
+    def find(self, name: str) -> Locator:
+        return self.page.locator(f"#{name}")
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def choose(self, name: str, value: str) -> None:
+        """Type into a list of choices, and take what was typed."""
+        box = self.find(name).locator("input")
+        box.fill(value)
+        box.press("Enter")
+        box.press("Tab")
+
+    def type(self, name: str, value: str) -> None:
+        box = self.find(name).locator("input, textarea").first
+        box.fill(value)
+
+    def press(self, name: str) -> None:
+        button = self.find(name)
+        (button if button.evaluate("one => one.tagName") == "BUTTON" else button.locator("button")).click()
+
+    def sees(self, name: str, text: str) -> None:
+        expect(self.find(name)).to_contain_text(text)
+
+    def download(self, name: str, label: str) -> Path:
+        with self.page.expect_download() as download:
+            self.find(name).get_by_text(label, exact=True).click()
+        return Path(download.value.path())
+
+
+OpenPage = Callable[..., Visitor]
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[OpenPage]:
+    """Open the page as somebody new; all of them may load only what the page itself serves, and see no error."""
+    with ExitStack() as stack:
+        everybody: list[Visitor] = []
+
+        def open_page(width: int = DESKTOP, dark: bool = False, at: str = address) -> Visitor:
+            visitor = Visitor(stack.enter_context(visiting(browser, at, width, dark)))
+            everybody.append(visitor)
+            visitor.page.set_default_timeout(PATIENCE_MS)
+            visitor.sees("profile-totals", "exactly")
+            return visitor
+
+        yield open_page
+        assert [visitor.complaints for visitor in everybody] == [[] for _ in everybody]

@@ -1,0 +1,67 @@
+"""Which models a visitor may open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from diffprof.app.choices import chosen_model, model_choices
+from diffprof.errors import RequestError
+
+
+@pytest.fixture
+def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that the owner named, with a model in it, and another model beside it."""
+    for place in ("named/inside", "beside"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "model_index.json").write_text("{}")
+    monkeypatch.setenv("DIFFPROF_MODEL_DIRS", str(tmp_path / "named"))
+    return tmp_path / "named"
+
+
+def test_models_of_the_catalogue_and_of_the_named_folders_are_offered(named: Path) -> None:
+    offered = dict(model_choices())
+    assert offered["Stable Diffusion 1.5"] == "sd-1.5"
+    assert offered["inside (folder)"] == str(named / "inside")
+    assert all(chosen_model(name, allow_paths=False) == name for name in offered.values())
+
+
+def test_a_folder_is_opened_by_its_name_and_by_its_path(named: Path) -> None:
+    for typed in ("inside", str(named / "inside"), f"{named}/../named/inside", " inside "):
+        assert chosen_model(typed, allow_paths=False) == str(named / "inside")
+
+
+def test_a_link_that_the_owner_put_there_may_be_followed(named: Path) -> None:
+    (named / "linked").symlink_to(named.parent / "beside")
+    assert chosen_model("linked", allow_paths=False) == str(named / "linked")
+
+
+@pytest.mark.parametrize(
+    "typed", ["../beside", "inside/../../beside", "/etc", "~", ".", "..", "a\0b", "somebody/model"]
+)
+def test_nothing_else_is_opened(named: Path, typed: str) -> None:
+    with pytest.raises(RequestError, match="--allow-paths"):
+        chosen_model(typed, allow_paths=False)
+
+
+def test_a_refusal_does_not_tell_what_is_there(named: Path) -> None:
+    refusals = []
+    for typed in (str(named.parent / "beside"), str(named.parent / "nobody")):
+        with pytest.raises(RequestError) as refused:
+            chosen_model(typed, allow_paths=False)
+        refusals.append(str(refused.value).replace("beside", "").replace("nobody", ""))
+    assert refusals[0] == refusals[1]
+
+
+def test_any_folder_is_opened_where_the_page_was_started_for_it(named: Path) -> None:
+    beside = str(named.parent / "beside")
+    assert chosen_model(beside, allow_paths=True) == beside
+    with pytest.raises(RequestError, match="There is no folder /nowhere"):
+        chosen_model("/nowhere", allow_paths=True)
+
+
+def test_nothing_chosen_is_told() -> None:
+    for typed in (None, "", "  "):
+        with pytest.raises(RequestError, match="Choose a model"):
+            chosen_model(typed, allow_paths=True)

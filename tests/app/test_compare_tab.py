@@ -1,0 +1,80 @@
+"""The tab Compare in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+import diffprof
+from diffprof.render import numbers
+from tests.app.conftest import OpenPage, Visitor
+
+MODELS = ("dit-xl-2-256", "tiny-sd")
+
+
+def chosen(visitor: Visitor, *models: str) -> None:
+    box = visitor.find("compare-models").locator("input")
+    for model in models:
+        box.fill(model)
+        box.press("Enter")
+    box.press("Escape")
+    box.press("Tab")
+
+
+def test_two_models_stand_side_by_side(visit: OpenPage, models: Path) -> None:
+    visitor = visit()
+    visitor.tab("Compare")
+    chosen(visitor, *MODELS)
+    visitor.press("compare-start")
+    one, other = diffprof.profile(MODELS[0]), diffprof.profile(models / MODELS[1])
+    difference = other.total.macs - one.total.macs
+    visitor.sees("compare-tables", f"{numbers.exact(difference)}")
+    for figure, text in (
+        ("components", "transformer"),
+        ("parameters", "tiny-sd"),
+        ("cost", "dit-xl-2-256"),
+        ("sizes", "pixels of the picture"),
+        ("steps", "denoising steps"),
+    ):
+        expect(visitor.find(f"compare-{figure}").locator(".js-plotly-plot")).to_contain_text(text)
+
+    values = json.loads(visitor.download("compare-links", "Download JSON").read_text())
+    assert [row["figures"]["macs"] for row in values["profiles"]] == [one.total.macs, other.total.macs]
+    with visitor.download("compare-links", "Download CSV").open(newline="") as file:
+        assert [row["name"] for row in csv.DictReader(file)] == list(MODELS)
+
+
+def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, tmp_path: Path) -> None:
+    saved = diffprof.profile("dit-xl-2-256", num_inference_steps=7).save(tmp_path / "seven.json.gz")
+    visitor = visit()
+    visitor.tab("Compare")
+    visitor.find("compare-curves").locator("input").uncheck()
+    visitor.find("compare-files").locator("input[type=file]").set_input_files(saved)
+    visitor.sees("compare-files", "seven")
+    chosen(visitor, "dit-xl-2-256")
+    visitor.type("compare-steps", "8")
+    visitor.press("compare-start")
+    visitor.sees("compare-tables", "dit-xl-2-256 against seven.json.gz")
+    step = diffprof.load(saved).steps.macs
+    visitor.sees("compare-tables", f"-{numbers.exact(step)}")
+    expect(visitor.find("compare-sizes")).not_to_be_visible()
+
+
+def test_what_cannot_be_compared_is_told(visit: OpenPage, tmp_path: Path) -> None:
+    visitor = visit()
+    visitor.tab("Compare")
+    visitor.press("compare-start")
+    visitor.sees("compare-message", "Choose two models or more, or upload saved profiles.")
+
+    (tmp_path / "broken.json").write_text("{'no': 'json'")
+    visitor.find("compare-files").locator("input[type=file]").set_input_files(tmp_path / "broken.json")
+    visitor.sees("compare-files", "broken")
+    chosen(visitor, "dit-xl-2-256")
+    visitor.press("compare-start")
+    visitor.sees("compare-message", "Cannot read broken.json: it is not valid JSON")
+    visitor.type("compare-steps", "many")
+    visitor.press("compare-start")
+    visitor.sees("compare-message", "Steps must be a whole number, not 'many'.")

@@ -1,0 +1,168 @@
+"""The tab Generate in a real browser, with the model on board and a small one."""
+
+from __future__ import annotations
+
+import io
+import threading
+import urllib.request
+from pathlib import Path
+
+import numpy
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+import diffprof
+from diffprof import config
+from diffprof.app.setup import Setup
+from diffprof.inference import generate_image
+from tests.app.conftest import OpenPage, Visitor, served
+
+
+def picture_of(visitor: Visitor) -> Image.Image:
+    """What the visitor sees, as it was served."""
+    shown = visitor.find("generate-picture").locator("img")
+    expect(shown).to_be_visible()
+    with urllib.request.urlopen(shown.get_attribute("src") or "") as served_file:
+        return Image.open(io.BytesIO(served_file.read())).convert("RGB")
+
+
+def order(visitor: Visitor, **typed: str) -> None:
+    """Fill the form in and press the button."""
+    for name, value in typed.items():
+        if name in ("model", "size"):
+            visitor.choose(f"generate-{name}", value)
+        else:
+            visitor.type(f"generate-{name}", value)
+    visitor.press("generate-start")
+
+
+def test_the_picture_of_the_model_on_board_is_seen(visit: OpenPage, tmp_path: Path) -> None:
+    visitor = visit()
+    visitor.tab("Generate")
+    order(visitor, prompt="a red circle on a blue background", seed="7", steps="3")
+    visitor.sees("generate-message", "Seed 7. Saved as shapes_seed7")
+    made = generate_image("shapes", "a red circle on a blue background", None, 3, seed=7, output_dir=tmp_path)
+    assert numpy.array_equal(numpy.asarray(picture_of(visitor)), numpy.asarray(made.image.convert("RGB")))
+
+
+def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> None:
+    visitor = visit()
+    visitor.tab("Generate")
+    order(visitor, model="tiny-sd", steps="4", seed="9223372036854775807")
+    visitor.sees("generate-message", "Seed 9223372036854775807.")
+    visitor.sees("generate-times", "unet_forward")
+    visitor.sees("generate-times", "highest RSS seen")
+    visitor.sees("generate-findings", "Findings")
+    for figure in ("step-times", "timeline", "memory"):
+        expect(visitor.find(f"generate-{figure}").locator(".js-plotly-plot")).to_be_visible()
+    saved = diffprof.load(visitor.download("generate-links", "Download JSON"))
+    assert saved.measured is not None
+    assert saved.steps.count == 4
+    assert seed_of(saved) == 9223372036854775807
+
+
+def test_a_film_can_be_played(visit: OpenPage) -> None:
+    visitor = visit()
+    visitor.tab("Generate")
+    order(visitor, model="tiny-film", steps="2", seed="5", size="32x32")
+    visitor.sees("generate-message", "Seed 5.")
+    player = visitor.find("generate-film").locator("video")
+    expect(player).to_be_visible()
+    visitor.page.wait_for_function("one => one.videoWidth === 32", arg=player.element_handle())
+    expect(visitor.find("generate-picture")).not_to_be_visible()
+
+
+def seed_of(profile: diffprof.Profile) -> int:
+    """The seed that the pipeline was called with, from what the profile says of its generator."""
+    return int(str(profile.request.arguments["generator"]).rpartition(" ")[2])
+
+
+def test_wrong_input_is_answered_with_a_sentence_and_the_page_lives_on(
+    visit: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = visit()
+    visitor.tab("Generate")
+    order(visitor, model="tiny-sd", steps="2", prompt="   ")
+    visitor.sees("generate-message", "The prompt is empty")
+    order(visitor, prompt="a cat", size="33x32")
+    visitor.sees("generate-message", "the nearest that fits is 32x32")
+    order(visitor, size="huge")
+    visitor.sees("generate-message", "There is no size 'huge'")
+    order(visitor, size="32x32", seed="-1")
+    visitor.sees("generate-message", "The seed -1 is out of range")
+    order(visitor, seed="lucky")
+    visitor.sees("generate-message", "Seed must be a whole number, not 'lucky'.")
+    order(visitor, seed="1", model="no-such-model")
+    visitor.sees("generate-message", "Unknown model 'no-such-model'")
+    visitor.page.get_by_text("More", exact=True).click()
+    visitor.choose("generate-scheduler", "eular")
+    order(visitor, model="tiny-sd")
+    visitor.sees("generate-message", "EulerDiscreteScheduler")
+    visitor.choose("generate-scheduler", "euler")
+    (tmp_path / "taken").write_text("a file")
+    with monkeypatch.context() as patch:
+        patch.setenv("DIFFPROF_OUTPUT_DIR", str(tmp_path / "taken"))
+        order(visitor)
+        visitor.sees("generate-message", "Cannot write into")
+    order(visitor)
+    visitor.sees("generate-message", "Seed 1.")
+    assert picture_of(visitor).size == (32, 32)
+
+
+def pictures_made() -> list[str]:
+    return sorted(path.name for path in Path(config.OUTPUT_DIR).glob("*.png"))
+
+
+def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> None:
+    before = pictures_made()
+    first, second = visit(), visit()
+    for visitor, seed, steps in ((first, "31", "900"), (second, "41", "2")):
+        visitor.tab("Generate")
+        order(visitor, model="tiny-sd", steps=steps, seed=seed)
+        visitor.sees("generate-message", "last step" if visitor is first else "queue")
+    second.press("generate-stop")
+    second.sees("generate-message", "Nothing is under way for you.")
+    first.press("generate-stop")
+    first.sees("generate-message", "Stopped.")
+    for thread in threading.enumerate():
+        if thread.name == "diffprof-work":
+            thread.join(timeout=30)
+            assert not thread.is_alive()
+    assert pictures_made() == before
+    order(first, steps="2")
+    first.sees("generate-message", "Seed 31.")
+    assert [name for name in pictures_made() if name not in before] == ["tiny-sd_seed31.png"]
+
+
+def test_two_visitors_at_once_see_only_what_is_theirs(visit: OpenPage) -> None:
+    visitors = [visit(), visit()]
+    for number, visitor in enumerate(visitors, 1):
+        visitor.tab("Generate")
+        order(visitor, model="tiny-sd", steps="2", seed=str(number), prompt=f"wish number {number}")
+    pictures = []
+    for number, visitor in enumerate(visitors, 1):
+        visitor.sees("generate-message", f"Seed {number}.")
+        pictures.append(numpy.asarray(picture_of(visitor)))
+    assert not numpy.array_equal(*pictures)
+    for number, visitor in enumerate(visitors, 1):
+        visitor.tab("History")
+        visitor.type("history-text", f"wish number {number}")
+        visitor.sees("history-list", "tiny-sd")
+        visitor.type("history-text", f"wish number {3 - number}")
+        expect(visitor.find("history-list")).not_to_contain_text("tiny-sd")
+
+
+def test_a_generation_is_measured_as_often_as_the_page_was_started_for(visit: OpenPage, models: Path) -> None:
+    with served(Setup(port=0, profiling=False, profiling_iterations=3)) as at:
+        visitor = visit(at=at)
+        visitor.tab("Generate")
+        order(visitor, model="tiny-sd", steps="2", seed="5")
+        visitor.sees("generate-message", "Seed 5.")
+        picture_of(visitor)
+        expect(visitor.find("generate-totals")).not_to_contain_text("MACs")
+
+        visitor.page.get_by_text("More", exact=True).click()
+        visitor.find("generate-profiled").locator("input").check()
+        order(visitor)
+        visitor.sees("generate-times", "the median of 3")

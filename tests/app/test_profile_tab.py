@@ -1,0 +1,103 @@
+"""The tab Profile in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+import diffprof
+from diffprof.render import numbers
+from tests.app.conftest import OpenPage, Visitor
+
+LIGHT_MODEL = "dit-xl-2-256"
+
+
+def opened(visitor: Visitor, model: str) -> None:
+    visitor.choose("profile-model", model)
+    visitor.sees("profile-totals", Path(model).name)
+
+
+def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> None:
+    visitor = visit()
+    opened(visitor, LIGHT_MODEL)
+    own = diffprof.profile(LIGHT_MODEL)
+    visitor.sees("profile-totals", f"exactly {numbers.exact(own.total.macs)}")
+
+    slider = visitor.find("profile-num_inference_steps").get_by_role("slider")
+    expect(slider).to_be_enabled()
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowRight")
+
+    # What means nothing to this model cannot be moved.
+    visitor.sees("profile-width", "not of this model")
+    expect(visitor.find("profile-width").get_by_role("slider")).to_be_disabled()
+    moved = diffprof.profile(LIGHT_MODEL, num_inference_steps=53)
+    visitor.sees("profile-totals", f"exactly {numbers.exact(moved.total.macs)}")
+    visitor.sees("profile-tables", numbers.short(moved.components["transformer"].macs))
+    assert moved.total.macs != own.total.macs
+
+
+def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, models: Path) -> None:
+    visitor = visit()
+    opened(visitor, "tiny-sd")
+    for name, value in (("width", "64"), ("num_images_per_prompt", "3"), ("guidance_scale", "1")):
+        box = visitor.find(f"profile-{name}").get_by_role("spinbutton")
+        box.fill(value)
+        box.press("Tab")
+    counted = diffprof.profile(
+        models / "tiny-sd", width=64, height=32, num_images_per_prompt=3, guidance_scale=1, num_inference_steps=50
+    )
+    visitor.sees("profile-totals", f"exactly {numbers.exact(counted.total.macs)}")
+    visitor.sees("profile-totals", "guidance 1 · 3 per prompt")
+
+
+def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> None:
+    visitor = visit()
+    opened(visitor, LIGHT_MODEL)
+    counted = diffprof.profile(LIGHT_MODEL, num_inference_steps=50, guidance_scale=4.0)
+
+    saved = visitor.download("profile-links", "Download JSON")
+    assert diffprof.load(saved).total == counted.total
+    assert json.loads(saved.read_text())["total"]["macs"] == counted.total.macs
+
+    with visitor.download("profile-links", "Download CSV").open(newline="") as file:
+        rows = {row["component"]: row for row in csv.DictReader(file)}
+    assert int(rows["transformer"]["macs"]) == counted.components["transformer"].macs
+
+    report = visitor.download("profile-links", "Download report").read_text()
+    assert report.startswith("<!DOCTYPE html>")
+    assert numbers.exact(counted.total.macs) in report
+
+
+def test_a_model_that_may_not_be_opened_is_refused_with_a_sentence(visit: OpenPage) -> None:
+    visitor = visit()
+    for typed, said in (
+        ("sdx", "Unknown model 'sdx'; did you mean sdxl"),
+        ("/etc", "Unknown model '/etc'; `diffprof models` lists the known ones. Other folders"),
+        ("../../etc", "Unknown model '../../etc'"),
+        ("somebody/something", "only where the page was started with --allow-paths"),
+        ("<script>alert(1)</script>", "Unknown model '<script>alert(1)</script>'"),
+    ):
+        visitor.choose("profile-model", typed)
+        visitor.sees("profile-message", said)
+    opened(visitor, LIGHT_MODEL)
+    expect(visitor.find("profile-message")).not_to_contain_text("Unknown")
+
+
+def test_the_charts_follow_the_sliders_and_a_size_that_the_model_refuses_is_named(visit: OpenPage) -> None:
+    visitor = visit()
+    for figure, text in (("components", "unet"), ("kinds", "convolution"), ("attention", "4,096 x 77 tokens")):
+        expect(visitor.find(f"profile-{figure}").locator(".js-plotly-plot")).to_contain_text(text)
+    box = visitor.find("profile-width").get_by_role("spinbutton")
+    box.fill("65")
+    box.press("Tab")
+    visitor.sees("profile-message", "divisible by 8")
+    box.fill("64")
+    box.press("Tab")
+    counted = diffprof.profile("sd-1.5", width=64, height=512, num_inference_steps=50)
+    visitor.sees("profile-totals", f"exactly {numbers.exact(counted.total.macs)}")
+    expect(visitor.find("profile-attention").locator(".js-plotly-plot")).to_contain_text("512 x 77 tokens")

@@ -1,0 +1,81 @@
+"""``diffprof app``: how the page is started, and when it is not."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from diffprof.app.setup import Setup
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Setup]:
+    """How pages were started that nobody serves."""
+    setups: list[Setup] = []
+    monkeypatch.setattr("diffprof.app.serve", setups.append)
+    return setups
+
+
+def test_by_default_it_is_for_this_machine_and_measures(run: Run, started: list[Setup]) -> None:
+    assert run("app").code == 0
+    assert started == [Setup("127.0.0.1", 7860, allow_paths=False, profiling=True, profiling_iterations=0)]
+
+
+def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_ENABLE_COMPUTE_PROFILING", "0")
+    run("app")
+    run("app", "--enable-profiling", "--profiling-iterations", "3", "--host", "::1", "--port", "0", "--allow-paths")
+    assert [setup.profiling for setup in started] == [False, True]
+    assert started[1] == Setup("::1", 0, allow_paths=True, profiling=True, profiling_iterations=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--port", "70000"), "--port must be from 0 to 65,535, not 70,000."),
+        (("--port", "web"), "Invalid value for '--port'"),
+        (("--profiling-iterations", "-1"), "--profiling-iterations must be from 0 to 1,000, not -1."),
+        (("--host", "256.0.0.1", "--port", "0"), "Cannot listen on 256.0.0.1, port 0"),
+    ],
+)
+def test_what_cannot_be_is_told(run: Run, options: tuple[str, ...], said: str) -> None:
+    ended = run("app", *options)
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_told_before_anything_else(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = run("app", "--port", str(taken.getsockname()[1]))
+    assert ended.code == 2
+    assert "choose another with --port" in ended.err
+
+
+def test_without_gradio_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gradio", None)
+    ended = run("app", "--port", "0")
+    assert ended.code == 2
+    assert "pip install 'diffprof[app]'" in ended.err
+
+
+def test_it_serves_until_it_is_interrupted() -> None:
+    page = subprocess.Popen([sys.executable, "-m", "diffprof", "app", "--port", "0"], stderr=subprocess.PIPE, text=True)
+    try:
+        assert page.stderr is not None
+        address = page.stderr.readline().split(" at ")[1].split()[0]
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            assert "diffprof" in answer.read().decode()
+        # As a page that is still open: an answer that does not end.
+        with urllib.request.urlopen(f"{address}/gradio_api/heartbeat/somebody", timeout=60):
+            page.send_signal(2)
+            assert page.wait(60) == 0, "that is how a server ends"
+        assert page.stderr.read() == ""
+    finally:
+        page.kill()
+        page.wait()

@@ -1,0 +1,137 @@
+"""Guidance goes where the pipeline really takes it, and what a pipeline lacks is named."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diffprof.errors import RequestError
+from diffprof.generation.call import planned, prepared
+from diffprof.generation.guidance import Guidance, guidance_for
+from diffprof.generation.wanted import wanted
+from diffprof.inference import generate_image
+from tests.small_pipelines import SMALL_PIPELINES
+
+
+def guidance_of(name: str, scale: float, negative_prompt: str | None = None) -> Guidance:
+    pipeline = SMALL_PIPELINES[name].build()
+    return guidance_for(pipeline, inspect.signature(type(pipeline).__call__).parameters, scale, negative_prompt)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("stable-diffusion", {"guidance_scale": 3.0}),
+        ("wan-2.1", {"guidance_scale": 3.0}),
+        ("flux", {"guidance_scale": 3.0}),
+        ("qwen-image", {"true_cfg_scale": 3.0, "negative_prompt": ""}),
+        ("hunyuan-video", {"guidance_scale": 3.0}),
+        ("stable-cascade-combined", {"prior_guidance_scale": 3.0}),
+    ],
+)
+def test_the_scale_goes_to_the_argument_that_the_pipeline_has(name: str, arguments: dict[str, Any]) -> None:
+    assert guidance_of(name, 3.0).arguments == arguments
+
+
+def test_a_scale_really_guides(tmp_path: Path) -> None:
+    """Qwen calls its model once a step without guidance, and twice with."""
+    small = SMALL_PIPELINES["qwen-image-unguided"]
+    asked = {name: value for name, value in small.arguments().items() if name in ("prompt", "height", "width")}
+    calls = []
+    for scale in (1.0, 4.0):
+        made = generate_image(
+            pipe=small.build(), guidance_scale=scale, num_inference_steps=2, output_dir=tmp_path, **asked
+        )
+        assert made.profiling_data is not None
+        calls.append(made.profiling_data["profile"].components["transformer"].calls)
+    assert calls == [2, 4]
+
+
+def test_a_negative_prompt_of_the_caller_is_kept() -> None:
+    assert guidance_of("qwen-image", 3.0, "ugly").arguments == {"true_cfg_scale": 3.0}
+    assert guidance_of("qwen-image", 1.0).arguments == {"true_cfg_scale": 1.0}
+
+
+def test_a_model_that_takes_a_scale_as_input_gets_it_there() -> None:
+    pipeline: Any = SMALL_PIPELINES["flux"].build()
+    parameters = inspect.signature(type(pipeline).__call__).parameters
+    pipeline.transformer.register_to_config(guidance_embeds=True)
+    assert guidance_for(pipeline, parameters, 3.0, None).arguments == {"guidance_scale": 3.0}
+    pipeline.transformer.register_to_config(guidance_embeds=False)
+    assert guidance_for(pipeline, parameters, 3.0, None).arguments == {"true_cfg_scale": 3.0, "negative_prompt": ""}
+
+
+def test_a_guider_stands_in_during_the_call_only() -> None:
+    small = SMALL_PIPELINES["hunyuan-video-1.5"]
+    pipeline: Any = small.build()
+    own = pipeline.guider
+    call = planned(pipeline, wanted("a cat", guidance_scale=2.5), {})
+    assert "guidance_scale" not in call.arguments
+    with prepared(pipeline, call):
+        assert pipeline.guider.guidance_scale == 2.5
+    assert pipeline.guider is own
+    assert own.guidance_scale != 2.5
+
+
+def test_a_pipeline_without_guidance_says_so() -> None:
+    with pytest.raises(RequestError, match="DDPMPipeline has no guidance scale; leave the guidance scale out"):
+        guidance_of("ddpm", 3.0)
+
+
+def test_a_scale_that_would_be_ignored_is_refused() -> None:
+    pipeline: Any = SMALL_PIPELINES["flux-control"].build()
+    pipeline.transformer.register_to_config(guidance_embeds=False)
+    parameters = inspect.signature(type(pipeline).__call__).parameters
+    if hasattr(type(pipeline), "do_classifier_free_guidance"):
+        pytest.skip("this diffusers guides it in another way")
+    with pytest.raises(RequestError, match="FluxControlPipeline would ignore the guidance scale: its model takes none"):
+        guidance_for(pipeline, parameters, 3.0, None)
+
+
+def test_what_a_pipeline_lacks_is_named_where_it_was_asked_for() -> None:
+    pipeline = SMALL_PIPELINES["ddpm"].build()
+    with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'prompt'; it has batch_size"):
+        planned(pipeline, wanted("a cat"), {})
+    with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'width'"):
+        planned(pipeline, wanted(None, width=64, height=64), {})
+    with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'negative_prompt'"):
+        planned(pipeline, wanted(None, negative_prompt="ugly"), {})
+    assert planned(pipeline, wanted(None, negative_prompt=""), {}).arguments == {}
+
+
+def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_DEFAULT_WIDTH", "64")
+    monkeypatch.setenv("DIFFPROF_DEFAULT_HEIGHT", "64")
+    monkeypatch.setenv("DIFFPROF_DEFAULT_GUIDANCE_SCALE", "3")
+    call = planned(SMALL_PIPELINES["ddpm"].build(), wanted(None), {})
+    assert call.arguments == {}
+    assert call.notes == (
+        "the usual guidance scale was left out: DDPMPipeline has no guidance scale; leave the guidance scale out",
+        "DDPMPipeline has no width: the usual 64 was left out",
+        "DDPMPipeline has no height: the usual 64 was left out",
+    )
+
+
+def test_what_a_pipeline_needs_besides_is_named() -> None:
+    with pytest.raises(RequestError, match="DiTPipeline needs the call argument 'class_labels'"):
+        planned(SMALL_PIPELINES["dit"].build(), wanted(None), {})
+
+
+def test_what_the_makers_of_a_model_use_comes_after_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    recommended = {"num_inference_steps": 4, "guidance_scale": 0.0, "width": 64, "height": 64}
+    call = planned(pipeline, wanted("a cat", num_inference_steps=9), recommended)
+    assert call.arguments == {
+        "prompt": "a cat", "num_inference_steps": 9, "guidance_scale": 0.0, "width": 64, "height": 64,
+    }  # fmt: skip
+    monkeypatch.setenv("DIFFPROF_DEFAULT_STEPS", "7")
+    assert planned(pipeline, wanted("a cat"), recommended).arguments["num_inference_steps"] == 7
+
+
+def test_steps_go_under_the_name_that_the_pipeline_has() -> None:
+    pipeline = SMALL_PIPELINES["unclip"].build()
+    call = planned(pipeline, wanted("a cat", more={"prior_num_inference_steps": 2}), {})
+    assert call.arguments["prior_num_inference_steps"] == 2

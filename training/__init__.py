@@ -1,0 +1,1 @@
+"""How the models that come with diffprof were made."""
