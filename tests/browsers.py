@@ -44,6 +44,7 @@ class Visit:
     """On the console, and errors that no script caught."""
     requests: list[str] = field(default_factory=list)
     """To anywhere but the page's own address; none of them got through."""
+    all_requests: list[str] = field(default_factory=list)
 
     @property
     def overflow(self) -> int:
@@ -62,6 +63,7 @@ def visiting(browser: Browser, address: str, width: int = DESKTOP, dark: bool = 
     visit = Visit(context.new_page())
 
     def check(route: Route) -> None:
+        visit.all_requests.append(route.request.url)
         if route.request.url.startswith((*OWN, address)):
             route.continue_()
         else:

@@ -29,12 +29,16 @@ def picture_of(visitor: Visitor) -> Image.Image:
 
 def order(visitor: Visitor, **typed: str) -> None:
     """Fill the form in and press the button."""
+    fill(visitor, **typed)
+    visitor.press("generate-start")
+
+
+def fill(visitor: Visitor, **typed: str) -> None:
     for name, value in typed.items():
         if name in ("model", "size"):
             visitor.choose(f"generate-{name}", value)
         else:
             visitor.type(f"generate-{name}", value)
-    visitor.press("generate-start")
 
 
 def test_the_picture_of_the_model_on_board_is_seen(visit: OpenPage, tmp_path: Path) -> None:
@@ -119,8 +123,11 @@ def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> Non
     first, second = visit(), visit()
     for visitor, seed, steps in ((first, "31", "900"), (second, "41", "2")):
         visitor.tab("Generate")
-        order(visitor, model="tiny-sd", steps=steps, seed=seed)
-        visitor.sees("generate-message", "last step" if visitor is first else "queue")
+        fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="256x256")
+    first.press("generate-start")
+    first.sees("generate-message", "last step")
+    second.press("generate-start")
+    second.sees("generate-message", "queue")
     second.press("generate-stop")
     second.sees("generate-message", "Nothing is under way for you.")
     first.press("generate-stop")
@@ -130,7 +137,7 @@ def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> Non
             thread.join(timeout=30)
             assert not thread.is_alive()
     assert pictures_made() == before
-    order(first, steps="2")
+    order(first, steps="2", size="32x32")
     first.sees("generate-message", "Seed 31.")
     assert [name for name in pictures_made() if name not in before] == ["tiny-sd_seed31.png"]
 
