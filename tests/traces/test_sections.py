@@ -54,6 +54,17 @@ def test_annotated_steps_have_their_kernels_and_the_memory_at_their_end(reported
     assert (steps.host_ns, steps.allocated_bytes) == ((90_000, 90_000), (1000, 1001))
 
 
+def test_steps_of_the_program_are_preferred_to_those_of_the_profilers_schedule(reported: Reported) -> None:
+    made = HandMade()
+    for number in range(3):
+        made.section(f"ProfilerStep#{number}", 100 * number, 100 * number + 90)
+    for number in (1, 2):
+        made.section(f"step {number}", 100 * number, 100 * number + 40)
+    steps = reported(made).steps
+    assert steps is not None
+    assert (steps.found_by, steps.host_ns) == ("step", (40_000, 40_000))
+
+
 def test_the_scheduler_ends_steps_and_the_first_begins_with_its_denoiser(reported: Reported) -> None:
     made = HandMade()
     made.python("pipe.py(1): __call__", 0, 1000)

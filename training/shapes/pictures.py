@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import tempfile
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,13 +65,13 @@ def sample_grid(model: Path) -> Image.Image:
         generator=[torch.Generator().manual_seed(SEED) for _ in PROMPTS],
     ).images
     side = pictures[0].width * ENLARGED
-    cell, high = side + MARGIN, side + MARGIN + 34
+    cell, high = side + MARGIN, side + MARGIN + 48
     grid = Image.new("RGB", (ACROSS * cell + MARGIN, math.ceil(len(pictures) / ACROSS) * high + MARGIN), "#e8e8e8")
     pencil, font = ImageDraw.Draw(grid), ImageFont.load_default(12)
     for number, (prompt, picture) in enumerate(zip(PROMPTS, pictures, strict=True)):
         x, y = MARGIN + number % ACROSS * cell, MARGIN + number // ACROSS * high
         grid.paste(picture.resize((side, side), Image.Resampling.NEAREST), (x, y))
-        pencil.multiline_text((x, y + side + 3), _in_two_lines(prompt), fill="#222", font=font, spacing=1)
+        pencil.multiline_text((x, y + side + 3), _in_lines(prompt), fill="#222", font=font, spacing=1)
     return grid
 
 
@@ -84,9 +85,9 @@ def drawn(prompt: str, steps: int) -> Image.Image:
     return image
 
 
-def _in_two_lines(prompt: str) -> str:
+def _in_lines(prompt: str) -> str:
     things, _, background = prompt.rpartition(" on ")
-    return f"{things}\non {background}"
+    return "\n".join([*textwrap.wrap(things, 30), f"on {background}"])
 
 
 def loss_curve(log: Path) -> str:

@@ -15,7 +15,8 @@ from diffprof.traces.launches import Launches
 from diffprof.traces.tables import ANNOTATION, KERNEL, OP, PYTHON, UNKNOWN, Ints, Trace
 
 _NUMBER = re.compile(r"[\s#_:-]+\d+$")
-_STEP = re.compile(r"^(?!.*scheduler)(ProfilerStep|.*\bstep|.*_step|denois\w*)$", re.I)
+_PROFILERS_OWN = "ProfilerStep"
+_STEP = re.compile(rf"^(?!.*scheduler)({_PROFILERS_OWN}|.*\bstep|.*_step|denois\w*)$", re.I)
 _COMPILED = re.compile(r"CompiledFxGraph|Torch-Compiled Region|^CompiledFunction")
 _COMPILING = re.compile(r"torch/_dynamo/convert_frame\.py\(\d+\): _?compile(_inner)?$")
 _SCHEDULER = re.compile(r"schedulers?/scheduling_\w+\.py\(\d+\): step$|^scheduler([._ ]?step)?$", re.I)
@@ -39,9 +40,16 @@ class Sections:
         return tuple(sorted(found, key=lambda row: (-row.host_ns, -row.gpu_span_ns)))
 
     def steps(self) -> Steps | None:
-        """The steps: what is annotated as one or, where there are more of them, what a call of the scheduler ends."""
+        """The steps: what is annotated as one or, where there are more of them, what a call of the scheduler ends.
+
+        The profiler's own steps are those of its schedule, which may be others than the program's.
+        """
         marked = [(name, rows) for name, rows in self._grouped().items() if _STEP.match(_NUMBER.sub("", name))]
-        name, rows = max(marked, key=lambda pair: len(pair[1]), default=("", np.empty(0, dtype=np.int64)))
+        name, rows = max(
+            marked,
+            key=lambda pair: (len(pair[1]) > 1 and not pair[0].startswith(_PROFILERS_OWN), len(pair[1])),
+            default=("", np.empty(0, dtype=np.int64)),
+        )
         host = self.trace.host
         scheduler = self._scheduler_rows()
         if len(scheduler) > max(len(rows), 1):

@@ -246,10 +246,10 @@ def _launches(figures: LaunchFigures) -> list[str]:
 def _steps(report: TraceReport) -> str:
     steps = report.steps
     assert steps is not None
-    kernels = numbers.exact(round(median(steps.kernels)))
+    kernels = f"{numbers.exact(round(median(steps.kernels)))} kernels and " if report.timelines else ""
     middle = round(median(steps.host_ns))
     count = numbers.times(len(steps.kernels), "step")
-    return f"{count} (found by {short(steps.found_by)}): {kernels} kernels and {milliseconds(middle)} each (median)."
+    return f"{count} (found by {short(steps.found_by)}): {kernels}{milliseconds(middle)} each (median)."
 
 
 def _compiled(report: TraceReport) -> str:

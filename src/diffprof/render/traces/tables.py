@@ -134,10 +134,15 @@ def attention(report: TraceReport, ascii_only: bool) -> list[Column]:
 
 def sections(report: TraceReport, ascii_only: bool) -> list[Column]:
     rows = report.sections
-    return [
+    on_host = [
         Column("section", [short(row.name) for row in rows], justify="left", least=20, cut=True),
         Column("calls", [exact(row.calls) for row in rows]),
         Column("host time", [milliseconds(row.host_ns) for row in rows]),
+    ]
+    if not report.timelines:
+        return on_host
+    return [
+        *on_host,
         Column("GPU busy", [milliseconds(row.gpu_busy_ns) for row in rows]),
         Column("GPU idle", [milliseconds(row.idle_ns) for row in rows]),
         Column("kernels", [exact(row.kernels) for row in rows], rank=1),
@@ -152,9 +157,10 @@ def steps(report: TraceReport, ascii_only: bool) -> list[Column]:
     columns = [
         Column("step", [exact(number + 1) for number in range(len(found.kernels))]),
         Column("host time", list(map(milliseconds, found.host_ns))),
-        Column("GPU busy", list(map(milliseconds, found.gpu_busy_ns))),
-        Column("kernels", list(map(exact, found.kernels))),
     ]
+    if report.timelines:
+        columns.append(Column("GPU busy", list(map(milliseconds, found.gpu_busy_ns))))
+        columns.append(Column("kernels", list(map(exact, found.kernels))))
     if found.allocated_bytes:
         columns.append(Column("memory held", list(map(numbers.gigabytes, found.allocated_bytes))))
     return columns
