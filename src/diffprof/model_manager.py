@@ -29,7 +29,7 @@ import torch
 from diffprof import config
 from diffprof.catalogue import find
 from diffprof.catalogue.on_board import RECOMMENDED, SHAPES, is_on_board
-from diffprof.catalogue.places import Place, folder_of, place_of
+from diffprof.catalogue.places import Place, folder_of, is_model_folder, place_of
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.measurement.components import components_of, weight_bytes
 from diffprof.measurement.dry_run import Progress
@@ -178,6 +178,7 @@ class ModelManager:
             leaving = [key for key in self._held if key.place == place]
             for key in leaving:
                 del self._held[key]
+            self._changed.notify_all()
         give_memory_back()
         return bool(leaving)
 
@@ -185,6 +186,7 @@ class ModelManager:
         """Let go of all models."""
         with self._changed:
             self._held.clear()
+            self._changed.notify_all()
         give_memory_back()
 
     @property
@@ -229,10 +231,11 @@ class ModelManager:
                 make_room=lambda needed: self._make_room(model.name, needed, torch.device(key.device)),
             )
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
-            held = Held(model, loaded, key.offload, weights)
             with self._changed:
+                # In use from the first moment: another thread may unload it in the next.
+                held = Held(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
                 self._held[key] = held
-            return self._taken(key) or held
+            return held
 
     @contextlib.contextmanager
     def _turn_to_load(self, name: str) -> Iterator[None]:
@@ -259,7 +262,7 @@ class ModelManager:
             )
         while limit is not None and self._held_bytes() + needed > limit:
             if not self._one_left():
-                self._wait_for_others(name)
+                self._wait_for_others(name, limit - needed)
         while _is_short(needed, device) and self._one_left():
             pass
 
@@ -280,14 +283,16 @@ class ModelManager:
             give_memory_back()
         return found
 
-    def _wait_for_others(self, name: str) -> None:
-        """Until somebody stops using a model."""
+    def _wait_for_others(self, name: str, most: int) -> None:
+        """Until somebody stops using a model, or no more than `most` bytes are held."""
         with self._changed:
             self._refuse_who_uses_one(name)
             self._short_of_room = True
             self._changed.notify_all()
             try:
-                self._changed.wait_for(lambda: any(not held.users for held in self._held.values()) or not self._held)
+                self._changed.wait_for(
+                    lambda: any(not held.users for held in self._held.values()) or self._held_bytes() <= most
+                )
             finally:
                 self._short_of_room = False
 
@@ -356,7 +361,8 @@ def give_memory_back() -> None:
     """Have what nobody refers to any more freed, and return it to the system and the device."""
     gc.collect()
     if torch.accelerator.is_available():
-        torch.accelerator.empty_cache()
+        # By its own name: torch before 2.9 has no `torch.accelerator.empty_cache`.
+        torch.get_device_module(torch.accelerator.current_accelerator()).empty_cache()
     trim = getattr(_C_LIBRARY, "malloc_trim", None)
     if trim is not None:  # only glibc keeps what was freed, and can be told not to
         trim(0)
@@ -371,7 +377,7 @@ def _in_model_folders(model_id: str | Path, names: tuple[str, ...]) -> Path | No
     if isinstance(model_id, Path) or str(model_id).startswith((".", "/", "~")) or ".." in Path(model_id).parts:
         return None
     places = (folder / name for folder in config.MODEL_DIRS for name in names if name)
-    return next((place.absolute() for place in places if (place / "model_index.json").is_file()), None)
+    return next((place.absolute() for place in places if is_model_folder(place)), None)
 
 
 def for_files(name: str) -> str:

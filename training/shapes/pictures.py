@@ -38,7 +38,7 @@ PROMPTS = (
     "a white square below an orange triangle on a blue background",
     "a purple circle and a black star on a yellow background",
 )
-STEPS, GUIDANCE, SEED = 20, 7.5, 0
+STEPS, GUIDANCE, SEED = 20, 4.0, 0
 ENLARGED, ACROSS, MARGIN = 3, 4, 12
 SVG_WIDTH, SVG_HEIGHT, LEFT, TOP, PANEL = 860, 300, 60, 40, 340
 SMOOTHED_OVER = 25
@@ -87,7 +87,7 @@ def drawn(prompt: str, steps: int) -> Image.Image:
 
 def _in_lines(prompt: str) -> str:
     things, _, background = prompt.rpartition(" on ")
-    return "\n".join([*textwrap.wrap(things, 30), f"on {background}"])
+    return "\n".join([*textwrap.wrap(things, 33), f"on {background}"])
 
 
 def loss_curve(log: Path) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from diffprof import catalogue, config
 from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
-from diffprof.catalogue.places import place_of
+from diffprof.catalogue.places import is_model_folder, place_of
 from diffprof.catalogue.reader import unknown
 from diffprof.errors import RequestError
-
-INDEX = "model_index.json"
 
 
 def model_choices() -> list[tuple[str, str]]:
     """What is offered: a title for people, and the name that `chosen_model` takes."""
-    on_board = [("shapes (on board)", SHAPES)] if (shapes_folder() / INDEX).is_file() else []
+    on_board = [("shapes (on board)", SHAPES)] if is_model_folder(shapes_folder()) else []
     folders = [(f"{folder.name} (folder)", str(folder)) for folder in _configured_models()]
     return [*on_board, *folders, *((entry.title, entry.name) for entry in catalogue.entries())]
 
@@ -27,7 +26,8 @@ def chosen_model(typed: str | None, allow_paths: bool) -> str:
     name = (typed or "").strip()
     if not name:
         raise RequestError("Choose a model.")
-    if is_on_board(name) or catalogue.find(name) is not None:
+    # The usual model is the owner's choice, wherever it is.
+    if is_on_board(name) or catalogue.find(name) is not None or name == config.DEFAULT_MODEL:
         return name
     folder = _configured(name)
     if folder is not None:
@@ -55,18 +55,16 @@ def model_title(name: str) -> str:
 def _configured_models() -> list[Path]:
     found = []
     for folder in map(Path.absolute, config.MODEL_DIRS):
-        if folder.is_dir():
-            found += sorted(inside for inside in folder.iterdir() if (inside / INDEX).is_file())
+        with contextlib.suppress(OSError):  # one that is not there, or not for this process to read, offers nothing
+            found += sorted(filter(is_model_folder, folder.iterdir()))
     return found
 
 
 def _configured(name: str) -> Path | None:
     """The folder inside one of those that the owner named, by its name there or by its whole path."""
-    if "\0" in name:
-        return None
     for folder in map(Path.absolute, config.MODEL_DIRS):
         # Without a look at the disk: `..` must not lead out, while a link that the owner has put there may.
         inside, root = Path(os.path.normpath(folder / name)), Path(os.path.normpath(folder))
-        if inside != root and inside.is_relative_to(root) and (inside / INDEX).is_file():
+        if inside != root and inside.is_relative_to(root) and is_model_folder(inside):
             return inside
     return None

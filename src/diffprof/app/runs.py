@@ -63,7 +63,7 @@ def opened(visit: Visit, setup: Setup, chosen: str) -> Opened:
     if place == VISIT:
         run = _of_visit(visit, number)
         return Opened(f"visit {run.number}", run.profile, run.picture)
-    if place != KEPT or not setup.is_local or not number.isdigit():
+    if place != KEPT or not setup.is_local or not number.isdecimal():
         raise RequestError(f"There is no run {chosen!r} here.")
     store = history()
     return Opened(f"run {number}", store.get(int(number)), store.picture(int(number)))

@@ -54,7 +54,9 @@ class Shelf:
         if found is None or kind is None:
             return None
         profiles, names = found
-        title = re.sub(r"[^\w.-]+", "-", model_title(profiles[0].request.model)) if len(profiles) == 1 else "comparison"
+        title = model_title(profiles[0].request.model) if len(profiles) == 1 else "comparison"
+        # Headers hold no letters but these.
+        title = re.sub(r"[^\w.-]+", "-", title, flags=re.ASCII)
         return File(f"{title}.{ending}", kind.media, kind.made(profiles, names))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from enum import Enum
 from pathlib import Path
@@ -10,6 +11,7 @@ from diffprof.catalogue.on_board import is_on_board, shapes_folder
 from diffprof.catalogue.reader import content, unknown
 from diffprof.errors import RequestError
 
+INDEX = "model_index.json"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -29,9 +31,9 @@ def place_of(model: str | Path) -> Place:
         return Place.catalogue
     folder = folder_of(model)
     # An empty name would be the current folder.
-    if name and folder.is_dir():
+    if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
         return Place.folder
-    if name and folder.is_file():
+    if name and os.path.isfile(folder):  # noqa: PTH113
         raise RequestError(
             f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)."
         )
@@ -51,3 +53,8 @@ def folder_of(model: str | Path) -> Path:
     except RuntimeError:
         # "~nobody": there is no such user, so it is a name like any other.
         return Path(model)
+
+
+def is_model_folder(folder: Path) -> bool:
+    """Whether a model in diffusers layout is there, as far as this process may look."""
+    return os.path.isfile(folder / INDEX)  # noqa: PTH113  pathlib's raises where it may not look, or for a long name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ def _path(name: str) -> Path | None:
     wanted = name.lower()
     direct = FOLDER / f"{wanted}.toml"
     # The usual case needs no other file; a hub id has a slash and is never a file name.
-    if "/" not in wanted and "\\" not in wanted and "\0" not in wanted and direct.is_file():
+    if "/" not in wanted and "\\" not in wanted and os.path.isfile(direct):  # noqa: PTH113  takes any name
         return direct
     return _index().get(wanted)
 
