@@ -187,9 +187,9 @@ def test_a_thread_waits_for_room_until_another_is_done(
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
     real, waits = limited._wait_for_others, threading.Event()
 
-    def wait(name: str) -> None:
+    def wait(*given: Any) -> None:
         waits.set()
-        real(name)
+        real(*given)
 
     monkeypatch.setattr(limited, "_wait_for_others", wait)
     waiting = threading.Thread(target=lambda: limited.load_model(two))
@@ -207,9 +207,9 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
     real, waits = limited._wait_for_others, threading.Event()
 
-    def wait(name: str) -> None:
+    def wait(*given: Any) -> None:
         waits.set()
-        real(name)
+        real(*given)
 
     monkeypatch.setattr(limited, "_wait_for_others", wait)
     waiting = threading.Thread(target=lambda: limited.load_model(two))
@@ -220,6 +220,57 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
             limited.load_model(three)
     waiting.join(timeout=60)
     assert names(limited) == ["two"]
+
+
+def test_who_waits_for_room_goes_on_when_a_model_in_use_is_unloaded(
+    one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
+    sleeps = threading.Event()
+    real = limited._changed.wait_for
+
+    def wait_for(awaited: Callable[[], bool]) -> bool:
+        sleeps.set()  # whoever has the lock next can be sure that the other waits
+        return real(awaited)
+
+    monkeypatch.setattr(limited._changed, "wait_for", wait_for)
+    waiting = threading.Thread(target=lambda: limited.load_model(two), daemon=True)
+    with limited.using(one):
+        waiting.start()
+        assert sleeps.wait(timeout=60)
+        limited.unload_model(one)
+        waiting.join(timeout=60)
+        assert not waiting.is_alive()
+        assert names(limited) == ["two"]
+
+
+def test_a_model_that_is_unloaded_in_the_moment_it_is_there_can_be_used(manager: ModelManager, one: Path) -> None:
+    class Unloaded(dict[Any, Any]):
+        """What is held, where another thread unloads at once whatever comes."""
+
+        def __setitem__(self, key: Any, value: Any) -> None:
+            pass
+
+    manager._held = Unloaded()
+    with manager.using(one) as held:
+        assert held.pipeline.unet is not None
+    assert held.users == []
+
+
+def test_memory_of_any_accelerator_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Module:
+        emptied = 0
+
+        @classmethod
+        def empty_cache(cls) -> None:
+            cls.emptied += 1
+
+    monkeypatch.delattr(torch.accelerator, "empty_cache", raising=False)  # torch before 2.9
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
+    give_memory_back()
+    assert Module.emptied == 1
 
 
 def test_a_model_larger_than_the_limit_is_refused_before_its_weights_are_read(
@@ -275,6 +326,17 @@ def test_a_model_that_nobody_knows_is_refused_with_a_hint(manager: ModelManager)
         manager.load_model("sd-2.1-bas")
     with pytest.raises(RequestError, match="There is no folder"):
         manager.load_model("./nowhere")
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_a_name_that_nobody_knows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFPROF_MODEL_DIRS", str(tmp_path))
+    with pytest.raises(RequestError, match="Unknown model"):
+        model_of(name)
+    with pytest.raises(RequestError, match="There is no folder"):
+        model_of(f"./{name}")
 
 
 def test_names_of_the_catalogue_and_of_the_hub_are_one_model() -> None:

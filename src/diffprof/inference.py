@@ -19,11 +19,12 @@ from diffprof import config
 from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.generation.call import checked_cache, checked_scheduler
 from diffprof.generation.job import Generated, Job
-from diffprof.generation.pictures import check_folder, new_folder
+from diffprof.generation.pictures import new_folder
 from diffprof.generation.record import Batch, ModelResult
 from diffprof.generation.reports import Pace, ProgressCallback, Reports, passing_on
 from diffprof.generation.wanted import MOST_FPS, check_whole, wanted
 from diffprof.model_manager import Model, ModelManager, for_files, get_model_manager, model_of
+from diffprof.profiles.replace import check_folder
 from diffprof.runs import checked
 
 __all__ = ["Batch", "Generated", "ModelResult", "ProgressCallback", "generate_image", "generate_images_sequential"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_link_that_the_owner_put_there_may_be_followed(named: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["../beside", "inside/../../beside", "/etc", "~", ".", "..", "a\0b", "somebody/model"]
+    "typed", ["../beside", "inside/../../beside", "/etc", "~", ".", "..", "a\0b", "a" * 300, "somebody/model"]
 )
 def test_nothing_else_is_opened(named: Path, typed: str) -> None:
     with pytest.raises(RequestError, match="--allow-paths"):
@@ -59,6 +60,21 @@ def test_any_folder_is_opened_where_the_page_was_started_for_it(named: Path) -> 
     assert chosen_model(beside, allow_paths=True) == beside
     with pytest.raises(RequestError, match="There is no folder /nowhere"):
         chosen_model("/nowhere", allow_paths=True)
+
+
+def test_the_usual_model_is_opened_wherever_the_owner_has_it(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = str(named.parent / "beside")
+    monkeypatch.setenv("DIFFPROF_DEFAULT_MODEL", beside)
+    assert chosen_model(beside, allow_paths=False) == beside
+    with pytest.raises(RequestError, match="--allow-paths"):
+        chosen_model(f"{beside}/..", allow_paths=False)
+
+
+def test_a_named_folder_that_cannot_be_read_offers_nothing(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (named.parent / "file").write_text("no folder")
+    folders = [str(named.parent / "file"), str(named.parent / "nowhere"), str(named)]
+    monkeypatch.setenv("DIFFPROF_MODEL_DIRS", os.pathsep.join(folders))
+    assert dict(model_choices())["inside (folder)"] == str(named / "inside")
 
 
 def test_nothing_chosen_is_told() -> None:

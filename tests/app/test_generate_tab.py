@@ -142,6 +142,21 @@ def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> Non
     assert [name for name in pictures_made() if name not in before] == ["tiny-sd_seed31.png"]
 
 
+def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
+    before = pictures_made()
+    visitor = visit()
+    visitor.tab("Generate")
+    order(visitor, model="tiny-sd", steps="900", seed="51", size="256x256")
+    visitor.sees("generate-message", "last step")
+    working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
+    assert working
+    visitor.page.goto("about:blank")
+    for thread in working:
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+    assert pictures_made() == before
+
+
 def test_two_visitors_at_once_see_only_what_is_theirs(visit: OpenPage) -> None:
     visitors = [visit(), visit()]
     for number, visitor in enumerate(visitors, 1):

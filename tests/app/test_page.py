@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import json
 import urllib.parse
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
+import diffprof
+from diffprof.app.page import MOST_WAITING, built
 from diffprof.app.serving import POLICY
 from diffprof.app.setup import Setup
+from diffprof.app.shelf import Shelf
+from diffprof.render import figures
 from tests.app.conftest import OpenPage, served
 from tests.browsers import DESKTOP, TELEPHONE
 
@@ -109,6 +115,74 @@ def asked(address: str, method: str, path: str, **more: str | bytes | dict[str, 
 def test_another_sites_name_does_not_open_a_page_that_is_for_this_machine(address: str) -> None:
     assert asked(address, "GET", "/").status == 200
     assert asked(address, "GET", "/", headers={"Host": "evil.example"}).status == 400
+
+
+def test_a_page_for_this_machine_opens_under_any_of_its_addresses(models: Path) -> None:
+    with served(Setup(host="127.0.0.5", port=0)) as at:
+        assert asked(at, "GET", "/").status == 200
+        assert asked(at, "GET", "/", headers={"Host": "evil.example"}).status == 400
+
+
+def test_a_page_of_another_site_can_use_nothing_of_this_one(address: str) -> None:
+    body = b'--x\r\nContent-Disposition: form-data; name="files"; filename="p.json"\r\n\r\n{}\r\n--x--\r\n'
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    for origin, status in ((address, 200), ("https://evil.example", 403), ("null", 403)):
+        sent = {**kind, "Origin": origin}
+        assert asked(address, "POST", "/gradio_api/upload", body=body, headers=sent).status == status, origin
+
+
+def test_nobody_gets_past_the_line_that_others_wait_in(address: str) -> None:
+    settings = json.loads(asked(address, "GET", "/config").read())
+    waiting = [one for one in settings["dependencies"] if one["queue"]]
+    assert len(waiting) > 5
+    for one in waiting:
+        body = json.dumps({"data": [None] * len(one["inputs"]), "fn_index": one["id"], "session_hash": "me"}).encode()
+        answer = asked(
+            address, "POST", "/gradio_api/run/predict", body=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status == 404, one
+        assert b"join the queue" in answer.read()
+
+
+def test_the_line_has_an_end(models: Path) -> None:
+    assert built(Setup(), Shelf())._queue.max_size == MOST_WAITING
+
+
+def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path: Path) -> None:
+    diffprof.profile("dit-xl-2-256").save(tmp_path / "secret.json")
+    settings = json.loads(asked(address, "GET", "/config").read())
+    (files,) = (one["id"] for one in settings["components"] if one["props"].get("elem_id") == "compare-files")
+    (compare,) = (one for one in settings["dependencies"] if files in one["inputs"])
+    forged = {"path": str(tmp_path / "secret.json"), "meta": {"_type": "gradio.FileData"}}
+    data = [None, ["dit-xl-2-256"], [forged], False, "", "", ""]
+    body = json.dumps({"data": data, "fn_index": compare["id"], "session_hash": "forger"}).encode()
+    sent = {"Content-Type": "application/json"}
+    assert asked(address, "POST", "/gradio_api/queue/join", body=body, headers=sent).status == 200
+    stream = asked(address, "GET", "/gradio_api/queue/data?session_hash=forger")
+    told = [json.loads(line[5:]) for line in stream.read().splitlines() if line.startswith(b"data:")]
+    assert [one["success"] for one in told if one["msg"] == "process_completed"] == [False]
+    assert b"secret" not in json.dumps(told).encode()
+
+
+def test_what_visitors_type_is_text(visit: OpenPage) -> None:
+    visitor = visit()
+    typed = "<img src=x onerror='window.hit=1'>${window.hit=2}{{window.hit=3}}"
+    visitor.choose("profile-model", typed)
+    visitor.sees("profile-message", typed.replace("'", "\\'"))
+    assert visitor.page.evaluate("window.hit") is None
+    expect(visitor.find("profile-message").locator("img")).to_have_count(0)
+
+
+def test_what_goes_wrong_after_the_work_is_a_sentence_and_the_page_lives_on(
+    visit: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = visit()
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, "components_figure", lambda profile: 1 // 0)
+        visitor.choose("profile-model", "tiny-sd")
+        visitor.sees("profile-message", "This is a bug in diffprof (ZeroDivisionError)")
+    visitor.choose("profile-model", "tiny-film")
+    visitor.sees("profile-totals", "tiny-film")
 
 
 def test_the_browser_is_told_to_ask_nobody_else(address: str) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import re
 import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from diffprof.app.comparing import told_apart
-from diffprof.app.serving import bound
+from diffprof.analyse.curves import Curve
+from diffprof.app.comparing import LARGEST_UPLOAD, told_apart, uploaded
+from diffprof.app.pieces import safely
+from diffprof.app.serving import bound, is_from_elsewhere
 from diffprof.app.setup import Setup
 from diffprof.app.shelf import MOST, Shelf
 from diffprof.app.showing import problem, totals, under_way
 from diffprof.app.typed import number, whole
 from diffprof.app.working import Progress
-from diffprof.errors import RequestError
-from diffprof.render.figures.curves import Curve, curves_figure
+from diffprof.errors import FileFormatError, RequestError
+from diffprof.render.figures.curves import curves_figure
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -54,6 +60,58 @@ def test_a_port_that_is_taken_is_told() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(RequestError, match=rf"Cannot listen on 127.0.0.1, port {port}: .*--port"):
             bound(Setup(port=port))
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 70, "256.1.1.1"])
+def test_a_place_where_nobody_can_listen_is_told(host: str) -> None:
+    with pytest.raises(RequestError, match=r"Cannot listen on .*--host"):
+        bound(Setup(host=host, port=0))
+
+
+@pytest.mark.parametrize(
+    ("headers", "elsewhere"),
+    [
+        ({"host": "127.0.0.1:7860"}, False),
+        ({"host": "127.0.0.1:7860", "origin": "http://127.0.0.1:7860"}, False),
+        ({"host": "127.0.0.1:7860", "origin": "http://127.0.0.1:9999"}, True),
+        ({"host": "127.0.0.1:7860", "origin": "https://evil.example"}, True),
+        ({"host": "127.0.0.1:7860", "origin": "null"}, True),
+    ],
+)
+def test_a_request_of_another_site_is_known(headers: dict[str, str], elsewhere: bool) -> None:
+    assert is_from_elsewhere(headers) is elsewhere
+
+
+def test_what_goes_wrong_in_an_answer_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails() -> dict[str, str]:
+        raise RequestError("choose a model")
+
+    def fails_later() -> Iterator[dict[str, str]]:
+        yield {"message": "half"}
+        raise ZeroDivisionError
+
+    assert "Choose a model." in safely("message", fails)()["message"]
+    half, last = safely("message", fails_later)()
+    assert half == {"message": "half"}
+    assert "This is a bug in diffprof (ZeroDivisionError)" in last["message"]
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_an_upload_is_small_when_it_is_unpacked_too(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(b" " * (LARGEST_UPLOAD + 1), compresslevel=1))
+    with pytest.raises(FileFormatError, match=r"^Cannot read bomb.json.gz: .*larger than 67,108,864 bytes"):
+        uploaded(bomb)
+
+
+def test_the_name_of_a_download_is_fit_for_a_header() -> None:
+    profile = stable_diffusion()
+    shelf, named = Shelf(), replace(profile, request=replace(profile.request, model='models/мой "mödel"\r\n'))
+    token = re.search(r"files/([\w-]+)/json", shelf.links([named], ["one"]))
+    assert token is not None
+    file = shelf.file(token[1], "json")
+    assert file is not None
+    assert file.name == "-m-del-.json"
 
 
 def test_links_lead_to_files_until_they_are_too_old() -> None:

@@ -51,11 +51,31 @@ def test_the_folder_that_a_run_left_is_its_profile(run: Run, tmp_path: Path) -> 
     assert "Measured" in ended.out
 
 
+def test_the_folder_of_one_generated_picture_is_its_profile(run: Run, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        measured_profile().save(tmp_path / name / "cat.profile.json")
+    folders = str(tmp_path / "one"), str(tmp_path / "two")
+    assert run("compare", *folders).out.startswith("one against two\n")
+    measured_profile().save(tmp_path / "two" / "cat_2.profile.json")
+    ended = run("compare", *folders)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"two has 2 profiles in it; name one of them, such as {tmp_path / 'two' / 'cat.profile.json'}." in ended.err
+
+
 def test_the_same_name_twice_is_told_apart(two: tuple[str, str], run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = str(stable_diffusion().save(tmp_path / "other" / "before.json"))
     assert run("compare", two[0], other).out.startswith(f"{tmp_path.name}/before against other/before\n")
     assert run("compare", two[0], two[0]).out.startswith("before (1) against before (2)\n")
+
+
+def test_a_file_and_the_model_it_is_named_after_are_told_apart(
+    run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stable_diffusion().save("sdxl.json")
+    assert run("compare", "sdxl.json", "sdxl").out.startswith("sdxl (1) against sdxl (2)\n")
 
 
 def test_json_csv_and_markdown(two: tuple[str, str], run: Run) -> None:

@@ -34,6 +34,11 @@ def test_every_command_has_a_module_whose_help_begins_as_listed(command: str, ru
     assert COMMANDS[command] in " ".join(ended.out.split())
 
 
+@pytest.mark.parametrize("command", [[], ["profile"], ["models", "show"]])
+def test_help_has_a_short_name(command: list[str], run: Run) -> None:
+    assert run(*command, "-h") == run(*command, "--help")
+
+
 def test_the_version_is_printed(run: Run) -> None:
     assert run("--version").out == f"diffprof {diffprof.__version__}\n"
 
@@ -49,6 +54,9 @@ def test_the_version_is_printed(run: Run) -> None:
         (["profile", "sdxl", "--by", "nobody"], "--by"),
         (["show"], "FILE"),
         (["cache", "burn"], "burn"),
+        (["profile", "sdxl", "--hieght", "512"], "There is no option --hieght; did you mean --height?"),
+        (["generate", "a", "cat"], "a prompt of several words goes into quotes"),
+        (["models", "shw", "sdxl"], "or `show NAME`"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(arguments: list[str], words: str, run: Run) -> None:

@@ -292,6 +292,19 @@ def test_a_batch_is_shown_though_its_record_could_not_be_written(
     assert ended.err.splitlines()[-1].endswith("No space left on device.")
 
 
+def test_a_batch_is_shown_though_its_contact_sheet_could_not_be_written(
+    generate: Callable[..., Ended], other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: bytes) -> Path:
+        raise OutputError(f"Cannot write {path.name}: No space left on device.")
+
+    monkeypatch.setattr("diffprof.profiles.replace.replace_file", refuse)
+    ended = generate("--model", str(other), "--no-profiling", "--json")
+    assert ended.code == 1
+    assert [one["model_name"] for one in json.loads(ended.out)["models"]] == ["small-sd", "small-sd3"]
+    assert ended.err.splitlines()[-1].endswith("Cannot write contact_sheet.png: No space left on device.")
+
+
 def test_a_history_that_cannot_be_written_is_told_before_the_work(
     generate: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:

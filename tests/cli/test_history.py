@@ -179,13 +179,10 @@ def test_the_list_is_a_table_json_or_csv(history: History, run: Run, monkeypatch
     shown = run("history", "list").out
     assert [line.split()[0] for line in shown.splitlines()[2:6]] == ["4", "3", "2", "1"]
     assert shown.endswith("4 runs\n")
+    assert run("history").out == shown
     assert [one["id"] for one in json.loads(run("history", "list", "--json").out)["runs"]] == [4, 3, 2, 1]
-    assert [one["id"] for one in csv.DictReader(io.StringIO(run("history", "list", "--csv").out))] == [
-        "4",
-        "3",
-        "2",
-        "1",
-    ]
+    rows = csv.DictReader(io.StringIO(run("history", "list", "--csv").out))
+    assert [row["id"] for row in rows] == ["4", "3", "2", "1"]
 
 
 def ids(run: Run, *arguments: str) -> list[int]:

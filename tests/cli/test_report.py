@@ -154,3 +154,10 @@ def test_a_saved_profile_is_reported_without_torch(at_work: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0 False\n"
+
+
+@pytest.mark.parametrize(("file", "option"), [("r.pdf", "--pdf"), ("r.PNG", "--png"), ("r.csv", "--tables")])
+def test_a_page_is_not_written_under_another_ending(file: str, option: str, run: Run, at_work: Path) -> None:
+    ended = run("report", "counted.json", "-o", file)
+    assert ended.err == f"diffprof: error: -o writes a page, such as report.html; for {file} use {option}.\n"
+    assert (ended.code, written(at_work)) == (2, set())

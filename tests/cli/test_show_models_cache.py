@@ -77,6 +77,35 @@ def test_a_file_that_is_not_damaged_is_not_to_be_made_again(content: str, run: R
     assert "make it again" not in run("show", str(tmp_path / "p.json")).err
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (
+            "unet.safetensors",
+            b'\x10\x00\x00\x00\x00\x00\x00\x00{"__metadata__"\xff\xfe',
+            "neither JSON nor any other text",
+        ),
+        ("picture.png", b"\x89PNG\r\n", "neither JSON nor any other text"),
+        ("notes.txt", b"the cat was fast", "not valid JSON"),
+        ("trace.json", b'{"traceEvents": []}', "read it with `diffprof trace`"),
+    ],
+)
+def test_what_is_something_else_is_not_to_be_written_over(
+    name: str, content: bytes, words: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    ended = run("show", str(tmp_path / name))
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert words in ended.err
+    assert "make it again" not in ended.err
+
+
+def test_show_takes_the_folder_of_a_run(run: Run, tmp_path: Path) -> None:
+    assert "name the profile in it" in run("show", str(tmp_path)).err
+    stable_diffusion().save(tmp_path / "profiling_report.json")
+    assert run("show", str(tmp_path), "--json") == run("show", str(tmp_path / "profiling_report.json"), "--json")
+
+
 def test_show_of_a_models_name_says_how_to_count_it(run: Run) -> None:
     ended = run("show", "sdxl")
     assert ended.code == 2

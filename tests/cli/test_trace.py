@@ -43,7 +43,10 @@ def test_a_trace_of_the_host_alone_reads_as_it_should(run: Run, tmp_path: Path, 
     made.section("denoise", 0, 100)
     made.op("aten::linear", 0, 90)
     made.op("aten::addmm", 5, 85)
-    golden("trace_of_the_host.txt", run("trace", str(made.write(tmp_path / "t.json"))).out)
+    trace = str(made.write(tmp_path / "t.json"))
+    golden("trace_of_the_host.txt", run("trace", trace).out)
+    answers = csv.DictReader(io.StringIO(run("trace", trace, "--by", "check", "--csv").out))
+    assert {answer["evidence"] for answer in answers} == {"no work on a GPU is in the trace"}
 
 
 @pytest.mark.parametrize("by", By)

@@ -89,6 +89,18 @@ def test_a_film_whose_mp4_fails_is_still_a_film(tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.gif", "film_frames"]
 
 
+def test_frames_that_are_left_of_an_earlier_film_do_not_keep_the_next_one_away(tmp_path: Path) -> None:
+    frames = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
+    first = pictures.save(frames, tmp_path, "film", 8)
+    for file in (first.path, *first.others):
+        file.unlink()
+    again = pictures.save(frames, tmp_path, "film", 8)
+    assert again.path == first.path
+    assert first.frames is not None
+    assert again.frames == tmp_path / "film_frames_2"
+    assert len(list(first.frames.iterdir())) == len(list(again.frames.iterdir())) == 2
+
+
 def test_a_new_folder_is_always_new(tmp_path: Path) -> None:
     assert [new_folder(tmp_path / "out", "a").name for _ in range(3)] == ["a", "a_2", "a_3"]
 

@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(
     def refuse(**options: Any) -> Any:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(pictures.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr("diffprof.profiles.replace.tempfile.TemporaryFile", refuse)
     monkeypatch.setattr(ModelManager, "using", None)
     with pytest.raises(OutputError, match=r"Cannot write into .*: Permission denied\."):
         make(output_dir=tmp_path / "locked")

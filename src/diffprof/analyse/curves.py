@@ -1,10 +1,12 @@
-"""How the cost of a model grows with the size of the picture and with the denoising steps: where to count it."""
+"""How the cost of models grows with the size of the picture and with the denoising steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from diffprof.errors import DiffprofError
 from diffprof.profiles.record import Profile
 
 SCALES = (0.5, 0.75, 1, 1.25, 1.5)
@@ -17,6 +19,52 @@ STEP_NAMES = ("num_inference_steps", "prior_num_inference_steps", "steps")
 
 Requests = Mapping[int, Mapping[str, Any]]
 """Places on an axis, and the call arguments to count at each."""
+
+Count = Callable[[str, Mapping[str, Any]], Profile]
+"""Of a model, with these call arguments besides those of the request."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The exact MACs of one model at several places."""
+
+    name: str
+    places: Sequence[int]
+    macs: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The exact cost of what is compared at several sizes and steps."""
+
+    sizes: Sequence[Curve]
+    """Over the pixels of the picture."""
+    steps: Sequence[Curve]
+    notes: Sequence[str] = ()
+    """What could not be counted, and why."""
+
+
+def growth(sources: Sequence[str | None], names: Sequence[str], profiles: Sequence[Profile], count: Count) -> Growth:
+    """Curves over size and steps; a source is the name of a model, or None for a saved profile, which is a point."""
+    notes: list[str] = []
+
+    def curve(place: int, requests: Requests, own: int | None) -> Curve:
+        name, profile, source = names[place], profiles[place], sources[place]
+        points = {} if own is None else {own: profile.total.macs}
+        problems = []
+        for at, arguments in requests.items() if source is not None else ():
+            try:
+                points[at] = count(str(source), arguments).total.macs
+            except DiffprofError as error:  # noqa: PERF203  the other places are counted all the same
+                problems.append(f"{name} is not counted at every place: {error}")
+        notes.extend(problems[:1])
+        places = sorted(points)
+        return Curve(name, places, [points[at] for at in places])
+
+    everyone = range(len(profiles))
+    sizes = [curve(place, sizes_to_count(profiles[place]), pixels(profiles[place])) for place in everyone]
+    steps = [curve(place, steps_to_count(profiles[place]), denoising_steps(profiles[place])) for place in everyone]
+    return Growth(sizes, steps, tuple(notes))
 
 
 def pixels(profile: Profile) -> int | None:

@@ -9,6 +9,8 @@ from diffprof.app.setup import Setup
 from diffprof.app.shelf import Shelf
 from diffprof.app.visit import Visit
 
+MOST_WAITING = 100
+
 
 @dataclass(frozen=True)
 class Page:
@@ -47,4 +49,5 @@ def built(setup: Setup, shelf: Shelf) -> Any:
                 compare_tab(page)
             with gradio.Tab("History", id="history") as tab:
                 history_tab(page, tab)
-    return blocks
+    # Nobody gets past the line that others wait in, and it has an end.
+    return blocks.queue(max_size=MOST_WAITING, api_open=False)

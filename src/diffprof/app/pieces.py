@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from diffprof.app import showing
+from diffprof.app.page import Page
+from diffprof.app.visit import Visit
+from diffprof.app.working import sentence
 
 # Named one by one: plotly's own choice has a link to its makers and may have a button that sends them the figure.
 BUTTONS = {"icicle": ["toImage"]}
@@ -41,6 +48,39 @@ def _served(figure: Any) -> Any:
     # A finger that scrolls the page must not zoom the figure; who wants to zoom has a button for it.
     parts["layout"]["dragmode"] = False
     return PlotData(type="plotly", plot=json.dumps(parts))
+
+
+def safely(message: Any, work: Callable[..., Any]) -> Callable[..., Any]:
+    """What answers an event, with whatever goes wrong in it shown as a sentence: the page lives on."""
+
+    def failed(error: Exception) -> dict[Any, Any]:
+        return {message: showing.problem(sentence(error))}
+
+    def answered(*typed: Any) -> Any:
+        try:
+            return work(*typed)
+        except Exception as error:  # noqa: BLE001 whatever it is
+            return failed(error)
+
+    def answering(*typed: Any) -> Iterator[Any]:
+        try:
+            yield from work(*typed)
+        except Exception as error:  # noqa: BLE001 as above
+            yield failed(error)
+
+    return answering if inspect.isgeneratorfunction(work) else answered
+
+
+def stops(button: Any, page: Page, tab: str, message: Any, events: Sequence[Any]) -> None:
+    """Let the button end what a tab does for this visitor, and what waits for its turn."""
+
+    def stopped(visit: Visit) -> str:
+        return showing.notice("Stopped." if visit.stop(tab) else "Nothing is under way for you.")
+
+    button.click(
+        stopped, page.visit, message, cancels=list(events), queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
 
 
 def optional(label: str, name: str, otherwise: str = "own") -> Any:

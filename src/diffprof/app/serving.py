@@ -8,15 +8,16 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Any
 
+from diffprof.app.comparing import LARGEST_UPLOAD
 from diffprof.app.page import built
 from diffprof.app.setup import Setup
 from diffprof.app.shelf import Shelf
 from diffprof.app.working import end_all
 from diffprof.errors import RequestError
 
-LARGEST_UPLOAD = "64mb"
 LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
 # The browser itself refuses to ask anybody else for anything.
@@ -60,6 +61,8 @@ def application(setup: Setup) -> Any:
 
     @app.middleware("http")
     async def guarded(request: Any, call_next: Any) -> Any:
+        if setup.is_local and is_from_elsewhere(request.headers):
+            return Response("Another site may not use this page.", 403, media_type="text/plain")
         response = await call_next(request)
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
@@ -67,7 +70,7 @@ def application(setup: Setup) -> Any:
 
     if setup.is_local:
         # Another site's name that leads to this machine must not open the page.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_NAMES)
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOCAL_NAMES, setup.host])
     from diffprof.app.looks import head, theme
 
     return gradio.mount_gradio_app(
@@ -77,12 +80,18 @@ def application(setup: Setup) -> Any:
     )  # fmt: skip
 
 
+def is_from_elsewhere(headers: Mapping[str, str]) -> bool:
+    """Whether a page of another site makes the request; browsers say so where it could change or read something."""
+    origin = headers.get("origin")
+    return origin is not None and origin.partition("://")[2] != headers.get("host")
+
+
 def bound(setup: Setup) -> socket.socket:
     """A socket that listens where it was asked for, or the reason why there is none."""
     try:
         family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
         return socket.create_server((setup.host.strip("[]"), setup.port), family=family)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RequestError(
             f"Cannot listen on {setup.host}, port {setup.port}: {reason}; choose another with --port or --host."

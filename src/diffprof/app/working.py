@@ -39,11 +39,8 @@ class Failed:
     sentence: str
 
 
-class Stopped(DiffprofError):
-    """The visitor does not want it any more."""
-
-    def __init__(self) -> None:
-        super().__init__("Stopped.")
+class Stopped(BaseException):
+    """The visitor does not want it any more. No exception: code that handles those of a model must let it pass."""
 
 
 Report = Callable[[str, int | None, int | None], None]

@@ -49,9 +49,7 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "diffprof"
-        # The library that checks values for typer names its own exception, which helps nobody.
-        message = error.format_message().replace("Value error, ", "")
-        _say(f"error: {_sentence(message)} See `{command} --help`.")
+        _say(f"error: {_sentence(_meant(error, command))} See `{command} --help`.")
         return 2
     if type(error).__name__ == "Abort":
         _say("interrupted.")
@@ -61,6 +59,21 @@ def _explain(error: Exception) -> int:
         "run the command again with --debug for the details and report them."
     )
     return 1
+
+
+def _meant(error: Exception, command: str) -> str:
+    """What the library that reads the command line says, in words for whoever typed it."""
+    option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if option and near:
+        import difflib
+
+        (nearest,) = difflib.get_close_matches(option, near, n=1, cutoff=0)
+        return f"There is no option {option}; did you mean {nearest}?"
+    # The library that checks values for typer names its own exception, which helps nobody.
+    message: str = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
+    if message.startswith("Got unexpected extra argument") and command == "diffprof generate":
+        return f"{message.rstrip('.')}; a prompt of several words goes into quotes"
+    return message
 
 
 def _sentence(message: str) -> str:

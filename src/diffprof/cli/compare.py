@@ -158,7 +158,7 @@ class Question:
 
     def page(self, made: Comparison) -> bytes:
         """The comparison as HTML, with the models counted at more sizes and steps."""
-        from diffprof.cli.growth import growth
+        from diffprof.analyse.curves import growth
         from diffprof.render.report import comparison_html
 
         sources = [name if saved_file(name) is None else None for name in self.names]

@@ -112,7 +112,7 @@ class _Made:
     files: Sequence[Path]
     """That are there now."""
     problem: OutputError | None = None
-    """Why the record of a batch is not there."""
+    """Why the record or the contact sheet of a batch is not there."""
 
 
 def _asked(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None) -> Wanted:
@@ -171,7 +171,10 @@ def _generated(models: Sequence[str], asked: Wanted, options: dict[str, Any], qu
     files = [file for result in batch for file in _files(result)]
     if problem is not None:
         return _Made(batch.results, files, problem)
-    sheet = _sheet(batch.results, batch.folder)
+    try:
+        sheet = _sheet(batch.results, batch.folder)
+    except OutputError as error:
+        return _Made(batch.results, [*files, batch.config_path], error)
     return _Made(batch.results, [*files, batch.config_path, *([sheet] if sheet else [])])
 
 

@@ -64,12 +64,14 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 Run = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, from `diffprof history list`.")]
 
 
-@app.callback()
-def history() -> None:
+@app.callback(invoke_without_command=True)
+def history(context: typer.Context) -> None:
     """Look at what was kept with --keep: list, find, compare, see how it went.
 
-    The history is one SQLite file; DIFFPROF_HISTORY or `history` in diffprof.toml says where it is to be.
+    Without a command it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in diffprof.toml says where it is to be.
     """
+    if context.invoked_subcommand is None:
+        list_runs()
 
 
 @app.command("list")

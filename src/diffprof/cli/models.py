@@ -25,6 +25,9 @@ class ListOrShow(TyperGroup):
                 break
         return super().parse_args(ctx, args)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or ctx.fail("Give one WORD to look for, or `show NAME`.")
+
 
 app = typer.Typer(
     cls=ListOrShow,

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chrome-trace", ".csv": "--tables"}
+"""Endings of what is no page, and the option that writes it."""
+
 
 @app.command()
 def report(
@@ -74,6 +77,8 @@ def _check(
     parquet: bool,
 ) -> None:
     """Before anything is read or counted: what contradicts itself, and what is missing here."""
+    if file is not None and file.suffix.lower() in WRITTEN_BY:
+        raise RequestError(f"-o writes a page, such as report.html; for {file} use {WRITTEN_BY[file.suffix.lower()]}.")
     targets = [one for one in (file, pdf, png, speedscope, chrome_trace) if one is not None]
     if not targets and tables is None:
         raise RequestError("Say what to write: -o report.html, --pdf, --png, --speedscope, --chrome-trace or --tables.")

@@ -36,7 +36,7 @@ from diffprof.cli.options import (
 )
 from diffprof.cli.output import output
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
-from diffprof.cli.run_files import check_folder, write_files
+from diffprof.cli.run_files import check_files, write_files
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.render.run_views import RunBy
 
@@ -125,7 +125,7 @@ def run(
         },
     )
     place_of(model)
-    check_folder(folder)
+    check_files(folder)
     put = keeper(keep, "run", quiet)
     made, problem = _measured(asked, folder, quiet)
     profile = made.profile

@@ -5,32 +5,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import OutputError
 from diffprof.profiles.record import Profile
+from diffprof.profiles.replace import check_folder
 
 REPORT, MEMORY, TIMING, TRACE = "profiling_report.json", "memory_log.json", "timing_summary.txt", "trace.json"
 
 
-def check_folder(folder: Path) -> None:
+def check_files(folder: Path) -> None:
     """Find out before the run, not after it, that its results have nowhere to go. Nothing is made yet."""
-    try:
-        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        if not nearest.is_dir():
-            raise OutputError(f"Cannot write into {folder}: {nearest} is not a folder.")
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
-        for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
-            if file.is_dir():
-                raise OutputError(f"Cannot write {file}: it is a folder.")
-            if file.exists() and not os.access(file, os.W_OK):
-                raise OutputError(f"Cannot write {file}: it is write-protected.")
-    except OSError as error:
-        raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
+    check_folder(folder)
+    for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
+        if file.is_dir():
+            raise OutputError(f"Cannot write {file}: it is a folder.")
+        if file.exists() and not os.access(file, os.W_OK):
+            raise OutputError(f"Cannot write {file}: it is write-protected.")
 
 
 def write_files(folder: Path, profile: Profile) -> list[Path]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.sources import ENDINGS, saved_file
 from diffprof.errors import FileFormatError, RequestError
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @app.command()
 def show(
-    profile: Annotated[Path, typer.Argument(metavar="FILE", help="A profile that was saved as .json or .json.gz.")],
+    profile: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A saved profile, .json or .json.gz, or the folder of `diffprof run`."),
+    ],
     by: Annotated[Table | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     depth: Annotated[
         str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
@@ -57,7 +61,7 @@ def show(
     neither torch nor diffusers is needed.
     """
     shown(
-        lambda: load_saved(profile), str(profile),
+        lambda: load_saved(saved_file(str(profile)) or profile), str(profile),
         by=by, depth=depth, json=json, csv=csv, file=file, verbose=verbose, quiet=quiet,
     )  # fmt: skip
 
@@ -120,9 +124,14 @@ def _advice(file: Path, error: FileFormatError) -> str:
 
         known = catalogue.content(str(file)) is not None
         return f"it is a model's name: count it with `diffprof profile {file}`" if known else ""
+    if isinstance(cause, IsADirectoryError):
+        return "name the profile in it"
     unreadable = isinstance(cause, OSError) and cause.errno is not None
-    if unreadable or "upgrade diffprof" in str(error) or "make one with" in str(error):
+    if unreadable or any(words in str(error) for words in ("upgrade diffprof", "make one with", "read it with")):
         return ""
+    if isinstance(cause, UnicodeDecodeError) or not file.name.lower().endswith(ENDINGS):
+        # It is something else, such as weights or a picture, that must not be written over.
+        return "a profile is what `diffprof profile MODEL -o FILE.json` writes"
     again = f"make it again with `diffprof profile ... -o {file}`"
     return f"despite its name it is not compressed with gzip, {again}" if _is_falsely_gz(file) else again
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from diffprof.cli.run_files import REPORT
+from diffprof.errors import RequestError
 from diffprof.profiles.record import Profile
 
 ENDINGS = (".json", ".json.gz", ".gz")
@@ -18,6 +19,11 @@ def saved_file(name: str) -> Path | None:
     path = Path(name)
     if (path / REPORT).is_file():
         return path / REPORT  # what `diffprof run` left
+    made = sorted(path.glob(f"*{NAMED_AFTER_A_PICTURE}.json")) if path.is_dir() else []
+    if len(made) > 1:
+        raise RequestError(f"{name} has {len(made)} profiles in it; name one of them, such as {made[0]}.")
+    if made:
+        return made[0]  # what `diffprof generate` left
     return path if path.is_file() or name.lower().endswith(ENDINGS) else None
 
 
@@ -34,15 +40,13 @@ def opened(name: str, count: Callable[[str], Profile]) -> Profile:
 def labels(names: Sequence[str]) -> list[str]:
     """Short names that tell the profiles apart: of files as many of their folders as that takes, without the ending."""
     folders = [Path(name).parts[:-1] if saved_file(name) else () for name in names]
-    told = [_stem(name) for name in names]
+    stems = [_stem(name) for name in names]
     for depth in range(max(map(len, folders)) + 1):
-        told = [
-            "/".join([*parts[len(parts) - depth :], _stem(name)]) for parts, name in zip(folders, names, strict=True)
-        ]
+        told = ["/".join([*parts[len(parts) - depth :], stem]) for parts, stem in zip(folders, stems, strict=True)]
         if len(set(told)) == len(told):
             return told
-    # One and the same is given twice.
-    return [f"{_stem(name)} ({names[: place + 1].count(name)})" for place, name in enumerate(names)]
+    # One and the same is given twice, or a file that is named as the model is.
+    return [f"{name} ({stems[: place + 1].count(name)})" for place, name in enumerate(stems)]
 
 
 def picture_beside(name: str) -> Path | None:

@@ -58,7 +58,7 @@ class Job:
             self._check(self._trial(model, manager))
         with manager.using(model.model_id, **self.placing, progress=self.reports.tell) as held:
             trial = self._trial(model, manager, held)
-            size = (*trial.size, trial.arguments.get("num_frames"))
+            size = (*trial.size, str(trial.arguments.get("num_frames")))
             if size not in held.fitting:
                 if not to_be_loaded:
                     self._check(trial)

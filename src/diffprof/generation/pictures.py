@@ -9,7 +9,6 @@ import itertools
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -49,18 +48,6 @@ def pictures_in(output: Any) -> list[Image.Image]:
         if found is not None:
             return _frames(found[0] if name != "video" or _depth(found) > 4 else found)
     raise DiffprofError(f"what came out is neither a picture nor a film ({type(output).__name__})")
-
-
-def check_folder(folder: Path) -> None:
-    """Find out before the work, not after it, that pictures have nowhere to go. Nothing is made yet."""
-    try:
-        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-        if not nearest.is_dir():
-            raise OutputError(f"Cannot write into {folder}: {nearest} is not a folder.")
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
-    except OSError as error:
-        raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
 
 
 def new_folder(parent: Path, name: str) -> Path:
@@ -144,8 +131,9 @@ def _save_film(frames: Sequence[Image.Image], folder: Path, name: str, fps: int)
             frame.save(hidden / f"frame_{number:04d}.png")
         made.append(_put(folder, name, ".gif", lambda path: _gif(frames, path, fps)))
         note = _add_mp4(frames, made, fps)
-        stills = made[0].with_name(f"{made[0].stem}_frames")
-        hidden.rename(stills)
+        # A folder of an earlier film may be left; nobody else makes one now: the name of the gif is ours alone.
+        names = (folder / candidate for candidate in _numbered(f"{made[0].stem}_frames"))
+        stills = hidden.rename(next(place for place in names if not place.exists()))
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         for path in made:

@@ -34,16 +34,18 @@ def save(profile: Profile, path: str | Path) -> Path:
     return replace_file(path, data)
 
 
-def load(path: str | Path) -> Profile:
+def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES) -> Profile:
     """Read a profile that `save` wrote; a `FileFormatError` says in one sentence why a file is not one."""
     try:
-        values = json.loads(_read(Path(path)), parse_constant=_refuse_constant)
+        values = json.loads(_read(Path(path), most_bytes), parse_constant=_refuse_constant)
     except OSError as error:
         raise FileFormatError(f"Cannot read {path}: {error.strerror or error}.") from error
     except EOFError as error:
         raise FileFormatError(f"Cannot read {path}: the compressed file ends too early.") from error
     except RecursionError as error:
         raise FileFormatError(f"Cannot read {path}: it is not a diffprof profile.") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"Cannot read {path}: it is neither JSON nor any other text.") from error
     except ValueError as error:
         raise FileFormatError(f"Cannot read {path}: it is not valid JSON ({error}).") from error
     try:
@@ -70,6 +72,8 @@ def to_json(profile: Profile) -> dict[str, Any]:
 def from_json(values: object) -> Profile:
     """The profile that `to_json` made the values from; a `FileFormatError` when they are not of a profile."""
     form = values.get("format") if isinstance(values, dict) else None
+    if isinstance(values, dict) and "traceEvents" in values:
+        raise FileFormatError("This is a trace, not a diffprof profile; read it with `diffprof trace`.")
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         raise FileFormatError("This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`.")
     version = form.get("version")
@@ -84,23 +88,23 @@ def from_json(values: object) -> Profile:
     return decode_profile(values)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, most: int) -> bytes:
     with path.open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
+        data = file.read(most + 1)
     # By content, not by name: a file that was renamed still opens.
     if data.startswith(_GZIP_MAGIC):
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacked:
-            data = _unpack(unpacked)
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes")
+            data = _unpack(unpacked, most)
+    if len(data) > most:
+        raise ValueError(f"larger than {most:,} bytes")
     return data
 
 
-def _unpack(file: gzip.GzipFile) -> bytes:
+def _unpack(file: gzip.GzipFile, most: int) -> bytes:
     import zlib
 
     try:
-        return file.read(MAX_FILE_BYTES + 1)
+        return file.read(most + 1)
     except zlib.error as error:
         raise OSError(f"the compressed file is damaged ({error})") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +30,18 @@ def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
     except OSError as error:
         raise OutputError(f"Cannot write {target}: {error.strerror or error}.") from error
     return target
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before the work, not after it, that its results have nowhere to go. Nothing is made yet."""
+    try:
+        nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not nearest.is_dir():
+            raise OutputError(f"Cannot write into {folder}: {nearest} is not a folder.")
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
 
 
 def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:

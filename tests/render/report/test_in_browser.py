@@ -11,11 +11,10 @@ import pytest
 from PIL import Image
 
 from diffprof.analyse.comparison import compare
+from diffprof.analyse.curves import Curve, Growth
 from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Profile
-from diffprof.render.figures.curves import Curve
 from diffprof.render.report import comparison_html
-from diffprof.render.report.comparison import Growth
 from tests.browsers import DESKTOP, TELEPHONE, visiting
 from tests.iterations_made_by_hand import GPU
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion

@@ -10,13 +10,12 @@ from functools import cache
 
 import pytest
 
+from diffprof.analyse.curves import Curve, Growth
 from diffprof.errors import RequestError
 from diffprof.profiles.measured import CacheEvent, SystemPoint
 from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Module, ModuleWork, Profile, Work
-from diffprof.render.figures.curves import Curve
 from diffprof.render.report import comparison_html, report_html
-from diffprof.render.report.comparison import Growth
 from tests.iterations_made_by_hand import CPU, GPU, iteration_on
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import ENDING, hostile_everywhere

@@ -67,7 +67,7 @@ class Check:
 def checklist(report: TraceReport) -> tuple[Check, ...]:
     """All questions, in the order of `LIMITS`."""
     if not report.timelines:
-        return tuple(Check(name, UNKNOWN) for name in LIMITS)
+        return tuple(Check(name, UNKNOWN, evidence={"gpu_work": False}) for name in LIMITS)
     answers = {
         "gpu_busy": _busy(report),
         "host_blocking": _lost(report, "host_blocking", (SYNCHRONISATION,)),

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from diffprof.analyse.comparison import compare
+from diffprof.analyse.curves import Growth
 from diffprof.app import showing
 from diffprof.app.choices import chosen_models, model_choices
 from diffprof.app.comparing import SideBySide, side_by_side
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, optional, plot, written
+from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import whole
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
 from diffprof.render import figures
 from diffprof.render.figures.curves import curves_figure
-from diffprof.render.report.markup import Markup
 
 TAB = "compare"
 SIZES = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
@@ -68,24 +68,19 @@ def compare_tab(page: Page) -> None:
                 yield {
                     message: "",
                     links: showing.result(page.shelf.links(one.profiles, one.names)),
-                    tables: showing.compared(compare(one.profiles, one.names), one.notes),
+                    tables: showing.compared(compare(one.profiles, one.names), one.growth.notes if one.growth else ()),
                     **dict(zip(plots, all_drawn(one), strict=True)),
                 }
             else:
                 yield {message: showing.news(news)}
 
-    def stopped(visit: Visit) -> Markup:
-        return showing.notice("Stopped." if visit.stop(TAB) else "Nothing is under way for you.")
-
     comparing = start.click(
-        compared, [page.visit, models, files, curves, width, height, steps], [message, links, tables, *plots],
+        safely(message, compared), [page.visit, models, files, curves, width, height, steps],
+        [message, links, tables, *plots],
         trigger_mode="once", concurrency_id="counting", concurrency_limit=2, show_progress="minimal",
         show_progress_on=message, api_visibility="private",
     )  # fmt: skip
-    stop.click(
-        stopped, page.visit, message, cancels=[comparing], queue=False, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
+    stops(stop, page, TAB, message, [comparing])
 
 
 def comparison_plots(tab: str) -> list[Any]:
@@ -103,12 +98,13 @@ def comparison_plots(tab: str) -> list[Any]:
 
 def all_drawn(one: SideBySide) -> list[Any]:
     """The figures of a comparison, in the places of `comparison_plots`; one that has nothing to show is hidden."""
+    growth = one.growth or Growth((), ())
     made = [
         figures.compared_components_figure(one.profiles, one.names),
         figures.compared_parameters_figure(one.profiles, one.names),
         figures.cost_against_parameters_figure(one.profiles, one.names),
         figures.compared_times_figure(one.profiles, one.names),
-        curves_figure(one.sizes, "pixels of the picture"),
-        curves_figure(one.steps, "denoising steps"),
+        curves_figure(growth.sizes, "pixels of the picture"),
+        curves_figure(growth.steps, "denoising steps"),
     ]
     return [drawn(figure) for figure in made]

@@ -14,13 +14,12 @@ from diffprof import config
 from diffprof.app import showing
 from diffprof.app.choices import chosen_model, model_choices
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, optional, plot, written
+from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import number, whole
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
 from diffprof.profiles.record import Profile
 from diffprof.render import figures
-from diffprof.render.report.markup import Markup
 
 TAB = "generate"
 OWN = "the model's own"
@@ -214,20 +213,14 @@ def generate_tab(page: Page) -> None:
             else:
                 yield {message: showing.news(news, making.step_seconds)}
 
-    def stopped(visit: Visit) -> Markup:
-        return showing.notice("Stopped." if visit.stop(TAB) else "Nothing is under way for you.")
-
     generating = gr.on(
-        [start.click, prompt.submit], generated,
+        [start.click, prompt.submit], safely(message, generated),
         [page.visit, prompt, negative, model, size, steps, guidance, seed, scheduler, profiled],
         [message, picture, film, totals, links, findings, times, step_times, timeline, memory],
         trigger_mode="once", concurrency_id="generating", concurrency_limit=1, show_progress="minimal",
         show_progress_on=message, api_visibility="private",
     )  # fmt: skip
-    stop.click(
-        stopped, page.visit, message, cancels=[generating], queue=False, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
+    stops(stop, page, TAB, message, [generating])
 
 
 def _under(label: str, report: Report) -> Report:

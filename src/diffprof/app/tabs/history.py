@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from diffprof.analyse.comparison import compare
 from diffprof.app import runs, showing
 from diffprof.app.comparing import SideBySide
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, plot, written
+from diffprof.app.pieces import drawn, plot, safely, written
 from diffprof.app.tabs.compare import all_drawn, comparison_plots
 from diffprof.app.visit import Visit
-from diffprof.app.working import sentence
 from diffprof.errors import RequestError
 from diffprof.profiles.history import KINDS, Kept
 from diffprof.render import figures, numbers
@@ -99,28 +98,19 @@ def history_tab(page: Page, tab: Any) -> None:
         names = ", ".join(map(str, numbers_))
         return {message: showing.notice(f"Kept as run {names}; `diffprof history show {numbers_[0]}` shows it too.")}
 
-    def safely(work: Callable[..., dict[Any, Any]]) -> Callable[..., dict[Any, Any]]:
-        def shown(visit: Visit, *typed: Any) -> dict[Any, Any]:
-            try:
-                return work(visit, *typed)
-            except Exception as error:  # noqa: BLE001 the page lives on, whatever it is
-                return {message: showing.problem(sentence(error))}
-
-        return shown
-
     quiet: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": message, "api_visibility": "private"}
     looked = [page.visit, text, kind]
     gr.on(
         [tab.select, text.change, kind.change],
-        safely(search),
+        safely(message, search),
         looked,
         [listed, chosen, message],
         trigger_mode="always_last",
         **quiet,
     )
-    open_.click(safely(opened), [page.visit, chosen], [message, *results], **quiet)
-    against.click(safely(compared), [page.visit, chosen], [message, *results], **quiet)
-    keep.click(safely(kept), [page.visit, chosen], [message], **quiet)
+    open_.click(safely(message, opened), [page.visit, chosen], [message, *results], **quiet)
+    against.click(safely(message, compared), [page.visit, chosen], [message, *results], **quiet)
+    keep.click(safely(message, kept), [page.visit, chosen], [message], **quiet)
 
 
 def _choices(found: runs.Found) -> list[tuple[str, str]]:

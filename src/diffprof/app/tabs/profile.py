@@ -9,7 +9,7 @@ from diffprof.app import showing
 from diffprof.app.choices import chosen_model, model_choices, model_title
 from diffprof.app.counting import DIALS, Dial, arguments_of, counted, has, in_force
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, plot, written
+from diffprof.app.pieces import drawn, plot, safely, stops, written
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
 from diffprof.profiles.record import Profile
@@ -74,16 +74,13 @@ def profile_tab(page: Page) -> None:
         for news in _counting(page, visit, name, arguments_of(asked)):
             yield shown(news) if isinstance(news, Profile) else {message: news}
 
-    def stopped(visit: Visit) -> str:
-        return showing.notice("Stopped." if visit.stop(TAB) else "Nothing is under way for you.")
-
     results = [message, totals, links, components, kinds, attention, tables]
     quiet: dict[str, Any] = {
         "show_progress": "minimal", "show_progress_on": message, "concurrency_id": "counting", "concurrency_limit": 2,
         "api_visibility": "private",
     }  # fmt: skip
     opening = gr.on(
-        [page.loaded, model.change], opened, [page.visit, model], [*results, given, *dials],
+        [page.loaded, model.change], safely(message, opened), [page.visit, model], [*results, given, *dials],
         trigger_mode="always_last", **quiet,
     )  # fmt: skip
     opening.then(
@@ -91,13 +88,10 @@ def profile_tab(page: Page) -> None:
         api_visibility="private",
     )  # fmt: skip
     moving = gr.on(
-        [dial.input for dial in dials], moved, [page.visit, model, given, *dials], results, trigger_mode="always_last",
-        **quiet,
+        [dial.input for dial in dials], safely(message, moved), [page.visit, model, given, *dials], results,
+        trigger_mode="always_last", **quiet,
     )  # fmt: skip
-    stop.click(
-        stopped, page.visit, message, cancels=[opening, moving], queue=False, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
+    stops(stop, page, TAB, message, [opening, moving])
 
 
 def _counting(page: Page, visit: Visit, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:

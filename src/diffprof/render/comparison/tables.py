@@ -141,7 +141,8 @@ def _parts(parts: Sequence[PartChange], top: int) -> Iterable[Block]:
                 ran = f"ran {numbers.factor(factor)} as often, and did the same each time"
                 lines.append(f"{component}: {numbers.times(len(changes), kind)} {ran}.")
             elif component == OWN_CODE and not any(change.macs_difference for change in changes):
-                lines.append(f"{component}: {numbers.times(len(changes), kind)} of its own code differ, in no MAC.")
+                differ = "differs" if len(changes) == 1 else "differ"
+                lines.append(f"{component}: {numbers.times(len(changes), kind)} of its own code {differ}, in no MAC.")
             else:
                 rows += _alike(component, changes)
         yield _part_block(kind, lines, sorted(rows, key=lambda row: -abs(row.macs)), top)

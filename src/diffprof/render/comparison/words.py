@@ -74,7 +74,7 @@ def about_times(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -
     if call.verdict == TOO_FEW and call.before and call.after:
         lines.append(
             f"{call.before.count} and {call.after.count} iterations are too few to tell a difference from noise; "
-            "measure 20 or more of each (--iterations 20)."
+            "measure 20 or more of each (`diffprof run MODEL --iterations 20`)."
         )
     if any(change.verdict == TOO_BUSY for change in pair.times):
         lines.append(f"{_busy(names, profiles)}; measure on a quieter machine, or both in turns.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from diffprof.analyse.curves import Curve
 from diffprof.render import numbers
 from diffprof.render.figures.style import amounts, colours_of, figure, lines, objects, shown
 
@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 LONGEST = 26
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The exact MACs of one model at several places."""
-
-    name: str
-    places: Sequence[int]
-    macs: Sequence[int]
 
 
 def curves_figure(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:

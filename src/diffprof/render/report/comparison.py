@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from diffprof.analyse.comparison import Comparison
+from diffprof.analyse.curves import Curve, Growth
 from diffprof.profiles.record import Profile
 from diffprof.render import figures, numbers
 from diffprof.render.columns import Column
@@ -15,7 +15,7 @@ from diffprof.render.comparison.tables import blocks
 from diffprof.render.comparison.words import condition_text, may_be_compared, picture_line, picture_names, value_text
 from diffprof.render.figures import Measure
 from diffprof.render.figures.components import MOST_BLOCKS
-from diffprof.render.figures.curves import Curve, curves_figure
+from diffprof.render.figures.curves import curves_figure
 from diffprof.render.headline import summary
 from diffprof.render.report.conditions import environment, request
 from diffprof.render.report.markup import Markup, element, together
@@ -25,17 +25,6 @@ from diffprof.render.report.tables import table
 TOP = 25
 CONDITIONS = "May they be compared?"
 _PICTURE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
-
-
-@dataclass(frozen=True)
-class Growth:
-    """The exact cost of what is compared at several sizes and steps."""
-
-    sizes: Sequence[Curve]
-    """Over the pixels of the picture."""
-    steps: Sequence[Curve]
-    notes: Sequence[str] = ()
-    """What could not be counted, and why."""
 
 
 def comparison_html(

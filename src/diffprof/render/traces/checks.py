@@ -25,6 +25,7 @@ class Said:
     advice: str
 
 
+NO_GPU = "no work on a GPU is in the trace"
 VERDICTS = {GOOD: "good", LOOK: "look", BAD: "bad", UNKNOWN: "unknown", NOT_THERE: "-"}
 
 
@@ -32,7 +33,8 @@ def say(check: Check) -> Said:
     """The check in words; the advice only where there is something to do."""
     wording = WORDING[check.name]
     if check.verdict == UNKNOWN:
-        return Said(VERDICTS[UNKNOWN], wording.question, wording.unknown, "", "")
+        why = wording.unknown if check.evidence.get("gpu_work", True) else NO_GPU
+        return Said(VERDICTS[UNKNOWN], wording.question, why, "", "")
     if check.verdict == NOT_THERE:
         return Said(VERDICTS[NOT_THERE], wording.question, wording.not_there, "", "")
     advice = "" if check.verdict == GOOD else wording.advice(check.evidence)
@@ -59,7 +61,7 @@ class Wording:
     """What the share is a share of."""
     evidence: Callable[[Evidence], str]
     advice: Callable[[Evidence], str]
-    unknown: str = "no work on a GPU is in the trace"
+    unknown: str = NO_GPU
     not_there: str = ""
 
 

@@ -41,7 +41,7 @@ NOTHING = {
     By.gap: "no gap as long as the threshold",
     By.kind: "no work on a GPU",
     By.kernel: "no work on a GPU",
-    By.attention: "no attention found",
+    By.attention: "no attention on a GPU",
     By.section: "nothing is annotated (torch.profiler.record_function)",
     By.step: "no steps are marked (ProfilerStep, a section named step, or a scheduler's step in stacks)",
     By.copy: "nothing was copied",
