@@ -50,6 +50,14 @@ def test_the_picture_of_the_model_on_board_is_seen(visit: OpenPage, tmp_path: Pa
     assert numpy.array_equal(numpy.asarray(picture_of(visitor)), numpy.asarray(made.image.convert("RGB")))
 
 
+def test_enter_in_the_prompt_generates(visit: OpenPage) -> None:
+    visitor = visit()
+    visitor.tab("Generate")
+    fill(visitor, model="tiny-sd", steps="1", seed="8", prompt="a cat")
+    visitor.find("generate-prompt").locator("textarea").press("Enter")
+    visitor.sees("generate-message", "Seed 8. Saved as tiny-sd_seed8")
+
+
 def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> None:
     visitor = visit()
     visitor.tab("Generate")
@@ -150,7 +158,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     visitor.sees("generate-message", "last step")
     working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
     assert working
-    visitor.page.goto("about:blank")
+    visitor.page.close()
     for thread in working:
         thread.join(timeout=60)
         assert not thread.is_alive()

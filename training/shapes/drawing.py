@@ -84,7 +84,7 @@ def _thing(chance: Random, colour: str, size: str, place: str, towards: tuple[in
 
 
 def _centre(chance: Random, radius: float, direction: int) -> float:
-    """A coordinate in the middle or so far to one side that the shape just stays in the picture, give or take a pixel."""
+    """A coordinate in the middle or so far to one side that the shape just stays in the picture, or about so."""
     from_middle = SIDE / 2 - radius - 2.5
     return SIDE / 2 + direction * from_middle + chance.uniform(-1, 1)
 

@@ -73,8 +73,11 @@ def application(setup: Setup) -> Any:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOCAL_NAMES, setup.host])
     from diffprof.app.looks import head, theme
 
+    blocks = built(setup, shelf)
+    # Only then does Gradio refuse a path of this machine that a visitor passes off as an upload of theirs.
+    blocks.has_launched = True
     return gradio.mount_gradio_app(
-        app, built(setup, shelf), path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
+        app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
         ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=theme(),
         head=head(),
     )  # fmt: skip
@@ -116,6 +119,8 @@ def _is_news(record: logging.LogRecord) -> bool:
 def _gradio() -> Any:
     # Before it is imported: it would ask its makers for news.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # It would keep all that visitors do, in their browsers or in a bucket of its makers.
+    os.environ["GRADIO_RUN_HISTORY"] = "False"
     try:
         import gradio
     except ImportError as error:

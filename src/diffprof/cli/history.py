@@ -68,7 +68,8 @@ Run = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, fr
 def history(context: typer.Context) -> None:
     """Look at what was kept with --keep: list, find, compare, see how it went.
 
-    Without a command it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in diffprof.toml says where it is to be.
+    Without a command it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in
+    diffprof.toml says where it is to be.
     """
     if context.invoked_subcommand is None:
         list_runs()

@@ -15,10 +15,12 @@ import pytest
 
 from diffprof.analyse.comparison import Comparison, compare
 from diffprof.analyse.comparison.counts import FIGURES
+from diffprof.analyse.comparison.parts import OPERATION, PartChange
 from diffprof.profiles.pictures import PictureDifference
 from diffprof.profiles.record import Profile
 from diffprof.render.comparison.console import comparison_markdown, print_comparison
 from diffprof.render.comparison.plain import COLUMNS, By, comparison_csv, comparison_json
+from diffprof.render.comparison.tables import blocks
 from diffprof.render.console import as_text
 from tests.analyse.comparison.noise import SECOND, quiet, run_of
 from tests.iterations_made_by_hand import CPU
@@ -160,3 +162,14 @@ def test_many_changes_are_cut_and_said_to_be() -> None:
     comparison = made(hostile(), stable_diffusion())
     cut = as_text(lambda console: print_comparison(comparison, console, 1), 110)
     assert "more: --json and --csv have all." in cut
+
+
+def test_one_change_of_the_pipelines_own_code_differs_and_two_differ() -> None:
+    same = compare([stable_diffusion()] * 2, ["a", "b"])
+    own = [PartChange(OPERATION, "pipeline", name, None, None) for name in ("add", "mul")]
+    for parts, said in (
+        (own[:1], "1 operation of its own code differs,"),
+        (own, "2 operations of its own code differ,"),
+    ):
+        made = replace(same, pairs=(replace(same.pairs[0], parts=tuple(parts)),))
+        assert any(said in line for block in blocks(made) for line in block.lines)

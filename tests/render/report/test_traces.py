@@ -39,6 +39,7 @@ def read(tmp_path: Path) -> Read:
 def of_the_host() -> HandMade:
     made = HandMade()
     made.section("denoise", 0, 100)
+    made.section("denoise", 100, 200)
     made.op("aten::linear", 0, 90)
     return made
 
@@ -108,7 +109,8 @@ def test_a_trace_says_what_to_do_first_and_then_where_the_time_went(read: Read) 
 
 def test_a_trace_of_the_host_alone_has_its_operators(read: Read) -> None:
     page = trace_html(read(of_the_host()))
-    assert sections(page) == ["Checklist", "Sections", "Operators on the host"]
+    assert sections(page) == ["Time line", "Sections", "Steps", "Operators on the host"]
+    assert "GPU busy" not in page
     assert "No work on a GPU is in the trace" in words(page)
 
 

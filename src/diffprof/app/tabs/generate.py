@@ -143,7 +143,9 @@ def generate_tab(page: Page) -> None:
     sizes = [(f"{name} ({wide} x {high})", f"{wide}x{high}") for name, (wide, high) in config.SIZE_PRESETS.items()]
     with gr.Row():
         with gr.Column(scale=1, min_width=300):
-            prompt = gr.Textbox(EXAMPLE, label="Prompt", lines=2, elem_id="generate-prompt", max_length=10_000)
+            prompt = gr.Textbox(
+                EXAMPLE, label="Prompt", lines=1, max_lines=4, elem_id="generate-prompt", max_length=10_000
+            )
             model = gr.Dropdown(
                 model_choices(), value=config.DEFAULT_MODEL, label="Model", allow_custom_value=True,
                 elem_id="generate-model",

@@ -151,6 +151,9 @@ def trace_steps_figure(report: TraceReport) -> Figure | None:
     if steps is None or not 1 < len(steps.kernels) <= MOST_STEPS:
         return None
     names = [str(number) for number in range(1, len(steps.kernels) + 1)]
+    measured = [("host", steps.host_ns, GREY)]
+    if report.timelines:
+        measured.append(("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
     bars = [
         objects().Bar(
             name=name,
@@ -163,7 +166,7 @@ def trace_steps_figure(report: TraceReport) -> Figure | None:
             ],
             hoverinfo="text",
         )
-        for name, times, colour in (("host", steps.host_ns, GREY), ("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
+        for name, times, colour in measured
     ]
     axis = {"type": "category", "showgrid": False, "title": {"text": "step"}, "nticks": 25}
     return figure(bars, 280, barmode="group", showlegend=True, xaxis=axis, yaxis=amounts("time", "s"))

@@ -30,7 +30,8 @@ LONGEST_NAME = 140
 def trace_html(report: TraceReport) -> str:
     """The whole page of one trace."""
     page = Page(words.source_line(report))
-    page.add("Checklist", _checklist(report))
+    if report.timelines:  # of the host alone all ten questions would be answered "unknown"
+        page.add("Checklist", _checklist(report))
     _timeline(page, report)
     _idle(page, report)
     _attention(page, report)
@@ -149,7 +150,7 @@ def _check(one: Said) -> Markup:
 
 def _timeline(page: Page, report: TraceReport) -> None:
     page.add(
-        "GPU time line",
+        "GPU time line" if report.timelines else "Time line",
         _over_time(page, report),
         _rows(report, By.timeline, TOP),
         *(paragraph(note, "note") for note in (*report.source.notes, *words.notes(report))),
