@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
@@ -258,19 +259,14 @@ def test_a_model_that_is_unloaded_in_the_moment_it_is_there_can_be_used(manager:
 
 
 def test_memory_of_any_accelerator_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Module:
-        emptied = 0
-
-        @classmethod
-        def empty_cache(cls) -> None:
-            cls.emptied += 1
-
+    emptied: list[torch.device] = []
+    module = SimpleNamespace(empty_cache=lambda: emptied.append(torch.device("cuda")))
     monkeypatch.delattr(torch.accelerator, "empty_cache", raising=False)  # torch before 2.9
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
-    monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
+    monkeypatch.setattr(torch, "get_device_module", lambda device: module)
     give_memory_back()
-    assert Module.emptied == 1
+    assert len(emptied) == 1
 
 
 def test_a_model_larger_than_the_limit_is_refused_before_its_weights_are_read(
