@@ -68,6 +68,25 @@ def test_a_visitor_stops_what_is_under_way(endless: tuple[Callable[[Report], Non
     assert not visit.stop("tab"), "nothing is left to be stopped"
 
 
+def test_stopping_waits_until_nothing_more_is_told(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
+    visit, heard = Visit(), []
+    work, _ = endless
+    begun = threading.Event()
+
+    def listen() -> None:
+        for news in told(visit, "tab", work):
+            heard.append(news)
+            begun.set()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    begun.wait(30)
+    assert visit.stop("tab", patience_seconds=30)
+    count = len(heard)
+    listener.join(30)
+    assert len(heard) == count
+
+
 def test_work_ends_when_nobody_listens_any_more(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
     work, ended = endless
     following = told(Visit(), "tab", work)

@@ -14,6 +14,7 @@ from diffprof.app.working import sentence
 
 # Named one by one: plotly's own choice has a link to its makers and may have a button that sends them the figure.
 BUTTONS = {"icicle": ["toImage"]}
+PATIENCE_SECONDS = 5.0
 OTHER_BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"]
 
 
@@ -75,7 +76,9 @@ def stops(button: Any, page: Page, tab: str, message: Any, events: Sequence[Any]
     """Let the button end what a tab does for this visitor, and what waits for its turn."""
 
     def stopped(visit: Visit) -> str:
-        return showing.notice("Stopped." if visit.stop(tab) else "Nothing is under way for you.")
+        # Not before the last message of the work: else that one would stay.
+        under_way = visit.stop(tab, PATIENCE_SECONDS)
+        return showing.notice("Stopped." if under_way else "Nothing is under way for you.")
 
     button.click(
         stopped, page.visit, message, cancels=list(events), queue=False, show_progress="hidden",

@@ -26,35 +26,45 @@ class VisitRun:
     """As PNG."""
 
 
+class Switch(threading.Event):
+    """Set to stop work; `over` is set when nothing more will be told of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over = threading.Event()
+
+
 @dataclass
 class Visit:
     """One visitor, from the first look at the page to the last. Gradio copies the one that it was given for each."""
 
     runs: list[VisitRun] = field(default_factory=list)
-    switches: dict[str, threading.Event] = field(default_factory=dict)
-    """By tab: set to stop what it is doing."""
+    switches: dict[str, Switch] = field(default_factory=dict)
+    """By tab."""
     _made: int = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Visit:
         """A new visitor has made nothing yet."""
         return Visit()
 
-    def begin(self, tab: str) -> threading.Event:
+    def begin(self, tab: str) -> Switch:
         """The switch for work that begins now; what the tab did before is stopped."""
         self.stop(tab)
-        self.switches[tab] = threading.Event()
+        self.switches[tab] = Switch()
         return self.switches[tab]
 
-    def stop(self, tab: str) -> bool:
-        """Stop what the tab is doing; False when it was doing nothing."""
+    def stop(self, tab: str, patience_seconds: float = 0) -> bool:
+        """Stop what the tab is doing, and wait so long for the last that is told of it; False when it did nothing."""
         switch = self.switches.pop(tab, None)
         if switch is None:
             return False
         switch.set()
+        switch.over.wait(patience_seconds)
         return True
 
-    def ended(self, tab: str, switch: threading.Event) -> None:
+    def ended(self, tab: str, switch: Switch) -> None:
         """The work of this switch is over."""
+        switch.over.set()
         if self.switches.get(tab) is switch:
             del self.switches[tab]
 
