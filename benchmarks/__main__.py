@@ -6,7 +6,7 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,17 +27,18 @@ def main() -> int:
         for result in GROUPS[group](options.repeats):
             results.append(result)
             sys.stderr.write(f"{_row(result)}\n")
-    text = _table(results, options.repeats)
-    sys.stdout.write(f"{text}\n")
+    rows = {result.what: _row(result) for result in results}
+    sys.stdout.write(f"{_table(rows, options.repeats)}\n")
     if options.write:
-        _write(text)
+        # What was not measured now stays as it was, unless all of it was.
+        _write(_table({**(_written_rows() if options.groups else {}), **rows}, options.repeats))
     return 0 if all(result.kept for result in results) else 1
 
 
-def _table(results: Sequence[Result], repeats: int) -> str:
+def _table(rows: Mapping[str, str], repeats: int) -> str:
     machine = f"{os.cpu_count()} CPUs, Python {platform.python_version()}"
     libraries = ", ".join(f"{name} {version(name)}" for name in ("torch", "diffusers", "transformers"))
-    lines = ["| what | measured | limit | kept | from |", "|---|---|---|---|---|", *map(_row, results)]
+    lines = ["| what | measured | limit | kept | from |", "|---|---|---|---|---|", *rows.values()]
     return "\n".join(
         [*lines, "", f"Medians of {repeats} runs, where the last column says nothing else. {machine}, {libraries}."]
     )
@@ -53,6 +54,13 @@ def _row(result: Result) -> str:
 
 def _figure(number: float) -> str:
     return f"{number:.3g}" if number < 100 else f"{number:,.0f}"
+
+
+def _written_rows() -> dict[str, str]:
+    """The rows of the page, by what they are about."""
+    table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines[1:]}
 
 
 def _write(table: str) -> None:

@@ -45,6 +45,8 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     """To anywhere but the page's own address; none of them got through."""
     all_requests: list[str] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+    """Requests that are not answered to their end."""
 
     @property
     def overflow(self) -> int:
@@ -73,6 +75,9 @@ def visiting(browser: Browser, address: str, width: int = DESKTOP, dark: bool = 
     context.route("**/*", check)
     visit.page.on("console", lambda message: visit.messages.append(f"{message.type}: {message.text}"))
     visit.page.on("pageerror", lambda error: visit.messages.append(str(error)))
+    visit.page.on("request", lambda request: visit.under_way.append(request.url))
+    for end in ("requestfinished", "requestfailed"):
+        visit.page.on(end, lambda request: visit.under_way.remove(request.url))
     visit.page.goto(address)
     try:
         yield visit

@@ -19,6 +19,7 @@ from tests.browsers import DESKTOP, Visit, visiting
 from tests.small_pipelines import SMALL_PIPELINES
 
 PATIENCE_MS = 120_000
+QUIET_MS, MOMENT_MS = 160, 20
 HARMLESS = ("log:", "info:", "debug:", "warning:")
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -103,8 +104,24 @@ class Visitor:
         button = self.find(name)
         (button if button.evaluate("one => one.tagName") == "BUTTON" else button.locator("button")).click()
 
-    def sees(self, name: str, text: str) -> None:
+    def sees(self, name: str, text: str, to_come: bool = False) -> None:
+        """Wait for the text and, unless more is to come, for the end of what brought it."""
         expect(self.find(name)).to_contain_text(text)
+        if not to_come:
+            self.rests()
+
+    def rests(self) -> None:
+        """Wait until nothing is under way for a moment.
+
+        Gradio's script takes the stream of messages that the server is about to close for open. What is asked in these
+        milliseconds, sooner than anybody could, is worked on and never shown.
+        """
+        quiet = waited = 0
+        while quiet < QUIET_MS:
+            assert waited < PATIENCE_MS, self.window.under_way
+            self.page.wait_for_timeout(MOMENT_MS)
+            waited += MOMENT_MS
+            quiet = 0 if any("/queue/" in address for address in self.window.under_way) else quiet + MOMENT_MS
 
     def download(self, name: str, label: str) -> Path:
         with self.page.expect_download() as download:

@@ -133,13 +133,13 @@ def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> Non
         visitor.tab("Generate")
         fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="256x256")
     first.press("generate-start")
-    first.sees("generate-message", "last step")
+    first.sees("generate-message", "last step", to_come=True)
     second.press("generate-start")
-    second.sees("generate-message", "queue")
+    second.sees("generate-message", "queue", to_come=True)
     second.press("generate-stop")
-    second.sees("generate-message", "Nothing is under way for you.")
+    second.sees("generate-message", "Nothing is under way for you.", to_come=True)
     first.press("generate-stop")
-    first.sees("generate-message", "Stopped.")
+    first.sees("generate-message", "Stopped.", to_come=True)
     for thread in threading.enumerate():
         if thread.name == "diffprof-work":
             thread.join(timeout=30)
@@ -155,7 +155,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     visitor = visit()
     visitor.tab("Generate")
     order(visitor, model="tiny-sd", steps="900", seed="51", size="256x256")
-    visitor.sees("generate-message", "last step")
+    visitor.sees("generate-message", "last step", to_come=True)
     working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
     assert working
     visitor.page.close()
