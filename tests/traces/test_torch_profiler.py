@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
-import torch
 
 from diffprof.profiles.traces import TraceReport
 from diffprof.traces.report import trace_report
@@ -11,25 +14,32 @@ from diffprof.traces.report import trace_report
 STEPS = 3
 
 
+RECORDING = """
+import json, sys, torch
+
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
+picture = torch.randn(8, 64)
+with torch.no_grad(), torch.profiler.profile(record_shapes=True, profile_memory=True, with_stack=True) as profiler:
+    for _ in range(int(sys.argv[2])):
+        with torch.profiler.record_function("denoise_step"):
+            picture = model(picture)
+            torch.nn.functional.scaled_dot_product_attention(*[picture.view(1, 2, 4, 64)] * 3)
+profiler.export_chrome_trace(sys.argv[1])
+rows = [row for row in profiler.key_averages() if row.key.startswith("aten::")]
+print(json.dumps({row.key: (row.count, row.self_cpu_time_total, row.cpu_time_total) for row in rows}))
+"""
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[TraceReport, dict[str, tuple[int, float, float]]]:
-    """The report on a trace, and torch's own figures: for each operator its calls, own and total microseconds."""
-    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
-    picture = torch.randn(8, 64)
-    options = {"record_shapes": True, "profile_memory": True, "with_stack": True}
-    with torch.no_grad(), torch.profiler.profile(**options) as profiler:  # type: ignore[arg-type]
-        for _ in range(STEPS):
-            with torch.profiler.record_function("denoise_step"):
-                picture = model(picture)
-                torch.nn.functional.scaled_dot_product_attention(*[picture.view(1, 2, 4, 64)] * 3)
+    """The report on a trace, and torch's own figures: for each operator its calls, own and total microseconds.
+
+    From a process of its own: stacks have every thread of the one that they are recorded in.
+    """
     path = tmp_path_factory.mktemp("torch") / "trace.json.gz"
-    profiler.export_chrome_trace(str(path))
-    figures = {
-        row.key: (row.count, row.self_cpu_time_total, row.cpu_time_total)
-        for row in profiler.key_averages()
-        if row.key.startswith("aten::")
-    }
-    return trace_report(path), figures
+    command = [sys.executable, "-c", RECORDING, str(path), str(STEPS)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return trace_report(path), json.loads(said)
 
 
 Recorded = tuple[TraceReport, dict[str, tuple[int, float, float]]]
