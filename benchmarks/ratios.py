@@ -49,9 +49,9 @@ def whole_commands(repeats: int) -> Iterator[Result]:
     )
     imports, flux, wan = found["imports"], found["flux"], found["wan"]
     yield _times("`profile flux.1-dev` at 1024x1024 / importing what it needs", flux, imports, 2.0)
-    yield _memory("its peak memory", flux, 700)
+    yield _memory("`profile flux.1-dev`: peak memory", flux, 700)
     yield _times("`profile wan2.1-t2v-14b` at 832x480, 81 frames / FLUX", wan, flux, 2.0)
-    yield _memory("its peak memory", wan, 1500)
+    yield _memory("`profile wan2.1-t2v-14b`: peak memory", wan, 1500)
     yield _times("`profile sd-2.1-base`: 50 steps / 1 step", found["fifty steps"], found["one step"], 1.2)
 
 
