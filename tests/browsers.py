@@ -20,9 +20,12 @@ HEIGHT = 900
 OWN = ("file:", "data:", "blob:")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, once for all tests of this process; without one the tests fail, as nobody would look otherwise."""
+    """Chromium, once for all tests of a module; without one the tests fail, as nobody would look otherwise.
+
+    Not for longer: while playwright is there, its event loop runs, and tests with loops of their own could not begin.
+    """
     from playwright.sync_api import sync_playwright
 
     try:
