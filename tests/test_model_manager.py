@@ -182,17 +182,23 @@ def test_who_uses_a_model_does_not_wait_for_room_that_only_he_could_make(
     assert names(limited) == ["two"]
 
 
-def test_a_thread_waits_for_room_until_another_is_done(
-    one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
-    real, waits = limited._wait_for_others, threading.Event()
+def sign_of_waiting(manager: ModelManager, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set as soon as a thread waits for the room that others have."""
+    real, waits = manager._wait_for_others, threading.Event()
 
     def wait(*given: Any) -> None:
         waits.set()
         real(*given)
 
-    monkeypatch.setattr(limited, "_wait_for_others", wait)
+    monkeypatch.setattr(manager, "_wait_for_others", wait)
+    return waits
+
+
+def test_a_thread_waits_for_room_until_another_is_done(
+    one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
+    waits = sign_of_waiting(limited, monkeypatch)
     waiting = threading.Thread(target=lambda: limited.load_model(two))
     with limited.using(one):
         waiting.start()
@@ -206,13 +212,7 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     one: Path, two: Path, three: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
-    real, waits = limited._wait_for_others, threading.Event()
-
-    def wait(*given: Any) -> None:
-        waits.set()
-        real(*given)
-
-    monkeypatch.setattr(limited, "_wait_for_others", wait)
+    waits = sign_of_waiting(limited, monkeypatch)
     waiting = threading.Thread(target=lambda: limited.load_model(two))
     with limited.using(one):
         waiting.start()
