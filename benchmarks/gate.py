@@ -24,10 +24,10 @@ from diffusers import UNet2DConditionModel
 from tests.small_pipelines import SMALL_PIPELINES
 
 import diffprof
-from diffprof.analyse.comparison import Pair
-from diffprof.analyse.comparison.times import compared_times, cpu_share
-from diffprof.analyse.gate import FAILED, PASSED, TIMED, gate, parse_limits
-from diffprof.profiles.record import Profile
+from diffprof.comparison import Pair
+from diffprof.comparison.gate import FAILED, PASSED, TIMED, gate, parse_limits
+from diffprof.comparison.times import compared_times, cpu_share
+from diffprof.record.profile import Profile
 
 SAMPLES, STEPS, SIDE, ROUNDS, NEXT = 20, 9, 64, 300, 5
 

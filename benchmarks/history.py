@@ -20,11 +20,11 @@ from typing import Any
 from tests.profiles_made_by_hand import stable_diffusion
 
 from benchmarks.processes import run
-from diffprof.analyse.comparison import compare
-from diffprof.analyse.trends import trend_table
-from diffprof.profiles.history import Filters, History, rows
-from diffprof.profiles.history.filters import moment
-from diffprof.profiles.history.store import Store
+from diffprof.comparison import compare
+from diffprof.comparison.trends import trend_table
+from diffprof.record.history import Filters, History, rows
+from diffprof.record.history.filters import moment
+from diffprof.record.history.store import Store
 
 RUNS = 100_000
 REPEATS = 7

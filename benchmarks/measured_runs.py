@@ -20,10 +20,10 @@ from typing import Any
 import torch
 from tests.small_pipelines import SMALL_PIPELINES
 
-from diffprof.measurement.measuring import Measuring
-from diffprof.measurement.profile import live
-from diffprof.measurement.watching.system import SystemSampler
+from diffprof.pipelines.opened import live
 from diffprof.profiling import PyTorchProfiler
+from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.watching.system import SystemSampler
 
 ROUNDS = 24
 STEPS = 5

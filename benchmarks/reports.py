@@ -15,8 +15,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 import diffprof
-from diffprof.cli.browser import find_browser
-from diffprof.render.report import report_html
+from diffprof.comparison.views.report import report_html
+from diffprof.render.browser import find_browser
 
 MODEL = "sdxl"
 REPEATS = 7

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from diffprof.cli.browser import find_browser
 from diffprof.errors import RequestError
+from diffprof.render.browser import find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from diffprof.profiles.measured import Device, Iteration, MemoryPoint, Sample, Span, StepSpan
+from diffprof.record.measured import Device, Iteration, MemoryPoint, Sample, Span, StepSpan
 
 MILLISECOND = 1_000_000
 GB = 1_000_000_000

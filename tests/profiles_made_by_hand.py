@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from diffprof.profiles.measured import HOST_TO_DEVICE, CacheEvent, Device, Iteration, Measured, Move, SystemPoint
-from diffprof.profiles.record import (
+from diffprof.record.measured import HOST_TO_DEVICE, CacheEvent, Device, Iteration, Measured, Move, SystemPoint
+from diffprof.record.profile import (
     NO_WORK,
     Attention,
     Call,

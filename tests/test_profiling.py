@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 
 from diffprof import profiling
 from diffprof.errors import OutputError
-from diffprof.measurement.timing.sections import Recorder
-from diffprof.measurement.timing.snapshots import ProcessMemory
 from diffprof.profiling import (
     IterationProfiler,
     MemoryTracker,
@@ -29,8 +27,10 @@ from diffprof.profiling import (
     profile_section,
 )
 from diffprof.render.numbers import duration, mebibytes, shortened
-from tests.measurement.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
-from tests.measurement.timing.test_memory import GUIDE, log_of
+from diffprof.runtime.timing.memory_snapshots import ProcessMemory
+from diffprof.runtime.timing.sections import Recorder
+from tests.runtime.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
+from tests.runtime.timing.test_memory_log import GUIDE, log_of
 
 Golden = Callable[[str, str], None]
 

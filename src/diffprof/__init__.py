@@ -8,11 +8,11 @@ from diffprof.errors import DiffprofError
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
-    from diffprof.measurement.profile import profile
-    from diffprof.measurement.turns import measure_in_turns
-    from diffprof.profiles.files import load
-    from diffprof.profiles.record import Profile
-    from diffprof.runs import Run, measure, measuring
+    from diffprof.counting.profile import profile
+    from diffprof.record.files import load
+    from diffprof.record.profile import Profile
+    from diffprof.runtime.measure import Run, measure, measuring
+    from diffprof.runtime.turns import measure_in_turns
 
 __all__ = [
     "DiffprofError",
@@ -30,23 +30,23 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what is used when it is first used: help comes at once, and only measuring needs torch."""
     if name == "profile":
-        from diffprof.measurement.profile import profile
+        from diffprof.counting.profile import profile
 
         return profile
     if name == "measure_in_turns":
-        from diffprof.measurement.turns import measure_in_turns
+        from diffprof.runtime.turns import measure_in_turns
 
         return measure_in_turns
     if name == "load":
-        from diffprof.profiles.files import load
+        from diffprof.record.files import load
 
         return load
     if name == "Profile":
-        from diffprof.profiles.record import Profile
+        from diffprof.record.profile import Profile
 
         return Profile
     if name in ("Run", "measure", "measuring"):
-        from diffprof import runs
+        from diffprof.runtime import measure as runs
 
         return getattr(runs, name)
     raise AttributeError(f"module 'diffprof' has no attribute {name!r}")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError
-from diffprof.profiles.record import Profile
-from diffprof.render import numbers
+from diffprof.record.profile import Profile
+from diffprof.render.guide_figures import decoding_macs, guide_figures, text_encoding_macs
 
 GIGA = 10**9
 
@@ -53,13 +53,13 @@ class ComputeProfiler:
 
     def measure_vae_decode_macs(self, pipe: Any, height: int | None = None, width: int | None = None) -> int:
         """MACs of turning the latents of one generation into pictures."""
-        return self._measure(pipe, {"height": height, "width": width}, _decoding)
+        return self._measure(pipe, {"height": height, "width": width}, decoding_macs)
 
     def measure_text_encoder_macs(
         self, pipe: Any, prompt: str | None = None, negative_prompt: str | None = None
     ) -> int:
         """MACs of all calls of all text encoders in one generation; guidance needs the negative prompt encoded too."""
-        return self._measure(pipe, {"prompt": prompt, "negative_prompt": negative_prompt}, _text_encoding)
+        return self._measure(pipe, {"prompt": prompt, "negative_prompt": negative_prompt}, text_encoding_macs)
 
     def summarize_macs(
         self, pipe: Any, height: int | None = None, width: int | None = None, steps: int | None = None,
@@ -81,8 +81,8 @@ class ComputeProfiler:
         asked = steps if steps is not None else profile.request.value("num_inference_steps")
         return {
             "UNet per-step (GMACs)": profile.steps.macs / GIGA,
-            "Text encoder once (GMACs)": _text_encoding(profile) / GIGA,
-            "VAE decode once (GMACs)": _decoding(profile) / GIGA,
+            "Text encoder once (GMACs)": text_encoding_macs(profile) / GIGA,
+            "VAE decode once (GMACs)": decoding_macs(profile) / GIGA,
             f"Total {asked} steps (GMACs)": profile.total.macs / GIGA,
         }
 
@@ -109,7 +109,7 @@ class ComputeProfiler:
             return {**_failure(error), "model_id": model_id}
         steps = num_inference_steps or profile.request.value("num_inference_steps")
         return {
-            **figures(profile),
+            **guide_figures(profile),
             "num_inference_steps": steps or profile.steps.count,
             "input_shape": tuple(input_shape),
             "model_id": model_id or profile.request.model,
@@ -128,7 +128,7 @@ class ComputeProfiler:
     def _profile(self, pipe: Any, arguments: Mapping[str, Any]) -> tuple[Profile, list[str]]:
         if not self.enabled:
             raise RequestError("profiling is disabled; create_profiler(enabled=True) counts")
-        from diffprof.measurement.profile import profile
+        from diffprof.counting.profile import profile
 
         given = {name: value for name, value in arguments.items() if value is not None}
         known, notes = _known(pipe, given)
@@ -141,7 +141,7 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The arguments that the pipeline's call has, and a note on each that it has not."""
-    from diffprof.measurement.arguments import OTHER_NAMES
+    from diffprof.pipelines.arguments import OTHER_NAMES
 
     owner = _class_of(pipe)
     names = inspect.signature(owner.__call__).parameters
@@ -153,9 +153,9 @@ def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], lis
 def _class_of(pipe: Any) -> Any:
     if not isinstance(pipe, (str, Path)):
         return type(pipe)
-    from diffprof.measurement.opening import blueprint_of
-    from diffprof.measurement.opening.classes import pipeline_class
-    from diffprof.measurement.profile import quiet_libraries
+    from diffprof.pipelines import blueprint_of
+    from diffprof.pipelines.classes import pipeline_class
+    from diffprof.pipelines.quiet import quiet_libraries
 
     with quiet_libraries():
         return pipeline_class(blueprint_of(pipe).pipeline)
@@ -173,57 +173,3 @@ def _sizes(input_shape: Sequence[int]) -> dict[str, Any]:
         sizes["num_frames"] = frames[0]
     # One picture is what every pipeline makes: asking for it would be refused where there is no such argument.
     return sizes if batch == 1 else {**sizes, "num_images_per_prompt": batch}
-
-
-def _decoding(profile: Profile) -> int:
-    return sum(call.macs for call in _decode_calls(profile))
-
-
-def _decode_calls(profile: Profile) -> list[Any]:
-    vaes = {slot for slot, part in profile.components.items() if part.role == "vae"}
-    return [call for call in profile.calls if call.component in vaes and "encode" not in call.method]
-
-
-def _text_encoding(profile: Profile) -> int:
-    return sum(part.macs for part in profile.components.values() if part.role == "text_encoder")
-
-
-def figures(profile: Profile) -> dict[str, Any]:
-    """What was counted, under the keys that the guides show."""
-    stage = profile.steps.main
-    denoisers = stage.denoisers if stage else ()
-    parts = [profile.components[slot] for slot in denoisers]
-    parameters = sum(part.parameters for part in parts)
-    total, step = profile.total, profile.steps.macs
-    return {
-        "enabled": True,
-        "model_component": ", ".join(denoisers),
-        "total_macs": total.macs,
-        "total_flops": total.flops,
-        "macs_per_step": step,
-        "flops_per_step": 2 * step,
-        "total_params": parameters,
-        "total_macs_str": numbers.macs(total.macs),
-        "total_flops_str": numbers.flops(total.flops),
-        "macs_per_step_str": numbers.macs(step),
-        "flops_per_step_str": numbers.flops(2 * step),
-        "params_str": numbers.parameters(parameters),
-        "unet_macs_per_step": step,
-        "vae_macs": _decoding(profile),
-        "text_encoder_macs": _text_encoding(profile),
-        "denoiser_macs": sum(part.macs for part in parts),
-        "num_executed_steps": profile.steps.count,
-        "pipeline_params": total.parameters,
-        "latent_shape": _latent_shape(profile),
-    }
-
-
-def _latent_shape(profile: Profile) -> tuple[int, ...] | None:
-    """Of what the VAE decodes, else of what the denoiser is given: ``z 1x4x64x64`` -> (1, 4, 64, 64)."""
-    stage = profile.steps.main
-    denoising = [call for call in profile.calls if stage and call.component in stage.denoisers]
-    for call in (*_decode_calls(profile), *denoising):
-        shape = call.inputs.partition(",")[0].rpartition(" ")[2]
-        if shape.replace("x", "").isdigit():
-            return tuple(map(int, shape.split("x")))
-    return None

@@ -17,17 +17,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from diffprof.measurement.timing.functions import timed_function
-from diffprof.measurement.timing.iterations import Iterations
-from diffprof.measurement.timing.memory import MemoryFinding, MemoryLog
-from diffprof.measurement.timing.sections import NOTHING, Nothing, Recorder, Section
-from diffprof.measurement.timing.snapshots import Snapshot
-from diffprof.measurement.timing.statistics import Timings
-from diffprof.measurement.timing.traces import Trace, TraceRecorder, TraceWarning
-from diffprof.measurement.watching.cache_recorder import CacheRecorder
-from diffprof.profiles.replace import replace_file
+from diffprof.record.atomic_files import replace_file
 from diffprof.render.memory import memory_summary
 from diffprof.render.timings import iteration_summary, timing_summary
+from diffprof.runtime.timing.functions import timed_function
+from diffprof.runtime.timing.iterations import Iterations
+from diffprof.runtime.timing.memory_log import MemoryFinding, MemoryLog
+from diffprof.runtime.timing.memory_snapshots import Snapshot
+from diffprof.runtime.timing.sections import NOTHING, Nothing, Recorder, Section
+from diffprof.runtime.timing.statistics import Timings
+from diffprof.runtime.timing.trace_recorder import Trace, TraceRecorder, TraceWarning
+from diffprof.runtime.watching.cache_recorder import CacheRecorder
 
 __all__ = [
     "CacheRecorder",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from diffprof.analyse.gate import Gate
-    from diffprof.profiles.record import Profile
+    from diffprof.comparison.gate import Gate
+    from diffprof.record.profile import Profile
 
 # pytest loads this module in every run: torch and all the rest are imported when the fixture is used.
 
@@ -67,11 +67,11 @@ def _profile(pipe: Any, iterations: int, warmup: int, call_arguments: dict[str, 
 
 
 def _checked(file: Path, found: Profile, limits: str | None, allow_different: bool) -> Gate:
-    from diffprof.analyse.comparison import pair_of
-    from diffprof.analyse.gate import FAILED, TOO_NOISY, gate, parse_limits
+    from diffprof.comparison import pair_of
+    from diffprof.comparison.gate import FAILED, TOO_NOISY, gate, parse_limits
+    from diffprof.comparison.views.gate import check_sentence
     from diffprof.errors import DiffprofError
-    from diffprof.profiles.files import load
-    from diffprof.render.gate import check_sentence
+    from diffprof.record.files import load
 
     __tracebackhide__ = True
     if not file.is_file():

@@ -16,8 +16,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 import diffprof
 from diffprof.app.setup import Setup
-from diffprof.cli.browser import find_browser
-from diffprof.profiles.history import History
+from diffprof.record.history import History
+from diffprof.render.browser import find_browser
 from tests.app.conftest import Visitor, served
 from tests.browsers import DESKTOP, TELEPHONE, Visit
 

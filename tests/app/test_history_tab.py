@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 import diffprof
 from diffprof.app.setup import Setup
-from diffprof.profiles.history import History
+from diffprof.record.history import History
 from diffprof.render import numbers
 from tests.app.conftest import OpenPage, Visitor, served
 

@@ -16,7 +16,7 @@ from diffprof.app.page import MOST_WAITING, built
 from diffprof.app.serving import POLICY
 from diffprof.app.setup import Setup
 from diffprof.app.shelf import Shelf
-from diffprof.render import figures
+from diffprof.render import charts as figures
 from tests.app.conftest import OpenPage, served
 from tests.browsers import DESKTOP, TELEPHONE
 

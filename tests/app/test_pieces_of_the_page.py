@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.analyse.curves import Curve
 from diffprof.app.comparing import LARGEST_UPLOAD, told_apart, uploaded
 from diffprof.app.pieces import safely
 from diffprof.app.serving import bound, is_from_elsewhere
@@ -21,8 +20,9 @@ from diffprof.app.shelf import MOST, Shelf
 from diffprof.app.showing import problem, totals, under_way
 from diffprof.app.typed import number, whole
 from diffprof.app.working import Progress
+from diffprof.comparison.curves import Curve
+from diffprof.comparison.views.curves import curves_figure
 from diffprof.errors import FileFormatError, RequestError
-from diffprof.render.figures.curves import curves_figure
 from tests.profiles_made_by_hand import stable_diffusion
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from diffprof import catalogue
+from diffprof.catalogue.names import Place, folder_of, place_of
 from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
-from diffprof.catalogue.places import Place, folder_of, place_of
 
 
 @pytest.mark.parametrize("name", [SHAPES, "Shapes", "SHAPES"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from diffprof.cli import main
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -65,7 +65,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     stand_in = Engine()
-    module = ModuleType("diffprof.measurement.profile")
+    module = ModuleType("diffprof.counting.profile")
     module.profile = stand_in.profile  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "diffprof.measurement.profile", module)
+    monkeypatch.setitem(sys.modules, "diffprof.counting.profile", module)
     return stand_in

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from diffprof.errors import RequestError
-from diffprof.profiles.files import to_json
-from diffprof.profiles.record import Profile
+from diffprof.record.files import to_json
+from diffprof.record.profile import Profile
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
@@ -146,7 +146,7 @@ def test_a_model_that_has_no_size_is_told_in_the_page(
             raise RequestError("This pipeline has no argument width.")
         return whole(model, **request)
 
-    monkeypatch.setattr(sys.modules["diffprof.measurement.profile"], "profile", only_steps)
+    monkeypatch.setattr(sys.modules["diffprof.counting.profile"], "profile", only_steps)
     target = tmp_path / "page.html"
     assert run("compare", two[0], "sd-2.1-base", "--html", str(target)).code == 0
     page = target.read_text(encoding="utf-8")

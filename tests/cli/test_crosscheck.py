@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from diffprof.measurement.crosscheck import comparing
-from diffprof.profiles.crosscheck import (
+from diffprof.crosscheck import running as comparing
+from diffprof.crosscheck.result import (
     ATTENTION,
     CONVOLUTIONS,
     MATRIX_PRODUCTS,

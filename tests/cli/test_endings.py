@@ -155,7 +155,7 @@ def test_what_does_not_count_imports_no_torch(arguments: list[str], tmp_path: Pa
 def test_help_imports_neither_rich_nor_the_commands() -> None:
     code = (
         "import sys; sys.argv = ['diffprof', '--help']; from diffprof.cli import main; main(); "
-        "assert not {'rich', 'json', 'diffprof.cli.profile', 'diffprof.profiles'} & set(sys.modules)"
+        "assert not {'rich', 'json', 'diffprof.cli.profile', 'diffprof.record'} & set(sys.modules)"
     )
     ended = python("-c", code)
     assert ended.returncode == 0, ended.stderr.decode()

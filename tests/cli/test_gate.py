@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.analyse.comparison.noise import quiet, run_of
 from tests.cli.conftest import Engine, Run
+from tests.comparison.noise import quiet, run_of
 from tests.profiles_made_by_hand import hostile, stable_diffusion
 
 

@@ -17,13 +17,13 @@ from PIL import Image
 
 import diffprof
 from diffprof.errors import OutputError
-from diffprof.generation.record import Batch
+from diffprof.generation.batch import Batch
 from diffprof.inference import generate_image
 from diffprof.model_manager import get_model_manager
-from diffprof.profiles.history import History
+from diffprof.record.history import History
 from diffprof.render import numbers
 from tests.cli.conftest import Ended, Run
-from tests.measurement.opening.loadable import saved_with_weights
+from tests.pipelines.loadable import saved_with_weights
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "generation_config.schema.json").read_text())
 
@@ -298,7 +298,7 @@ def test_a_batch_is_shown_though_its_contact_sheet_could_not_be_written(
     def refuse(path: Path, data: bytes) -> Path:
         raise OutputError(f"Cannot write {path.name}: No space left on device.")
 
-    monkeypatch.setattr("diffprof.profiles.replace.replace_file", refuse)
+    monkeypatch.setattr("diffprof.record.atomic_files.replace_file", refuse)
     ended = generate("--model", str(other), "--no-profiling", "--json")
     assert ended.code == 1
     assert [one["model_name"] for one in json.loads(ended.out)["models"]] == ["small-sd", "small-sd3"]

@@ -22,11 +22,11 @@ from diffprof.cli import history as command
 from diffprof.cli.keeping import keeper
 from diffprof.cli.moments import moment
 from diffprof.errors import PipelineError, RequestError
-from diffprof.profiles.history import KINDS, METRICS, ORDERS, History, default_path
+from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
 from diffprof.render.console import text
 from tests.cli.conftest import Engine, Run
-from tests.profiles.history.kept_runs import four_runs, lasting
 from tests.profiles_made_by_hand import stable_diffusion
+from tests.record.history.kept_runs import four_runs, lasting
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_locked_history_is_one_sentence_and_exit_code_2(
     arguments: list[str], history: History, run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = partial(History, patience_seconds=0.05)
-    monkeypatch.setattr("diffprof.profiles.history.History", impatient)
+    monkeypatch.setattr("diffprof.record.history.History", impatient)
     monkeypatch.setattr(command, "History", impatient)
     with locked(history.path):
         ended = run(*arguments)

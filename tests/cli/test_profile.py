@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import diffprof
-from diffprof.profiles import cache
+from diffprof.record import cache
 from diffprof.render.console import text
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
@@ -188,7 +188,7 @@ def test_the_console_gets_the_table(run: Run, engine: Engine) -> None:
 def test_json_is_the_saved_format_and_nothing_else(run: Run, engine: Engine) -> None:
     ended = run("profile", "sdxl", "--json")
     assert ended.err == ""
-    assert diffprof.profiles.files.from_json(json.loads(ended.out)) == stable_diffusion()
+    assert diffprof.record.files.from_json(json.loads(ended.out)) == stable_diffusion()
 
 
 def test_csv_is_the_table_that_was_asked_for(run: Run, engine: Engine) -> None:

@@ -13,13 +13,13 @@ import torch
 from diffusers import UNet2DConditionModel
 
 import diffprof
-from diffprof.measurement import dry_run
-from diffprof.measurement.opening import weights
-from diffprof.measurement.timing import traces
-from diffprof.profiles.files import from_json
-from diffprof.profiles.history import History
+from diffprof.counting import dry_run
+from diffprof.pipelines import weights
+from diffprof.record.files import from_json
+from diffprof.record.history import History
+from diffprof.runtime.timing import trace_recorder as traces
 from tests.cli.conftest import Ended, Run
-from tests.measurement.opening.loadable import saved_with_weights
+from tests.pipelines.loadable import saved_with_weights
 
 STEPS = 2
 

@@ -11,7 +11,7 @@ import pytest
 
 import diffprof
 from diffprof import catalogue
-from diffprof.profiles import cache
+from diffprof.record import cache
 from diffprof.render.console import text
 from diffprof.render.views import By
 from tests.cli.conftest import Run

@@ -13,9 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from diffprof.render.traces.tables import By
+from diffprof.traces.views.tables import By
 from tests.cli.conftest import Run
-from tests.traces_made_by_hand import HandMade, two_denoising_steps
+from tests.traces.made_by_hand import HandMade, two_denoising_steps
 
 Golden = Callable[[str, str], None]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.traces import walk
+from diffprof.traces.reading import walk
 from tests.cli.conftest import Run
-from tests.traces_made_by_hand import HandMade
+from tests.traces.made_by_hand import HandMade
 
 OP = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
 

@@ -11,7 +11,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.generation.call import planned, prepared
 from diffprof.generation.guidance import Guidance, guidance_for
-from diffprof.generation.wanted import wanted
+from diffprof.generation.request import wanted
 from diffprof.inference import generate_image
 from tests.small_pipelines import SMALL_PIPELINES
 

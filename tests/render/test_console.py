@@ -9,8 +9,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from diffprof.analyse.modules import module_table
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.modules import module_table
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.console import print_profile, text
 from diffprof.render.views import By

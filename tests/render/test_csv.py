@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render.csv import csv_text
 from diffprof.render.views import By
 from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from diffprof.analyse.findings import RULES, Finding, findings
+from diffprof.findings import RULES, Finding, findings
 from diffprof.render.finding_words import WORDS
 from diffprof.render.findings import figure, finding_lines
-from tests.analyse.findings.problems import PROBLEMS, found, the_finding
+from tests.findings.problems import PROBLEMS, found, the_finding
 
 CASES = [(rule.name, case) for rule in RULES for case in rule.cases]
 

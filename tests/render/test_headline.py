@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diffprof.profiles.record import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
+from diffprof.record.profile import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
 from diffprof.render.columns import Column, fitting
 from diffprof.render.console import text
 from diffprof.render.headline import headline, summary

@@ -11,11 +11,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from diffprof.profiles.history import Filters, History, Pruned
+from diffprof.record.history import Filters, History, Pruned
 from diffprof.render import history as render
 from diffprof.render.console import as_text
-from tests.profiles.history.kept_runs import four_runs, lasting, named
 from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.record.history.kept_runs import four_runs, lasting, named
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "history.schema.json").read_text(encoding="utf-8"))
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from diffprof.analyse.sections import section_table
-from diffprof.analyse.throughput import throughput_table
+from diffprof.breakdown.sections import section_table
+from diffprof.breakdown.throughput import throughput_table
 from diffprof.errors import RequestError
-from diffprof.profiles.measured import (
+from diffprof.record.measured import (
     DEVICE_TO_HOST,
     FROM_DISK,
     HOST_TO_DEVICE,
@@ -30,7 +30,7 @@ from diffprof.profiles.measured import (
     StepSpan,
     SystemPoint,
 )
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.csv import run_csv
 from diffprof.render.run import run_text, timing_text

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.profiles.traces import TraceReport
-from diffprof.traces.report import trace_report
-from tests.traces_made_by_hand import HandMade
+from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.facts import TraceReport
+from tests.traces.made_by_hand import HandMade
 
 Reported = Callable[..., TraceReport]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import FileFormatError, RequestError
-from diffprof.render.traces.marks import marks
-from diffprof.traces import text
+from diffprof.traces.analysis.explanation import trace_report
 from diffprof.traces.overlay import write_overlay
-from diffprof.traces.report import trace_report
-from tests.traces_made_by_hand import HandMade, two_denoising_steps
+from diffprof.traces.reading import text
+from diffprof.traces.views.marks import marks
+from tests.traces.made_by_hand import HandMade, two_denoising_steps
 
 MARK = {"ph": "i", "name": "mark", "ts": 1}
 

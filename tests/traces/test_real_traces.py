@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.profiles.traces import HOST, SYNCHRONISATION, TraceReport
-from diffprof.traces.report import trace_report
+from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.facts import HOST, SYNCHRONISATION, TraceReport
 
 FOLDER = os.environ.get("DIFFPROF_TRACES")
 SD35, TIMESFORMER = "sd3.5_mi300x.json.gz", "timesformer_h100.json.gz"

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from diffprof.profiles.traces import TraceReport
-from diffprof.traces.report import trace_report
+from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.facts import TraceReport
 
 STEPS = 3
 

@@ -13,7 +13,7 @@ import torch
 from diffusers import DiffusionPipeline
 from PIL import Image, ImageDraw, ImageFont
 
-from diffprof.generation.pictures import contact_sheet as sheet
+from diffprof.generation.image_files import contact_sheet as sheet
 from diffprof.inference import generate_image
 
 ROOT = Path(__file__).parents[2]

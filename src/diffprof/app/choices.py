@@ -7,9 +7,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from diffprof import catalogue, config
+from diffprof import catalogue
+from diffprof import settings as config
+from diffprof.catalogue.names import is_model_folder, place_of
 from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
-from diffprof.catalogue.places import is_model_folder, place_of
 from diffprof.catalogue.reader import unknown
 from diffprof.errors import RequestError
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diffprof.analyse.curves import Growth, growth
 from diffprof.app.choices import model_title
 from diffprof.app.counting import counted
 from diffprof.app.working import Report
+from diffprof.comparison.curves import Growth, growth
 from diffprof.errors import FileFormatError, RequestError
-from diffprof.profiles.files import load
-from diffprof.profiles.record import Profile
+from diffprof.record.files import load
+from diffprof.record.profile import Profile
 
 MOST = 12
 LARGEST_UPLOAD = 64 << 20

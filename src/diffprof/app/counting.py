@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffprof.app.working import Report
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ DIALS = (
 
 def counted(model: str, arguments: Mapping[str, Any], report: Report | None = None) -> Profile:
     """The profile of one generation."""
-    from diffprof.measurement.profile import profile
+    from diffprof.counting.profile import profile
 
     return profile(model, progress=report, **arguments)
 
 
 def has(profile: Profile, dial: Dial) -> bool:
     """Whether the pipeline takes what the slider stands for."""
-    from diffprof.measurement.arguments import takes
+    from diffprof.pipelines.arguments import takes
 
     return takes(profile.request.pipeline, dial.argument) and in_force(profile, dial) is not None
 

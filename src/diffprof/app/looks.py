@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from diffprof.render.figures import template
-from diffprof.render.figures.style import FONT
+from diffprof.render.charts import template
+from diffprof.render.charts.style import FONT
 from diffprof.render.report.markup import Markup, element, embedded_json
 
 HERE = Path(__file__).parent

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from diffprof import config
+from diffprof import settings as config
 from diffprof.app.setup import Setup
 from diffprof.app.visit import Visit, VisitRun
 from diffprof.errors import RequestError
-from diffprof.profiles.history import Filters, History, Kept
-from diffprof.profiles.record import Profile
+from diffprof.record.history import Filters, History, Kept
+from diffprof.record.profile import Profile
 
 MOST = 200
 """Kept runs that are listed at once; a search finds the others."""
@@ -88,13 +88,13 @@ def _of_visit(visit: Visit, number: str) -> VisitRun:
 
 
 def _is_meant(run: VisitRun, words: str, kind: str | None) -> bool:
-    from diffprof.profiles.history.summary import summary
+    from diffprof.record.history.summary import summary
 
     return kind in (None, run.kind) and words.casefold() in summary(run.profile)["words"]
 
 
 def _figures(run: VisitRun) -> Kept:
-    from diffprof.profiles.history.summary import summary
+    from diffprof.record.history.summary import summary
 
     known = summary(run.profile)
     names = {field.name for field in fields(Kept)}

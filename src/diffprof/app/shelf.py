@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diffprof.analyse.comparison import compare
 from diffprof.app.choices import model_title
-from diffprof.profiles.record import Profile
+from diffprof.comparison import compare
+from diffprof.record.profile import Profile
 from diffprof.render.report.markup import Markup, element
 
 MOST = 200
@@ -88,7 +88,7 @@ def _kinds(profiles: Sequence[Profile]) -> dict[str, Kind]:
 
 
 def _json(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.profiles.files import dumps
+    from diffprof.record.files import dumps
 
     return dumps(profiles[0])
 
@@ -106,18 +106,18 @@ def _times(profiles: Sequence[Profile], names: Sequence[str]) -> str:
 
 
 def _comparison_json(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.render.comparison.plain import comparison_json
+    from diffprof.comparison.views.data import comparison_json
 
     return comparison_json(compare(profiles, names))
 
 
 def _comparison_csv(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.render.comparison.plain import comparison_csv
+    from diffprof.comparison.views.data import comparison_csv
 
     return comparison_csv(compare(profiles, names))
 
 
 def _report(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.render.report import report_html
+    from diffprof.comparison.views.report import report_html
 
     return report_html(profiles, names)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffprof.analyse.comparison import Comparison
-from diffprof.analyse.findings import findings
-from diffprof.analyse.memory_use import memory_moments, memory_table
 from diffprof.app.working import Failed, Progress
-from diffprof.profiles.measured import Measured
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.memory import memory_moments, memory_table
+from diffprof.comparison import Comparison
+from diffprof.comparison.views.tables import blocks
+from diffprof.findings import findings
+from diffprof.record.measured import Measured
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
-from diffprof.render.comparison.tables import blocks
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, summary
 from diffprof.render.report.lead import cards, lead

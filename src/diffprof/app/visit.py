@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 
 MOST_RUNS = 50
 """Of a visit; the oldest counts go first: each move of a slider is one, and must not push a picture out."""

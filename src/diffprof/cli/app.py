@@ -48,7 +48,7 @@ def page(
         )
     if not 0 <= port <= 65_535:
         raise RequestError(f"--port must be from 0 to 65,535, not {port:,}.")
-    from diffprof import config
+    from diffprof import settings as config
     from diffprof.app import Setup, serve
 
     serve(

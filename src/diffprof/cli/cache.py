@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from diffprof.profiles import cache
+from diffprof.record import cache
 from diffprof.render import numbers
 
 app = typer.Typer(

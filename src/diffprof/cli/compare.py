@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from diffprof.cli.progress import progress
 from diffprof.cli.request import VALUES, call_arguments, dtype_name
 from diffprof.cli.sources import labels, opened, picture_beside, saved_file
 from diffprof.cli.terminal import write_shown, write_text
+from diffprof.comparison.views.data import By
+from diffprof.comparison.views.tables import TOP
 from diffprof.errors import RequestError
-from diffprof.render.comparison.plain import By
-from diffprof.render.comparison.tables import TOP
 
 if TYPE_CHECKING:
-    from diffprof.analyse.comparison import Comparison
-    from diffprof.profiles.record import Profile
+    from diffprof.comparison import Comparison
+    from diffprof.record.profile import Profile
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -84,11 +85,11 @@ def compare(
     if html is not None:
         _write(html, asked.page(made), quiet)
     if json or csv:
-        from diffprof.render.comparison.plain import comparison_csv, comparison_json
+        from diffprof.comparison.views.data import comparison_csv, comparison_json
 
         write_text(comparison_json(made) if json else comparison_csv(made, by or By.profile))
         return
-    from diffprof.render.comparison.console import comparison_markdown, print_comparison
+    from diffprof.comparison.views.console import comparison_markdown, print_comparison
 
     if markdown:
         write_text(comparison_markdown(made, top))
@@ -121,7 +122,7 @@ def _check(
 def _check_places(side_by_side: Path | None, html: Path | None) -> None:
     """Before anything is counted: whether there is a place for what is to be written."""
     if html is not None:
-        from diffprof.render.figures.style import objects
+        from diffprof.render.charts.style import objects
 
         objects()
     if side_by_side is not None and html is not None and side_by_side.resolve() == html.resolve():
@@ -143,7 +144,7 @@ class Question:
     quiet: bool
 
     def compared(self, pictures: Sequence[Path | None]) -> Comparison:
-        from diffprof.analyse.comparison import compare as compare_profiles
+        from diffprof.comparison import compare as compare_profiles
 
         found = [opened(name, self.counted) for name in self.names]
         first, *others = pictures
@@ -151,15 +152,15 @@ class Question:
         differences = []
         if pairs:
             # Pictures need numpy and pillow; figures alone do not.
-            from diffprof.measurement.pictures import picture_difference
+            from diffprof.comparison.pictures import picture_difference
 
             differences = [picture_difference(*pair) for pair in pairs]
         return compare_profiles(found, labels(self.names), differences)
 
     def page(self, made: Comparison) -> bytes:
         """The comparison as HTML, with the models counted at more sizes and steps."""
-        from diffprof.analyse.curves import growth
-        from diffprof.render.report import comparison_html
+        from diffprof.comparison.curves import growth
+        from diffprof.comparison.views.page import comparison_html
 
         sources = [name if saved_file(name) is None else None for name in self.names]
         files = {name for pair in made.pictures for name in (pair.before, pair.after)}
@@ -167,22 +168,22 @@ class Question:
         return comparison_html(made, pictures, growth(sources, made.names, made.profiles, self.counted)).encode()
 
     def counted(self, model: str, more: Mapping[str, Any] | None = None) -> Profile:
-        from diffprof.cli.cached import Asked, counted
+        from diffprof.counting.cached import Asked, counted
 
         asked = Asked(model, self.dtype, None, (), {**self.arguments, **(more or {})})
-        return counted(asked, use_cache=True, quiet=self.quiet)
+        return counted(asked, use_cache=True, progress=lambda: progress(self.quiet))
 
 
 def _in_a_row(pictures: Sequence[Path]) -> bytes:
     if len(pictures) < 2:
         raise RequestError("--side-by-side needs the pictures of two profiles or more; give them with --picture.")
-    from diffprof.measurement.pictures import side_by_side
+    from diffprof.comparison.pictures import side_by_side
 
     return side_by_side(list(pictures))
 
 
 def _write(target: Path, made: bytes, quiet: bool) -> None:
-    from diffprof.profiles.replace import replace_file
+    from diffprof.record.atomic_files import replace_file
 
     replace_file(target, made)
     if not quiet:

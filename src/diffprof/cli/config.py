@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from diffprof import config as configuration
+from diffprof import settings as configuration
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 
@@ -25,7 +25,7 @@ def config(
     """
     if json and csv:
         raise RequestError("--json and --csv exclude each other; choose one.")
-    from diffprof.render import config as render
+    from diffprof.render import settings as render
 
     settings, files = configuration.settings(), configuration.files()
     if json or csv:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from diffprof.catalogue.places import place_of
-from diffprof.cli.cached import progress
+from diffprof.catalogue.names import place_of
+from diffprof.cli.progress import progress
 from diffprof.cli.request import VALUES, call_arguments
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
@@ -62,9 +62,9 @@ def crosscheck(
         "num_frames": frames,
     }
     arguments = call_arguments(named, settings or ())
-    from diffprof.measurement.crosscheck.comparing import crosscheck as compare
-    from diffprof.measurement.crosscheck.tools import TOOLS
-    from diffprof.render import crosscheck as render
+    from diffprof.crosscheck import views as render
+    from diffprof.crosscheck.running import crosscheck as compare
+    from diffprof.crosscheck.tools import TOOLS
 
     with progress(quiet) as report:
         made = compare(model, component, arguments, tuple(tool or TOOLS), timeout, report)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.progress import progress
 from diffprof.cli.sources import labels, opened, saved_file
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import FileFormatError, OutputError, RequestError
 
 if TYPE_CHECKING:
-    from diffprof.profiles.record import Profile
+    from diffprof.record.profile import Profile
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -51,11 +52,11 @@ def gate(
     What was counted is exact and needs no GPU. What was measured fails only when the whole interval of its change is
     beyond the limit. Exits with 0 when all limits are kept, 1 when one is broken, 3 when it is too noisy to tell.
     """
-    from diffprof.analyse.comparison import pair_of
-    from diffprof.analyse.gate import gate as judged
-    from diffprof.analyse.gate import parse_limits
-    from diffprof.profiles.replace import replace_file
-    from diffprof.render import gate as render
+    from diffprof.comparison import pair_of
+    from diffprof.comparison.gate import gate as judged
+    from diffprof.comparison.gate import parse_limits
+    from diffprof.comparison.views import gate as render
+    from diffprof.record.atomic_files import replace_file
 
     if json and markdown == "-":
         raise RequestError("--json and --markdown - both print the outcome; leave one out.")
@@ -105,10 +106,10 @@ def _baseline(file: Path) -> Profile:
 
 def _counted(model: str, baseline: Profile, quiet: bool) -> Profile:
     """The model, asked what the baseline was asked."""
-    from diffprof.cli.cached import Asked, counted
+    from diffprof.counting.cached import Asked, counted
 
     request = baseline.request
     # A generator was made by a program; it changes no count.
     arguments = {name: value for name, value in request.arguments.items() if name != "generator"}
     asked = Asked(model, request.dtype, request.scheduler, request.enable, arguments)
-    return counted(asked, use_cache=True, quiet=quiet)
+    return counted(asked, use_cache=True, progress=lambda: progress(quiet))

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diffprof import config
+from diffprof import settings as config
 from diffprof.cli import options as shared
-from diffprof.cli.cached import progress
 from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
 
 if TYPE_CHECKING:
-    from diffprof.generation.record import ModelResult
-    from diffprof.generation.wanted import Wanted
+    from diffprof.generation.batch import ModelResult
+    from diffprof.generation.request import Wanted
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -117,7 +117,7 @@ class _Made:
 
 def _asked(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None) -> Wanted:
     """What every model is asked; all that has no place of its own there are arguments of a pipeline's call."""
-    from diffprof.generation.wanted import Wanted, wanted
+    from diffprof.generation.request import Wanted, wanted
 
     for name, text in {**texts, "seed": seed}.items():
         if text is not None and name in arguments:
@@ -135,14 +135,14 @@ def _sides(width: str | None, height: str | None, size: str | None) -> tuple[str
         return width, height
     if width is not None or height is not None:
         raise RequestError("--size gives width and height; leave --width and --height out.")
-    from diffprof.generation.wanted import size_named
+    from diffprof.generation.request import size_named
 
     sides = size_named(size)
     return str(sides[0]), str(sides[1])
 
 
 def _rate(text: str) -> int:
-    from diffprof.generation.wanted import MOST_FPS
+    from diffprof.generation.request import MOST_FPS
 
     rate = whole_number("--fps", text)
     if not 1 <= rate <= MOST_FPS:
@@ -152,9 +152,9 @@ def _rate(text: str) -> int:
 
 def _generated(models: Sequence[str], asked: Wanted, options: dict[str, Any], quiet: bool) -> _Made:
     with progress(quiet) as report:
-        from diffprof.generation.record import ModelResult
-        from diffprof.inference import generate_image, generate_images_sequential
-        from diffprof.model_manager import model_of
+        from diffprof.generation.batch import ModelResult
+        from diffprof.generation.generate import generate_image, generate_images_sequential
+        from diffprof.generation.models import model_of
 
         own = {field.name: getattr(asked, field.name) for field in fields(asked) if field.name != "more"}
         options = {**own, **asked.more, **options, "progress_callback": report}
@@ -184,8 +184,8 @@ def _files(result: ModelResult) -> list[Path]:
 
 
 def _sheet(results: Sequence[ModelResult], folder: Path) -> Path | None:
-    from diffprof.generation.pictures import contact_sheet, png_bytes
-    from diffprof.profiles.replace import replace_file
+    from diffprof.generation.image_files import contact_sheet, png_bytes
+    from diffprof.record.atomic_files import replace_file
 
     made = [result for result in results if result.image is not None]
     if len(made) < 2:
@@ -196,11 +196,11 @@ def _sheet(results: Sequence[ModelResult], folder: Path) -> Path | None:
 
 
 def _show(results: Sequence[ModelResult], asked: Wanted, json: bool, csv: bool) -> None:
-    from diffprof.render import generation as render
+    from diffprof.generation import views as render
 
     data = [result.profiling_data for result in results if result.profiling_data]
     if json or csv:
-        from diffprof.generation.record import document
+        from diffprof.generation.batch import document
 
         now = datetime.now().replace(microsecond=0).isoformat()
         values = document(now, [result.model_id for result in results], asked, results)
@@ -213,7 +213,7 @@ def _show(results: Sequence[ModelResult], asked: Wanted, json: bool, csv: bool) 
 
 
 def _row(result: ModelResult) -> Any:
-    from diffprof.render.generation import GenerationRow
+    from diffprof.generation.views import GenerationRow
 
     data = result.profiling_data or {}
     rate = data.get("throughput_tflops")
@@ -237,7 +237,7 @@ def _picture(path: Path | None) -> bytes | None:
 
 
 def _tell_failures(results: Sequence[ModelResult]) -> None:
-    from diffprof.generation.record import error_sentence
+    from diffprof.generation.batch import error_sentence
 
     failed = [result for result in results if result.error is not None]
     if not failed:

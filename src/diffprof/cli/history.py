@@ -18,7 +18,7 @@ from diffprof.cli.request import dtype_name
 from diffprof.cli.show import Table, shown
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
-from diffprof.profiles.history import Filters, History
+from diffprof.record.history import Filters, History
 from diffprof.render import history as render
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -287,7 +287,7 @@ def _saved(kept: History, run: int, folder: Path) -> str:
 
 
 def _write_picture(kept: History, run: int, file: Path) -> None:
-    from diffprof.profiles.replace import replace_file
+    from diffprof.record.atomic_files import replace_file
 
     data = kept.picture(run)
     if data is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 if TYPE_CHECKING:
-    from diffprof.profiles.record import Profile
+    from diffprof.record.profile import Profile
 
 Keep = Annotated[
     bool | None,
@@ -28,11 +28,11 @@ class Put(Protocol):
 
 def keeper(keep: bool | None, kind: str, quiet: bool) -> Put:
     """What to call with the profile when it is there. A history that cannot be written is complained about now."""
-    from diffprof import config
+    from diffprof import settings as config
 
     if not (config.KEEP if keep is None else keep):
         return lambda profile, picture=None: None
-    from diffprof.profiles.history import History
+    from diffprof.record.history import History
 
     history = History()
     history.check_writable()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from diffprof.cli.request import whole_number
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render.run_views import RunBy
 from diffprof.render.views import DEFAULT_DEPTH, By
 
@@ -59,7 +59,7 @@ class Output:
             write_text(self._text(profile))
 
     def _write_file(self, profile: Profile, file: Path) -> None:
-        from diffprof.profiles.replace import replace_file
+        from diffprof.record.atomic_files import replace_file
 
         if self.form is Form.json:
             profile.save(file)
@@ -68,7 +68,7 @@ class Output:
 
     def _text(self, profile: Profile) -> str:
         if self.form is Form.json:
-            from diffprof.profiles.files import dumps
+            from diffprof.record.files import dumps
 
             return dumps(profile)
         if self.form is Form.csv:

@@ -24,6 +24,7 @@ from diffprof.cli.options import (
     Width,
 )
 from diffprof.cli.output import output
+from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name
 from diffprof.render.views import By
 
@@ -75,11 +76,11 @@ def profile(
         "num_images_per_prompt": batch,
         "num_frames": frames,
     }
-    from diffprof.cli.cached import Asked, counted
+    from diffprof.counting.cached import Asked, counted
 
     arguments = call_arguments(named, settings or ())
     asked = Asked(model, dtype_name(dtype), scheduler, tuple(enable or ()), arguments)
     put = keeper(keep, "profile", quiet)
-    profile = counted(asked, use_cache=not no_cache, quiet=quiet)
+    profile = counted(asked, use_cache=not no_cache, progress=lambda: progress(quiet))
     result.write(profile)
     put(profile)

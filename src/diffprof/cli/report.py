@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.progress import progress
 from diffprof.errors import OutputError, RequestError
 
 if TYPE_CHECKING:
-    from diffprof.profiles.record import Profile
+    from diffprof.record.profile import Profile
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -94,7 +95,7 @@ def _check(
 
         parquet_library()
     if file or pdf or png:
-        from diffprof.render.figures.style import objects
+        from diffprof.render.charts.style import objects
 
         objects()
     from diffprof.cli.output import check_place
@@ -104,7 +105,7 @@ def _check(
 
 
 def _browser() -> str:
-    from diffprof.cli.browser import find_browser
+    from diffprof.render.browser import find_browser
 
     return find_browser()
 
@@ -113,9 +114,9 @@ def _opened(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]
     from diffprof.cli.sources import labels, opened
 
     def count(model: str) -> Profile:
-        from diffprof.cli.cached import Asked, counted
+        from diffprof.counting.cached import Asked, counted
 
-        return counted(Asked(model, None, None, (), {}), use_cache=True, quiet=quiet)
+        return counted(Asked(model, None, None, (), {}), use_cache=True, progress=lambda: progress(quiet))
 
     return [opened(name, count) for name in names], labels(names)
 
@@ -129,8 +130,8 @@ def _write_page(
     browser: str,
     quiet: bool,
 ) -> None:
-    from diffprof.cli.browser import page_as_pdf, page_as_picture
-    from diffprof.render.report import report_html
+    from diffprof.comparison.views.report import report_html
+    from diffprof.render.browser import page_as_pdf, page_as_picture
 
     html = report_html(profiles, names)
     if file is not None:
@@ -142,7 +143,7 @@ def _write_page(
 
 
 def _write(target: Path, made: Callable[[], bytes], quiet: bool) -> None:
-    from diffprof.profiles.replace import replace_file
+    from diffprof.record.atomic_files import replace_file
 
     replace_file(target, made())
     _say(target, quiet)

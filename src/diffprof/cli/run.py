@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diffprof.catalogue.places import place_of
-from diffprof.cli.cached import progress
+from diffprof.catalogue.names import place_of
 from diffprof.cli.keeping import Keep, keeper
 from diffprof.cli.options import (
     AsCsv,
@@ -35,13 +34,14 @@ from diffprof.cli.options import (
     Width,
 )
 from diffprof.cli.output import output
+from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.run_files import check_files, write_files
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.render.run_views import RunBy
 
 if TYPE_CHECKING:
-    from diffprof.runs import Run
+    from diffprof.runtime.measure import Run
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -157,12 +157,13 @@ class Asked:
 def _measured(asked: Asked, folder: Path, quiet: bool) -> tuple[Run, DiffprofError | None]:
     """The run, and why there is no trace of it where one was asked for."""
     with progress(quiet) as report:
-        from diffprof.measurement.opening.weights import load_pipeline
-        from diffprof.measurement.timing.traces import TraceRecorder, TraceWarning
-        from diffprof.runs import WHOLE_CALL, measure_opened
+        from diffprof.counting.rehearsal import rehearse
+        from diffprof.pipelines.weights import load_pipeline
+        from diffprof.runtime.measure import WHOLE_CALL, measure_opened
+        from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
 
         arguments = _with_seed(asked.arguments, asked.seed)
-        loaded = load_pipeline(asked.model, **asked.loading, call=arguments, progress=report)
+        loaded = load_pipeline(asked.model, **asked.loading, call=arguments, rehearse=rehearse, progress=report)
         recorder = None
         if asked.trace_folder is not None:
             recorder = TraceRecorder(asked.trace_folder, record_shapes=True, active=WHOLE_CALL)

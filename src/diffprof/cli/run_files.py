@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import OutputError
-from diffprof.profiles.record import Profile
-from diffprof.profiles.replace import check_folder
+from diffprof.record.atomic_files import check_folder
+from diffprof.record.profile import Profile
 
 REPORT, MEMORY, TIMING, TRACE = "profiling_report.json", "memory_log.json", "timing_summary.txt", "trace.json"
 
@@ -28,7 +28,7 @@ def check_files(folder: Path) -> None:
 
 def write_files(folder: Path, profile: Profile) -> list[Path]:
     """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
-    from diffprof.profiles.files import dumps
+    from diffprof.record.files import dumps
     from diffprof.render.timing_file import timing_text
 
     contents = {
@@ -48,15 +48,15 @@ def write_files(folder: Path, profile: Profile) -> list[Path]:
 
 
 def _write(file: Path, content: Callable[[], str]) -> None:
-    from diffprof.profiles.replace import replace_file
+    from diffprof.record.atomic_files import replace_file
 
     replace_file(file, content().encode("utf-8", "backslashreplace"))
 
 
 def memory_log(profile: Profile) -> dict[str, Any]:
     """Every moment at which the memory was looked at, and what stands out, as a `MemoryTracker` exports it."""
-    from diffprof.measurement.timing.memory import MemoryLog
-    from diffprof.measurement.timing.snapshots import Snapshot
+    from diffprof.runtime.timing.memory_log import MemoryLog
+    from diffprof.runtime.timing.memory_snapshots import Snapshot
 
     log, numbers = MemoryLog(), []
     for number, iteration in enumerate(profile.measured.iterations if profile.measured else ()):

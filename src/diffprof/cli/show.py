@@ -14,7 +14,7 @@ from diffprof.cli.sources import ENDINGS, saved_file
 from diffprof.errors import FileFormatError, RequestError
 
 if TYPE_CHECKING:
-    from diffprof.profiles.record import Profile
+    from diffprof.record.profile import Profile
 
 
 class Table(str, Enum):
@@ -105,7 +105,7 @@ def shown(
 
 def load_saved(file: Path) -> Profile:
     """The saved profile; an error says what to do about a file that is none."""
-    from diffprof.profiles.files import load
+    from diffprof.record.files import load
 
     try:
         return load(file)

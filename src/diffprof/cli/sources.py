@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diffprof.cli.run_files import REPORT
 from diffprof.errors import RequestError
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 
 ENDINGS = (".json", ".json.gz", ".gz")
 NAMED_AFTER_A_PICTURE = ".profile"

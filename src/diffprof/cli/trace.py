@@ -10,13 +10,13 @@ import typer
 
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
-from diffprof.render.traces.console import TOP
-from diffprof.render.traces.tables import By
+from diffprof.traces.views.console import TOP
+from diffprof.traces.views.tables import By
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from diffprof.profiles.traces import TraceReport
+    from diffprof.traces.facts import TraceReport
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -55,7 +55,7 @@ def trace(
     """
     _check(files, against, by, top, gap, json, csv, overlay)
     _check_places([*files, *([against] if against else [])], overlay, html)
-    from diffprof.traces.report import trace_report
+    from diffprof.traces.analysis.explanation import trace_report
 
     threshold = round(gap * 1000)
     reports = [trace_report(file, threshold) for file in files]
@@ -67,7 +67,7 @@ def trace(
     if before is not None:
         _show_comparison(before, reports[0], json, csv, top)
     elif csv:
-        from diffprof.render.traces.plain import traces_csv
+        from diffprof.traces.views.plain import traces_csv
 
         write_text(traces_csv(reports, by or By.timeline))
     elif len(reports) > 1:
@@ -108,7 +108,7 @@ def _check_places(files: Sequence[Path], overlay: Path | None, html: Path | None
 
     if html is None:
         return
-    from diffprof.render.figures.style import objects
+    from diffprof.render.charts.style import objects
 
     objects()
     if overlay is not None and overlay.resolve() == html.resolve():
@@ -120,25 +120,25 @@ def _check_places(files: Sequence[Path], overlay: Path | None, html: Path | None
 
 def _show(reports: Sequence[TraceReport], json: bool, by: By | None, top: int) -> None:
     if json:
-        from diffprof.render.traces.plain import traces_json
+        from diffprof.traces.views.plain import traces_json
 
         write_text(traces_json(reports))
         return
-    from diffprof.render.traces.console import print_trace
+    from diffprof.traces.views.console import print_trace
 
     write_shown(lambda console: print_trace(reports[0], console, by, top))
 
 
 def _show_ranks(reports: Sequence[TraceReport], json: bool, by: By | None, top: int) -> None:
-    from diffprof.analyse.traces.ranks import compare_ranks
+    from diffprof.traces.analysis.ranks import compare_ranks
 
     ranks = compare_ranks(reports)
     if json:
-        from diffprof.render.traces.plain import traces_json
+        from diffprof.traces.views.plain import traces_json
 
         write_text(traces_json(reports, ranks=ranks))
         return
-    from diffprof.render.traces.console import print_ranks, print_trace
+    from diffprof.traces.views.console import print_ranks, print_trace
 
     if by is None:
         write_shown(lambda console: print_ranks(ranks, reports, console))
@@ -150,29 +150,29 @@ def _show_ranks(reports: Sequence[TraceReport], json: bool, by: By | None, top: 
 
 
 def _show_comparison(before: TraceReport, after: TraceReport, json: bool, csv: bool, top: int) -> None:
-    from diffprof.analyse.traces.comparison import compare_traces
+    from diffprof.traces.analysis.comparison import compare_traces
 
     made = compare_traces(before, after)
     if json or csv:
-        from diffprof.render.traces.plain import comparison_csv, traces_json
+        from diffprof.traces.views.plain import comparison_csv, traces_json
 
         write_text(comparison_csv(made) if csv else traces_json([before, after], comparison=made))
         return
-    from diffprof.render.traces.console import print_comparison
+    from diffprof.traces.views.console import print_comparison
 
     write_shown(lambda console: print_comparison(made, console, top))
 
 
 def _write_page(reports: Sequence[TraceReport], before: TraceReport | None, target: Path) -> None:
-    from diffprof.profiles.replace import replace_file
-    from diffprof.render.report.traces import ranks_html, trace_comparison_html, trace_html
+    from diffprof.record.atomic_files import replace_file
+    from diffprof.traces.views.page import ranks_html, trace_comparison_html, trace_html
 
     if before is not None:
-        from diffprof.analyse.traces.comparison import compare_traces
+        from diffprof.traces.analysis.comparison import compare_traces
 
         page = trace_comparison_html(compare_traces(before, reports[0]))
     elif len(reports) > 1:
-        from diffprof.analyse.traces.ranks import compare_ranks
+        from diffprof.traces.analysis.ranks import compare_ranks
 
         page = ranks_html(compare_ranks(reports), reports)
     else:
@@ -182,7 +182,7 @@ def _write_page(reports: Sequence[TraceReport], before: TraceReport | None, targ
 
 
 def _write_overlay(file: Path, report: TraceReport, target: Path) -> None:
-    from diffprof.render.traces.marks import marks
     from diffprof.traces.overlay import write_overlay
+    from diffprof.traces.views.marks import marks
 
     write_overlay(file, marks(report), target)

@@ -13,17 +13,17 @@ from typing import Any
 import torch
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
-from diffprof import config
+from diffprof import settings as config
+from diffprof.counting.dry_run import dry_running_here
 from diffprof.errors import DiffprofError, PipelineError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import generator_of, seeded
-from diffprof.generation.wanted import Wanted
-from diffprof.measurement.arguments import OTHER_NAMES
-from diffprof.measurement.components import components_of
-from diffprof.measurement.dry_run import dry_running_here
-from diffprof.measurement.opening.classes import scheduler_class
-from diffprof.measurement.opening.step_caches import cache_choice, use_cache
-from diffprof.measurement.switches import swap_scheduler
+from diffprof.generation.request import Wanted
+from diffprof.pipelines.arguments import OTHER_NAMES
+from diffprof.pipelines.classes import scheduler_class
+from diffprof.pipelines.components import components_of
+from diffprof.pipelines.step_caches import cache_choice, use_cache
+from diffprof.pipelines.switches import swap_scheduler
 
 StepEnded = Callable[[int, int | None], None]
 """Told how many steps are done, and of how many."""

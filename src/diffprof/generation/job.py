@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 from diffprof.errors import DiffprofError, OutputError, PipelineError
 from diffprof.generation import sizes
 from diffprof.generation.call import OutOfMemory, PlannedCall, make, planned, prepared
-from diffprof.generation.figures import not_profiled, profiling_data
-from diffprof.generation.pictures import Saved, pictures_in, save
-from diffprof.generation.reports import Reports
-from diffprof.generation.wanted import Wanted
-from diffprof.measurement.measuring import Measuring
-from diffprof.measurement.profile import Opened, live
-from diffprof.measurement.watching.watch import execution_device
-from diffprof.model_manager import Held, Model, ModelManager, give_memory_back, lock_of
-from diffprof.profiles.record import Profile
-from diffprof.runs import SAMPLES_PER_SECOND
+from diffprof.generation.image_files import Saved, pictures_in, save
+from diffprof.generation.models import Held, Model, ModelManager, give_memory_back, lock_of
+from diffprof.generation.profiling_data import not_profiled, profiling_data
+from diffprof.generation.progress import Reports
+from diffprof.generation.request import Wanted
+from diffprof.pipelines.opened import Opened, live
+from diffprof.record.profile import Profile
+from diffprof.runtime.measure import SAMPLES_PER_SECOND
+from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.watching.watch import execution_device
 
 BLACK = "the safety checker found the picture not safe: the pipeline gave a black one"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-from diffprof.measurement.snapshot import RandomState
+from diffprof.counting.snapshot import RandomState
 
 
 def generator_of(seed: int) -> torch.Generator:

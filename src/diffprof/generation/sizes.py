@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
+from diffprof.counting.profile import profile
 from diffprof.errors import DiffprofError, PipelineError, RequestError
-from diffprof.measurement.opening.room import free_bytes
-from diffprof.measurement.profile import profile
-from diffprof.profiles.record import Profile
+from diffprof.pipelines.free_memory import free_bytes
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 
 MULTIPLES = (2, 4, 8, 16, 32, 64, 128)

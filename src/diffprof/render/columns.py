@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from diffprof.render.plain import clean
+from diffprof.render.clean import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

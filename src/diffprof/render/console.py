@@ -6,10 +6,10 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
+from diffprof.render.clean import clean
 from diffprof.render.columns import print_table
 from diffprof.render.headline import headline, summary
-from diffprof.render.plain import clean
 from diffprof.render.views import DEFAULT_DEPTH, By, view_of
 
 if TYPE_CHECKING:

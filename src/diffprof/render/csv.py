@@ -8,18 +8,18 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
 
-from diffprof.analyse.attention import AttentionRow, attention_table
-from diffprof.analyse.cache_use import CacheRow, cache_table
-from diffprof.analyse.calls import CallRow, call_table
-from diffprof.analyse.components import ComponentRow, component_table
-from diffprof.analyse.kinds import KindRow, kind_table
-from diffprof.analyse.memory_use import MemoryMoment, MemoryRow, memory_moments, memory_table
-from diffprof.analyse.modules import ModuleRow, module_table
-from diffprof.analyse.moves import MoveRow, move_table
-from diffprof.analyse.sections import SectionRow, section_table
-from diffprof.analyse.steps import StepRow, step_table
-from diffprof.analyse.throughput import ThroughputRow, throughput_table
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.attention import AttentionRow, attention_table
+from diffprof.breakdown.caches import CacheRow, cache_table
+from diffprof.breakdown.calls import CallRow, call_table
+from diffprof.breakdown.components import ComponentRow, component_table
+from diffprof.breakdown.kinds import KindRow, kind_table
+from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_moments, memory_table
+from diffprof.breakdown.modules import ModuleRow, module_table
+from diffprof.breakdown.moves import MoveRow, move_table
+from diffprof.breakdown.sections import SectionRow, section_table
+from diffprof.breakdown.steps import StepRow, step_table
+from diffprof.breakdown.throughput import ThroughputRow, throughput_table
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.run_views import RunBy
 from diffprof.render.views import DEFAULT_DEPTH, By

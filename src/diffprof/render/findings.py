@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
 from typing import TYPE_CHECKING, NamedTuple
 
-from diffprof.analyse.findings.finding import Finding, Value
+from diffprof.findings.finding import Finding, Value
 from diffprof.render import numbers
+from diffprof.render.clean import clean
 from diffprof.render.finding_words import WORDS
-from diffprof.render.plain import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

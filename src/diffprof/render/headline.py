@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from diffprof.analyse.shares import share
-from diffprof.profiles.record import Ledger, Profile, Stage
+from diffprof.breakdown.shares import share
+from diffprof.record.profile import Ledger, Profile, Stage
 from diffprof.render import numbers
 
 # Given arguments that have a place of their own in the headline, or none because they change no figure by themselves.

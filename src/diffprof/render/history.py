@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from diffprof.analyse.trends import TrendRow, trend_table
-from diffprof.profiles.history import Kept, Pruned, Trend
+from diffprof.breakdown.trends import TrendRow, trend_table
+from diffprof.record.history import Kept, Pruned, Trend
 from diffprof.render import numbers
+from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fitting, print_table
-from diffprof.render.plain import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

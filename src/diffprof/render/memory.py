@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from diffprof.render.clean import clean
 from diffprof.render.numbers import mebibytes, shortened
-from diffprof.render.plain import clean
 from diffprof.render.timings import framed
 
 LABEL_WIDTH = 42

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.catalogue import Entry, Part
 from diffprof.render import numbers
+from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fitting, print_table
 from diffprof.render.csv import table_csv
-from diffprof.render.plain import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from diffprof.analyse.findings import findings
-from diffprof.analyse.memory_use import MemoryMoment, memory_moments, memory_table
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.memory import MemoryMoment, memory_moments, memory_table
+from diffprof.findings import findings
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
+from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fitting, print_table
 from diffprof.render.console import as_text, print_labelled
 from diffprof.render.findings import print_findings
 from diffprof.render.headline import headline, summary
-from diffprof.render.plain import clean
 from diffprof.render.run_sentences import Labelled, closing, measured_part, opening, step_lines, where_it_ran
 from diffprof.render.run_views import (
     RunBy,

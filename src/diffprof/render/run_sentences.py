@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from diffprof.analyse.clocks import Clock, clock_of
-from diffprof.analyse.memory_use import memory_table
-from diffprof.analyse.sections import section_table, warm_ups
-from diffprof.analyse.steps import LoopRow, loop_table, step_table
-from diffprof.analyse.throughput import Generation, generation
+from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.sections import section_table, warm_ups
+from diffprof.breakdown.steps import LoopRow, loop_table, step_table
+from diffprof.breakdown.throughput import Generation, generation
 from diffprof.errors import RequestError
-from diffprof.profiles.measured import Device, Iteration, Measured
-from diffprof.profiles.record import Profile
+from diffprof.record.measured import Device, Iteration, Measured
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.console import composition
 from diffprof.render.numbers import nanoseconds

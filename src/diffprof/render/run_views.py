@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
-from diffprof.analyse.cache_use import CacheRow, cache_table, cache_timeline
-from diffprof.analyse.memory_use import MemoryMoment, MemoryRow, memory_table
-from diffprof.analyse.moves import move_table
-from diffprof.analyse.sections import SectionRow, section_table
-from diffprof.analyse.steps import step_table
-from diffprof.analyse.throughput import generation, throughput_table
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.caches import CacheRow, cache_table, cache_timeline
+from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_table
+from diffprof.breakdown.moves import move_table
+from diffprof.breakdown.sections import SectionRow, section_table
+from diffprof.breakdown.steps import step_table
+from diffprof.breakdown.throughput import generation, throughput_table
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.numbers import nanoseconds

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from diffprof.analyse.clocks import DEVICE, HOST, Clock, clock_of
-from diffprof.analyse.memory_use import MemoryMoment, memory_moments
-from diffprof.analyse.sections import SectionRow, section_table, warm_ups
-from diffprof.analyse.spreads import spread_of
-from diffprof.analyse.steps import step_samples, timed_steps
-from diffprof.profiles.measured import Iteration, Measured
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.clocks import DEVICE, HOST, Clock, clock_of
+from diffprof.breakdown.memory import MemoryMoment, memory_moments
+from diffprof.breakdown.sections import SectionRow, section_table, warm_ups
+from diffprof.breakdown.spreads import spread_of
+from diffprof.breakdown.steps import step_samples, timed_steps
+from diffprof.record.measured import Iteration, Measured
+from diffprof.record.profile import Profile
+from diffprof.render.clean import clean
 from diffprof.render.headline import headline
 from diffprof.render.memory import memory_summary
 from diffprof.render.numbers import nanoseconds, times
-from diffprof.render.plain import clean
 from diffprof.render.run_sentences import closing, measured_part, opening, where_it_ran
 from diffprof.render.run_views import moment_label
 from diffprof.render.timings import iteration_summary, timing_summary

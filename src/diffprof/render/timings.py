@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.render import numbers
+from diffprof.render.clean import clean
 from diffprof.render.numbers import duration, shortened
-from diffprof.render.plain import clean
 
 NAME_WIDTH = 50
 PART_WIDTH = 20

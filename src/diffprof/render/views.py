@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from diffprof.analyse.attention import AttentionRow, attention_table
-from diffprof.analyse.calls import CallRow, call_table
-from diffprof.analyse.components import ComponentRow, component_table
-from diffprof.analyse.kinds import kind_table
-from diffprof.analyse.modules import ModuleRow, module_table
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.attention import AttentionRow, attention_table
+from diffprof.breakdown.calls import CallRow, call_table
+from diffprof.breakdown.components import ComponentRow, component_table
+from diffprof.breakdown.kinds import kind_table
+from diffprof.breakdown.modules import ModuleRow, module_table
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column, Fitted, fitting, needed
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError
-from diffprof.profiles.replace import replace_file
-from diffprof.traces.text import text_of
-from diffprof.traces.walk import TraceWalk
+from diffprof.record.atomic_files import replace_file
+from diffprof.traces.reading.text import text_of
+from diffprof.traces.reading.walk import TraceWalk
 
 
 def write_overlay(trace: Path, events: Sequence[dict[str, Any]], target: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render.exports.chrome_trace import (
     CACHES,
     COUNTED,

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from diffprof.profiles.measured import Sample, Span
-from diffprof.profiles.record import Profile
+from diffprof.record.measured import Sample, Span
+from diffprof.record.profile import Profile
 from diffprof.render.exports.speedscope import speedscope_json
 from tests.iterations_made_by_hand import GPU, iteration_on
 from tests.profiles_made_by_hand import UNET_MACS, everything_measured, measured_profile, nothing, stable_diffusion

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render.exports.tables import tables_of, write_tables
 from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.profiles.record import Profile
-from diffprof.render.report import report_html
+from diffprof.comparison.views.report import report_html
+from diffprof.record.profile import Profile
 
 Write = Callable[[Sequence[Profile]], str]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.profiles.measured import CacheEvent, Sample
-from diffprof.profiles.record import Module, ModuleWork, Profile
+from diffprof.record.measured import CacheEvent, Sample
+from diffprof.record.profile import Module, ModuleWork, Profile
 from tests.profiles_made_by_hand import everything_measured
 
 SCRIPT = "<script>window.hacked = 1</script>"

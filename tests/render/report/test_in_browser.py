@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image
 
-from diffprof.analyse.comparison import compare
-from diffprof.analyse.curves import Curve, Growth
-from diffprof.profiles.pictures import PictureDifference
-from diffprof.profiles.record import Profile
-from diffprof.render.report import comparison_html
+from diffprof.comparison import compare
+from diffprof.comparison.curves import Curve, Growth
+from diffprof.comparison.picture_difference import PictureDifference
+from diffprof.comparison.views.page import comparison_html
+from diffprof.record.profile import Profile
 from tests.browsers import DESKTOP, TELEPHONE, visiting
 from tests.iterations_made_by_hand import GPU
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion

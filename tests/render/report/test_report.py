@@ -10,12 +10,13 @@ from functools import cache
 
 import pytest
 
-from diffprof.analyse.curves import Curve, Growth
+from diffprof.comparison.curves import Curve, Growth
+from diffprof.comparison.picture_difference import PictureDifference
+from diffprof.comparison.views.page import comparison_html
+from diffprof.comparison.views.report import report_html
 from diffprof.errors import RequestError
-from diffprof.profiles.measured import CacheEvent, SystemPoint
-from diffprof.profiles.pictures import PictureDifference
-from diffprof.profiles.record import Module, ModuleWork, Profile, Work
-from diffprof.render.report import comparison_html, report_html
+from diffprof.record.measured import CacheEvent, SystemPoint
+from diffprof.record.profile import Module, ModuleWork, Profile, Work
 from tests.iterations_made_by_hand import CPU, GPU, iteration_on
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import ENDING, hostile_everywhere
@@ -103,7 +104,7 @@ def test_many_profiles_say_which_costs_least_and_which_most() -> None:
 
 
 def test_pictures_of_a_comparison_are_in_the_page() -> None:
-    from diffprof.analyse.comparison import compare
+    from diffprof.comparison import compare
 
     difference = PictureDifference("a.png", "b.png", False, 31.5, 0.98)
     made = compare([stable_diffusion(), stable_diffusion()], ["a", "b"], [difference])
@@ -114,7 +115,7 @@ def test_pictures_of_a_comparison_are_in_the_page() -> None:
 
 
 def test_curves_of_models_are_in_the_page_where_they_lead_somewhere() -> None:
-    from diffprof.analyse.comparison import compare
+    from diffprof.comparison import compare
 
     made = compare([stable_diffusion(), stable_diffusion()], ["a", "b"])
     lead = [Curve("a", [1, 2], [10, 20]), Curve("b", [2], [30])]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from diffprof.analyse.comparison import compare
-from diffprof.analyse.curves import Growth
 from diffprof.app import showing
 from diffprof.app.choices import chosen_models, model_choices
 from diffprof.app.comparing import SideBySide, side_by_side
@@ -15,8 +13,10 @@ from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import whole
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
-from diffprof.render import figures
-from diffprof.render.figures.curves import curves_figure
+from diffprof.comparison import compare
+from diffprof.comparison.curves import Growth
+from diffprof.comparison.views import charts
+from diffprof.comparison.views.curves import curves_figure
 
 TAB = "compare"
 SIZES = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
@@ -100,10 +100,10 @@ def all_drawn(one: SideBySide) -> list[Any]:
     """The figures of a comparison, in the places of `comparison_plots`; one that has nothing to show is hidden."""
     growth = one.growth or Growth((), ())
     made = [
-        figures.compared_components_figure(one.profiles, one.names),
-        figures.compared_parameters_figure(one.profiles, one.names),
-        figures.cost_against_parameters_figure(one.profiles, one.names),
-        figures.compared_times_figure(one.profiles, one.names),
+        charts.compared_components_figure(one.profiles, one.names),
+        charts.compared_parameters_figure(one.profiles, one.names),
+        charts.cost_against_parameters_figure(one.profiles, one.names),
+        charts.compared_times_figure(one.profiles, one.names),
         curves_figure(growth.sizes, "pixels of the picture"),
         curves_figure(growth.steps, "denoising steps"),
     ]

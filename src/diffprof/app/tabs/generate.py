@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diffprof import config
+from diffprof import settings as config
 from diffprof.app import showing
 from diffprof.app.choices import chosen_model, model_choices
 from diffprof.app.page import Page
@@ -18,8 +18,8 @@ from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import number, whole
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
-from diffprof.profiles.record import Profile
-from diffprof.render import figures
+from diffprof.record.profile import Profile
+from diffprof.render import charts as figures
 
 TAB = "generate"
 OWN = "the model's own"
@@ -44,7 +44,7 @@ class Order:
 
     def arguments(self) -> dict[str, Any]:
         """For `generate_image`."""
-        from diffprof.generation.wanted import size_named
+        from diffprof.generation.request import size_named
 
         size = (self.size or "").strip()
         width, height = size_named(size) if size and size != OWN else (None, None)
@@ -73,7 +73,7 @@ class Making:
 
     def work(self, report: Report) -> Made:
         """Generate the picture; where more iterations are asked for, the same again and again, timed together."""
-        from diffprof.inference import generate_image
+        from diffprof.generation.generate import generate_image
 
         model, arguments = chosen_model(self.order.model, self.allow_paths), self.order.arguments()
         made = generate_image(model, **arguments, progress_callback=self._timed(report))
@@ -100,8 +100,8 @@ class Making:
 
     def _again(self, model: str, arguments: dict[str, Any], report: Report) -> Profile:
         import diffprof
-        from diffprof.inference import generate_image
-        from diffprof.model_manager import get_model_manager
+        from diffprof.generation.generate import generate_image
+        from diffprof.generation.models import get_model_manager
 
         plain = {**arguments, "enable_profiling": False}
         with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
@@ -231,6 +231,6 @@ def _under(label: str, report: Report) -> Report:
 
 
 def _png(image: Any) -> bytes:
-    from diffprof.generation.pictures import png_bytes
+    from diffprof.generation.image_files import png_bytes
 
     return png_bytes(image)

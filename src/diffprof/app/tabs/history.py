@@ -6,16 +6,17 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from diffprof.analyse.comparison import compare
 from diffprof.app import runs, showing
 from diffprof.app.comparing import SideBySide
 from diffprof.app.page import Page
 from diffprof.app.pieces import drawn, plot, safely, written
 from diffprof.app.tabs.compare import all_drawn, comparison_plots
 from diffprof.app.visit import Visit
+from diffprof.comparison import compare
 from diffprof.errors import RequestError
-from diffprof.profiles.history import KINDS, Kept
-from diffprof.render import figures, numbers
+from diffprof.record.history import KINDS, Kept
+from diffprof.render import charts as figures
+from diffprof.render import numbers
 from diffprof.render.history import run_columns
 from diffprof.render.report.markup import Markup, element
 

@@ -12,8 +12,8 @@ from diffprof.app.page import Page
 from diffprof.app.pieces import drawn, plot, safely, stops, written
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
-from diffprof.profiles.record import Profile
-from diffprof.render import figures
+from diffprof.record.profile import Profile
+from diffprof.render import charts as figures
 
 TAB = "profile"
 FIRST_MODEL = "sd-1.5"

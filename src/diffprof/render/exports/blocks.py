@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from diffprof.analyse.clocks import Clock
-from diffprof.profiles.measured import Iteration, Sample
-from diffprof.profiles.record import Call, Cost, Profile
+from diffprof.breakdown.clocks import Clock
+from diffprof.record.measured import Iteration, Sample
+from diffprof.record.profile import Call, Cost, Profile
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from diffprof.analyse.clocks import DEVICE, HOST, Clock, clock_of
-from diffprof.profiles.measured import Iteration, Measured
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.clocks import DEVICE, HOST, Clock, clock_of
+from diffprof.record.measured import Iteration, Measured
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.exports.blocks import Block, counted_blocks, measured_blocks
 from diffprof.render.exports.speedscope import iteration_name

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from diffprof.analyse.clocks import clock_of
-from diffprof.profiles.measured import Iteration
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.clocks import clock_of
+from diffprof.record.measured import Iteration
+from diffprof.record.profile import Profile
 from diffprof.render.exports.blocks import Block, counted_blocks, measured_blocks
 from diffprof.render.headline import headline
 from diffprof.version import __version__

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from diffprof.analyse.attention import AttentionRow, attention_table
-from diffprof.analyse.cache_use import CacheRow, CacheStep, cache_table, cache_timeline
-from diffprof.analyse.calls import CallRow, call_table
-from diffprof.analyse.components import ComponentRow, component_table
-from diffprof.analyse.kinds import KindRow, kind_table
-from diffprof.analyse.memory_use import MemoryMoment, MemoryRow, memory_moments, memory_table
-from diffprof.analyse.modules import ModuleRow, module_table
-from diffprof.analyse.moves import MoveRow, move_table
-from diffprof.analyse.operations import OperationRow, operation_table
-from diffprof.analyse.sections import SectionRow, section_table
-from diffprof.analyse.steps import StepRow, StepSample, step_samples, step_table
-from diffprof.analyse.throughput import ThroughputRow, throughput_table
+from diffprof.breakdown.attention import AttentionRow, attention_table
+from diffprof.breakdown.caches import CacheRow, CacheStep, cache_table, cache_timeline
+from diffprof.breakdown.calls import CallRow, call_table
+from diffprof.breakdown.components import ComponentRow, component_table
+from diffprof.breakdown.kinds import KindRow, kind_table
+from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_moments, memory_table
+from diffprof.breakdown.modules import ModuleRow, module_table
+from diffprof.breakdown.moves import MoveRow, move_table
+from diffprof.breakdown.operations import OperationRow, operation_table
+from diffprof.breakdown.sections import SectionRow, section_table
+from diffprof.breakdown.steps import StepRow, StepSample, step_samples, step_table
+from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.errors import RequestError
-from diffprof.profiles.measured import SystemPoint
-from diffprof.profiles.record import Profile
-from diffprof.profiles.replace import replace_file
+from diffprof.record.atomic_files import replace_file
+from diffprof.record.measured import SystemPoint
+from diffprof.record.profile import Profile
 from diffprof.render.csv import column_types, flat, table_csv
 
 WHOLE_TREE = 1_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from diffprof.profiles.record import Profile
+from diffprof.record.profile import Profile
 from diffprof.render.report.markup import Markup, element, together
 from diffprof.render.report.page import labelled
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from diffprof.analyse.components import component_table
-from diffprof.analyse.memory_use import memory_table
-from diffprof.analyse.sections import BETWEEN, section_table
-from diffprof.analyse.throughput import generation
-from diffprof.profiles.record import Profile
+from diffprof.breakdown.components import component_table
+from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.sections import BETWEEN, section_table
+from diffprof.breakdown.throughput import generation
+from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.report.markup import Markup, element
 

@@ -6,7 +6,7 @@ import html
 import json
 from typing import Any
 
-from diffprof.render.plain import clean
+from diffprof.render.clean import clean
 
 
 class Markup(str):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diffprof.errors import RequestError
-from diffprof.render.figures import template
+from diffprof.render.charts import template
 from diffprof.render.report.markup import Markup, element, embedded_json, text, together
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from diffprof.analyse.findings import findings
-from diffprof.analyse.memory_use import memory_moments, memory_table
-from diffprof.analyse.operations import OperationRow, operation_table
-from diffprof.profiles.record import Profile
-from diffprof.render import figures, numbers
+from diffprof.breakdown.memory import memory_moments, memory_table
+from diffprof.breakdown.operations import OperationRow, operation_table
+from diffprof.findings import findings
+from diffprof.record.profile import Profile
+from diffprof.render import charts as figures
+from diffprof.render import numbers
+from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
 from diffprof.render.console import composition
-from diffprof.render.figures import Measure
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, summary
 from diffprof.render.report.conditions import environment, request

@@ -1,0 +1,134 @@
+"""What the caches of a measured run did: hits and misses over the steps, and the MACs and seconds that they saved."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from diffprof.breakdown.clocks import clock_of
+from diffprof.breakdown.executed import component_samples, counted_calls
+from diffprof.breakdown.shares import share
+from diffprof.record.measured import CacheEvent, Iteration, Sample
+from diffprof.record.profile import Profile
+
+
+@dataclass(frozen=True)
+class CacheRow:
+    """One cache in one component, over the timed iterations."""
+
+    cache: str
+    component: str | None
+    """None for a cache of the program's own, outside of the components."""
+    asks: int
+    hits: int
+    misses: int
+    hit_rate: float
+    hit_steps: tuple[int, ...]
+    """The denoising steps in which it was hit at least once."""
+    macs_saved: int | None
+    """In one generation, of the whole component by all of its caches: what it would have done without, less what it
+    did. None where that is not known."""
+    macs_saved_share: float | None
+    """Of what the component would have done without."""
+    ns_saved: float | None
+    """In one generation. An estimate: calls with a hit compared with the median of those without one in the same
+    iteration. None where there was no such call."""
+    compared_calls: int
+    """How many calls without a hit the estimate rests on."""
+    held_bytes: int | None
+    """The most memory that the cache held."""
+
+
+@dataclass(frozen=True)
+class CacheStep:
+    """What one cache did in the same step of all timed iterations."""
+
+    cache: str
+    component: str | None
+    step: int | None
+    """None outside of the denoising loop."""
+    hits: int
+    misses: int
+
+
+def cache_table(profile: Profile) -> list[CacheRow]:
+    """One row for each cache and component, the one that was asked most first."""
+    timed = profile.measured.timed if profile.measured else ()
+    rows = [_row(profile, timed, cache, component) for cache, component in _caches(timed)]
+    return sorted(rows, key=lambda row: (-row.asks, row.cache, row.component or ""))
+
+
+def cache_timeline(profile: Profile) -> list[CacheStep]:
+    """For each cache its steps in order, what happened outside of the loop first."""
+    timed = profile.measured.timed if profile.measured else ()
+    found: list[CacheStep] = []
+    for cache, component in _caches(timed):
+        events = _events(timed, cache, component)
+        for step in sorted({event.step for event in events}, key=lambda step: -1 if step is None else step):
+            hits = [event.hit for event in events if event.step == step]
+            found.append(CacheStep(cache, component, step, sum(hits), len(hits) - sum(hits)))
+    return found
+
+
+def _caches(iterations: Sequence[Iteration]) -> list[tuple[str, str | None]]:
+    return list(dict.fromkeys((event.cache, event.component) for one in iterations for event in one.caches))
+
+
+def _events(iterations: Sequence[Iteration], cache: str, component: str | None) -> list[CacheEvent]:
+    return [event for one in iterations for event in one.caches if (event.cache, event.component) == (cache, component)]
+
+
+def _row(profile: Profile, timed: Sequence[Iteration], cache: str, component: str | None) -> CacheRow:
+    assert profile.measured is not None
+    events = _events(timed, cache, component)
+    hits = sum(event.hit for event in events)
+    nominal = profile.measured.nominal_macs.get(component or "")
+    executed = _executed_macs(profile, timed, component)
+    saved = nominal - executed if nominal is not None and executed is not None else None
+    ns_saved, compared = _estimate(timed, cache, component)
+    return CacheRow(
+        cache=cache,
+        component=component,
+        asks=len(events),
+        hits=hits,
+        misses=len(events) - hits,
+        hit_rate=share(hits, len(events)),
+        hit_steps=tuple(sorted({event.step for event in events if event.hit and event.step is not None})),
+        macs_saved=saved,
+        macs_saved_share=share(saved, nominal) if saved is not None and nominal else None,
+        ns_saved=ns_saved,
+        compared_calls=compared,
+        held_bytes=profile.measured.cached_bytes.get(cache),
+    )
+
+
+def _executed_macs(profile: Profile, timed: Sequence[Iteration], component: str | None) -> int | None:
+    """What the component did in one iteration; in the middle one where they differ."""
+    calls = [counted_calls(profile, _calls_of(one, component)) for one in timed]
+    known = [sum(call.macs for call in one) for one in calls if one]
+    return statistics.median_low(known) if known and len(known) == len(calls) else None
+
+
+def _calls_of(iteration: Iteration, component: str | None) -> list[Sample]:
+    return [sample for sample in component_samples(iteration) if sample.component == component]
+
+
+def _estimate(timed: Sequence[Iteration], cache: str, component: str | None) -> tuple[float | None, int]:
+    """Nanoseconds saved in one iteration, and the number of calls without a hit that this was compared with."""
+    clock = clock_of(timed)
+    saved, compared = [], 0
+    for iteration in timed:
+        hits = [event.at_ns for event in _events([iteration], cache, component) if event.hit]
+        times: dict[bool, list[int]] = {True: [], False: []}
+        for sample in _calls_of(iteration, component):
+            times[_had_one(sample, hits)].append(clock.length_ns(sample.span))
+        if times[False]:
+            compared += len(times[False])
+            saved.append(len(times[True]) * statistics.median(times[False]) - sum(times[True]))
+    return (statistics.median(saved) if saved else None), compared
+
+
+def _had_one(sample: Sample, moments: Sequence[int]) -> bool:
+    # Moments are the host's, whatever clock the times are read by.
+    return any(sample.span.start_ns <= moment <= sample.span.end_ns for moment in moments)

@@ -1,0 +1,56 @@
+"""The calls the pipeline made of its components, equal ones together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffprof.breakdown.shares import share
+from diffprof.record.profile import Call, Profile
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """Calls of one component with the same method, inputs and cost."""
+
+    component: str
+    method: str
+    inputs: str
+    count: int
+    steps: tuple[int, ...]
+    """The denoising steps they belong to; empty outside of the loop."""
+    macs_per_call: int
+    macs: int
+    other_flops: int
+    read_bytes: int
+    written_bytes: int
+    peak_live_bytes: int
+    share: float
+    """Of the generation's MACs."""
+
+
+def call_table(profile: Profile) -> list[CallRow]:
+    """One row for each distinct call, in the order in which the first of them ran."""
+    groups: dict[tuple[object, ...], list[Call]] = {}
+    for call in profile.calls:
+        key = (call.component, call.method, call.inputs, call.work, call.cost.peak_live_bytes)
+        groups.setdefault(key, []).append(call)
+    return [_row(calls, profile.total.macs) for calls in groups.values()]
+
+
+def _row(calls: list[Call], whole: int) -> CallRow:
+    first = calls[0]
+    work = first.work * len(calls)
+    return CallRow(
+        component=first.component,
+        method=first.method,
+        inputs=first.inputs,
+        count=len(calls),
+        steps=tuple(sorted({call.step for call in calls if call.step is not None})),
+        macs_per_call=first.macs,
+        macs=work.macs,
+        other_flops=work.other_flops,
+        read_bytes=work.read_bytes,
+        written_bytes=work.written_bytes,
+        peak_live_bytes=first.cost.peak_live_bytes,
+        share=share(work.macs, whole),
+    )

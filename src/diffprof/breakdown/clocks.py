@@ -1,0 +1,47 @@
+"""Which clock a measured run is read by: the device's where it knows all of it, else the host's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from diffprof.record.measured import Iteration, Span
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Reads spans in whole nanoseconds. One clock reads everything of a table, so that its rows can be added."""
+
+    name: Literal["device", "host"]
+
+    def start_ns(self, span: Span) -> int:
+        return span.start_ns if self.name == "host" else _known(span.device_start_ns)
+
+    def length_ns(self, span: Span) -> int:
+        return span.host_ns if self.name == "host" else _known(span.device_ns)
+
+    def end_ns(self, span: Span) -> int:
+        return self.start_ns(span) + self.length_ns(span)
+
+
+HOST, DEVICE = Clock("host"), Clock("device")
+
+
+def clock_of(iterations: Sequence[Iteration]) -> Clock:
+    """The device's clock where every span of the iterations has it: work on a device leaves the host at once."""
+    spans = [span for iteration in iterations for span in _spans(iteration)]
+    known = [span.device_ns is not None and span.device_start_ns is not None for span in spans]
+    return DEVICE if known and all(known) else HOST
+
+
+def _spans(iteration: Iteration) -> Iterable[Span]:
+    yield iteration.wall
+    yield from (sample.span for sample in iteration.samples)
+    yield from (step.span for step in iteration.steps)
+
+
+def _known(nanoseconds: int | None) -> int:
+    if nanoseconds is None:
+        raise ValueError("The device's clock does not know this span; ask clock_of which clock knows them all.")
+    return nanoseconds

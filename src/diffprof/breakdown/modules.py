@@ -1,0 +1,158 @@
+"""The module tree of each component, every module with all that is below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from diffprof.breakdown.shares import share
+from diffprof.record.profile import NO_WORK, Component, Profile, Work
+
+
+@dataclass(frozen=True)
+class ModuleRow:
+    """One module, its children included; `repeats` equal siblings stand in one row when folded."""
+
+    component: str
+    path: str
+    """Relative to the component, ``""`` is the component itself. Folded siblings: ``blocks.0-18``."""
+    class_name: str
+    depth: int
+    calls: int
+    parameters: int
+    macs: int
+    other_flops: int
+    read_bytes: int
+    written_bytes: int
+    share: float
+    """Of the generation's MACs."""
+    repeats: int = 1
+    """How many equal siblings the row stands for; its figures are those of all of them together."""
+
+
+def module_table(profile: Profile, depth: int, fold: bool = True) -> list[ModuleRow]:
+    """The trees of all components, parents before children, down to `depth` (0: the components themselves).
+
+    With `fold`, neighbours such as ``blocks.0`` to ``blocks.18`` that look the same down to `depth` become one row.
+    """
+    rows: list[ModuleRow] = []
+    for slot, component in profile.components.items():
+        root = _tree(profile, slot, component)
+        rows += _rows(root, slot, depth, fold, profile.total.macs)
+    return rows
+
+
+@dataclass
+class _Node:
+    path: str
+    class_name: str = ""
+    calls: int = 0
+    parameters: int = 0
+    work: Work = NO_WORK
+    children: dict[str, _Node] = field(default_factory=dict)
+
+    def child(self, name: str) -> _Node:
+        path = f"{self.path}.{name}" if self.path else name
+        return self.children.setdefault(name, _Node(path))
+
+    def at(self, path: str) -> _Node:
+        node = self
+        for name in path.split(".") if path else ():
+            node = node.child(name)
+        return node
+
+    def cumulate(self) -> None:
+        """Add to every node what is below it."""
+        for child in self.children.values():
+            child.cumulate()
+            self.parameters += child.parameters
+            self.work += child.work
+
+
+def _tree(profile: Profile, slot: str, component: Component) -> _Node:
+    root = _Node("", component.class_name)
+    for module in component.modules:
+        node = root.at(module.path)
+        node.class_name, node.parameters = module.class_name, module.parameters
+    for call, times in profile.costs():
+        if call.component != slot:
+            continue
+        for part in call.cost.modules:
+            node = root.at(part.path)
+            node.class_name = node.class_name or part.class_name
+            node.calls += part.calls * times
+            node.work += part.work * times
+    root.cumulate()
+    # The component's own figures hold: weights that two modules share count once, and a cost may come without a tree.
+    root.calls, root.parameters, root.work = component.calls, component.parameters, component.work
+    return root
+
+
+def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int = 0) -> list[ModuleRow]:
+    """The rows of a node and of what is below it, as deep as asked."""
+    own = ModuleRow(
+        component=slot,
+        path=node.path,
+        class_name=node.class_name,
+        depth=level,
+        calls=node.calls,
+        parameters=node.parameters,
+        macs=node.work.macs,
+        other_flops=node.work.other_flops,
+        read_bytes=node.work.read_bytes,
+        written_bytes=node.work.written_bytes,
+        share=share(node.work.macs, whole),
+    )
+    if level >= depth:
+        return [own]
+    branches = [_rows(child, slot, depth, fold, whole, level + 1) for child in node.children.values()]
+    if fold:
+        branches = _folded(branches)
+    return [own, *(row for branch in branches for row in branch)]
+
+
+def _folded(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
+    """Neighbouring branches that differ in their running number only become one branch."""
+    groups: list[list[list[ModuleRow]]] = []
+    for branch in branches:
+        if groups and _number(branch[0].path) is not None and _shape(groups[-1][0]) == _shape(branch):
+            groups[-1].append(branch)
+        else:
+            groups.append([branch])
+    return [_merged(group) for group in groups]
+
+
+def _number(path: str) -> int | None:
+    last = path.rpartition(".")[2]
+    return int(last) if last.isdecimal() else None
+
+
+def _shape(branch: list[ModuleRow]) -> list[ModuleRow] | None:
+    """The branch without the name of its root; None for a root that has no number."""
+    root = branch[0].path
+    if _number(root) is None:
+        return None
+    return [replace(row, path=row.path[len(root) :]) for row in branch]
+
+
+def _merged(group: list[list[ModuleRow]]) -> list[ModuleRow]:
+    first, last = group[0], group[-1]
+    times = len(group)
+    if times == 1:
+        return first
+    root = first[0].path
+    name = f"{root}-{_number(last[0].path)}"
+    return [
+        replace(
+            row,
+            path=name + row.path[len(root) :],
+            calls=row.calls * times,
+            parameters=row.parameters * times,
+            macs=row.macs * times,
+            other_flops=row.other_flops * times,
+            read_bytes=row.read_bytes * times,
+            written_bytes=row.written_bytes * times,
+            share=row.share * times,
+            repeats=row.repeats * times,
+        )
+        for row in first
+    ]

@@ -1,0 +1,67 @@
+"""Every operation of a generation, equal ones together: what it costs and how often it ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffprof.breakdown.shares import share
+from diffprof.record.profile import NO_WORK, Operation, Profile, Work
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """One operation on one set of shapes in one component, all its executions together."""
+
+    component: str
+    operation: str
+    kind: str
+    shapes: str
+    dtype: str
+    executions: int
+    macs: int
+    other_flops: int
+    read_bytes: int
+    written_bytes: int
+    known: bool
+    """False: there is no formula for it."""
+    share: float
+    """Of the generation's MACs."""
+    bytes_share: float
+    """Of the bytes that the generation's operations read and write."""
+
+
+def operation_table(profile: Profile) -> list[OperationRow]:
+    """The operation with most MACs first; of those without any, the one that moves most bytes."""
+    work: dict[tuple[str, str, str, str, str, bool], Work] = {}
+    executions: dict[tuple[str, str, str, str, str, bool], int] = {}
+    for call, times in profile.costs():
+        for one in call.cost.operations:
+            key = _key(call.component, one)
+            work[key] = work.get(key, NO_WORK) + one.work * times
+            executions[key] = executions.get(key, 0) + one.count * times
+    moved = sum(done.moved_bytes for done in work.values())
+    order = sorted(work, key=lambda key: (-work[key].macs, -work[key].moved_bytes, key))
+    return [_row(key, executions[key], work[key], profile.total.macs, moved) for key in order]
+
+
+def _key(component: str, one: Operation) -> tuple[str, str, str, str, str, bool]:
+    return component, one.name, one.kind, one.shapes, one.dtype, one.known
+
+
+def _row(key: tuple[str, str, str, str, str, bool], executions: int, work: Work, macs: int, moved: int) -> OperationRow:
+    component, operation, kind, shapes, dtype, known = key
+    return OperationRow(
+        component=component,
+        operation=operation,
+        kind=kind,
+        shapes=shapes,
+        dtype=dtype,
+        executions=executions,
+        macs=work.macs,
+        other_flops=work.other_flops,
+        read_bytes=work.read_bytes,
+        written_bytes=work.written_bytes,
+        known=known,
+        share=share(work.macs, macs),
+        bytes_share=share(work.moved_bytes, moved),
+    )

@@ -1,0 +1,130 @@
+"""Where the time of a measured run went: the sections, each without what lies inside it, and what lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.breakdown.shares import share
+from diffprof.breakdown.spreads import spread_of
+from diffprof.record.measured import Iteration, Measured, Sample
+
+BETWEEN = "between sections"
+"""The row of what no section covers: the pipeline's own code. It has one time for each iteration."""
+
+
+@dataclass(frozen=True)
+class SectionRow:
+    """One section, over all iterations that were asked for."""
+
+    section: str
+    clock: str
+    """device or host: whose nanoseconds these are."""
+    count: int
+    total_ns: int
+    """With what lies inside it; a section inside one of the same name is not added again."""
+    mean_ns: float
+    median_ns: float
+    min_ns: int
+    max_ns: int
+    std_ns: float | None
+    p95_ns: float
+    self_ns: int
+    """Without the sections inside it. The column adds up to the wall time, exactly."""
+    failures: int
+    share: float
+    """Of `total_ns` in the wall time."""
+    self_share: float
+    """Of `self_ns` in the wall time; the column adds up to 1."""
+
+
+def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -> list[SectionRow]:
+    """One row for each section, the longest total first, and last what lies between them.
+
+    `iterations` are those of ``Measured.timed``, the warm-ups, or any others; `clock` is theirs when it is not given.
+    """
+    if not iterations:
+        return []
+    read = clock or clock_of(iterations)
+    wall_ns = sum(read.length_ns(iteration.wall) for iteration in iterations)
+    names = dict.fromkeys(sample.section for iteration in iterations for sample in iteration.samples)
+    rows = [_row(name, iterations, read, wall_ns) for name in names]
+    rows.sort(key=lambda row: (-row.total_ns, row.section))
+    return [*rows, _between(iterations, read, wall_ns)]
+
+
+def warm_ups(measured: Measured) -> tuple[Iteration, ...]:
+    """The whole calls that only warmed up, unless there is nothing else to make statistics of."""
+    whole = [one for one in measured.iterations if one.warmup and one.entry == "__call__" and one.error is None]
+    return () if any(one.warmup for one in measured.timed) else tuple(whole)
+
+
+def outermost(iteration: Iteration, name: Callable[[Sample], object]) -> list[Sample]:
+    """The samples without those that lie inside one of the same name: their times can be added."""
+    return [
+        sample
+        for sample in iteration.samples
+        if not any(name(around) == name(sample) for around in _around(sample, iteration.samples))
+    ]
+
+
+def _row(name: str, iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> SectionRow:
+    found = [sample for iteration in iterations for sample in iteration.samples if sample.section == name]
+    added = [
+        sample
+        for iteration in iterations
+        for sample in outermost(iteration, lambda sample: sample.section)
+        if sample.section == name
+    ]
+    total_ns = sum(clock.length_ns(sample.span) for sample in added)
+    self_ns = sum(
+        own
+        for iteration in iterations
+        for sample, own in zip(iteration.samples, _own_ns(iteration, clock), strict=True)
+        if sample.section == name
+    )
+    times = vars(spread_of([clock.length_ns(sample.span) for sample in found])) | {"total_ns": total_ns}
+    return SectionRow(
+        section=name,
+        clock=clock.name,
+        **times,
+        self_ns=self_ns,
+        failures=sum(sample.failed for sample in found),
+        share=share(total_ns, wall_ns),
+        self_share=share(self_ns, wall_ns),
+    )
+
+
+def _between(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> SectionRow:
+    left = [
+        clock.length_ns(iteration.wall)
+        - sum(clock.length_ns(sample.span) for sample in iteration.samples if sample.parent is None)
+        for iteration in iterations
+    ]
+    return SectionRow(
+        section=BETWEEN,
+        clock=clock.name,
+        **vars(spread_of(left)),
+        self_ns=sum(left),
+        failures=sum(iteration.error is not None for iteration in iterations),
+        share=share(sum(left), wall_ns),
+        self_share=share(sum(left), wall_ns),
+    )
+
+
+def _own_ns(iteration: Iteration, clock: Clock) -> list[int]:
+    """The time of each sample without those directly inside it."""
+    own = [clock.length_ns(sample.span) for sample in iteration.samples]
+    for sample in iteration.samples:
+        if sample.parent is not None:
+            own[sample.parent] -= clock.length_ns(sample.span)
+    return own
+
+
+def _around(sample: Sample, samples: Sequence[Sample]) -> list[Sample]:
+    around = []
+    while sample.parent is not None:
+        sample = samples[sample.parent]
+        around.append(sample)
+    return around

@@ -1,0 +1,178 @@
+"""What the components of a measured run achieved: their seconds beside the exact MACs and bytes that these bought."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.breakdown.executed import component_samples, counted_calls
+from diffprof.breakdown.shares import share
+from diffprof.breakdown.spreads import spread_of
+from diffprof.breakdown.steps import loops_ns, median_rate, timed_steps
+from diffprof.record.measured import Iteration, Sample
+from diffprof.record.profile import NO_WORK, Call, Profile, Work
+
+
+@dataclass(frozen=True)
+class ThroughputRow:
+    """One component in one generation: times are medians over the timed iterations in which it was called.
+
+    What was counted is None where a call of the component was not. Where iterations did unlike work, it is that of
+    the one in the middle; rates and shares are medians all the same.
+    """
+
+    component: str
+    class_name: str
+    role: str
+    dtype: str
+    clock: str
+    calls: int
+    median_ns: float
+    """Of all its calls in one iteration together."""
+    share: float
+    """Of the wall time, over all timed iterations."""
+    macs: int | None
+    other_flops: int | None
+    flops_per_second: float | None
+    """Two for each MAC; `other_flops` are not in it."""
+    peak_share: float | None
+    """Of what the device can do in the component's dtype; None where that is not known."""
+    moved_bytes: int | None
+    """Read and written by its operations."""
+    flops_per_byte: float | None
+    """Arithmetic intensity: FLOPs of the MACs for each byte read or written."""
+    ops_per_call: float | None
+    ns_per_op: float | None
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The whole call of the pipeline, over the timed iterations."""
+
+    clock: str
+    iterations: int
+    median_ns: float
+    min_ns: int
+    max_ns: int
+    std_ns: float | None
+    """None for a single iteration."""
+    macs: int | None
+    flops_per_second: float | None
+    outputs: int | None
+    """Images or videos of one generation; None where the request does not tell."""
+    outputs_are: str
+    """image or video."""
+    outputs_per_second: float | None
+    steps: int
+    """Denoising steps, of all loops together."""
+    steps_per_second: float | None
+    """In the loops, what lies between the steps included."""
+
+
+def throughput_table(profile: Profile) -> list[ThroughputRow]:
+    """One row for each component that was called, the one that took most time first."""
+    timed = profile.measured.timed if profile.measured else ()
+    clock = clock_of(timed)
+    names = dict.fromkeys(sample.component or "" for one in timed for sample in component_samples(one))
+    rows = [_row(profile, name, timed, clock) for name in names]
+    return sorted(rows, key=lambda row: (-row.median_ns, row.component))
+
+
+def generation(profile: Profile) -> Generation | None:
+    """The figures of a whole generation; None where nothing was measured."""
+    timed = profile.measured.timed if profile.measured else ()
+    if not timed:
+        return None
+    clock = clock_of(timed)
+    walls = [clock.length_ns(one.wall) for one in timed]
+    spread = spread_of(walls)
+    work = _in_each(profile, [component_samples(one) for one in timed])
+    outputs = _outputs(profile) if timed[0].entry == "__call__" else None
+    steps = timed_steps(profile)
+    counts = [len(one) for one in steps]
+    return Generation(
+        clock=clock.name,
+        iterations=spread.count,
+        median_ns=spread.median_ns,
+        min_ns=spread.min_ns,
+        max_ns=spread.max_ns,
+        std_ns=spread.std_ns,
+        macs=statistics.median_low([one.macs for one in work]) if work else None,
+        flops_per_second=median_rate([one.flops for one in work], walls) if work else None,
+        outputs=outputs,
+        outputs_are="video" if profile.request.value("num_frames") else "image",
+        outputs_per_second=None if outputs is None else median_rate([outputs] * len(walls), walls),
+        steps=statistics.median_low(counts),
+        steps_per_second=median_rate(counts, [loops_ns(one) for one in steps]),
+    )
+
+
+def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) -> ThroughputRow:
+    each = [[sample for sample in component_samples(one) if sample.component == name] for one in timed]
+    ran = [samples for samples in each if samples]
+    each_ns = [sum(clock.length_ns(sample.span) for sample in samples) for samples in ran]
+    part = profile.components.get(name)
+    dtype = part.dtype if part else ""
+    done = _in_each(profile, ran)
+    rate = median_rate([work.flops for work in done], each_ns) if done else None
+    peak = profile.measured.device.peak_flops_per_second.get(dtype) if profile.measured else None
+    middle = _middle(profile, ran) if done else None
+    return ThroughputRow(
+        component=name,
+        class_name=part.class_name if part else "",
+        role=part.role if part else "",
+        dtype=dtype,
+        clock=clock.name,
+        calls=statistics.median_low([len(samples) for samples in ran]),
+        median_ns=statistics.median(each_ns),
+        share=share(sum(each_ns), sum(clock.length_ns(one.wall) for one in timed)),
+        macs=middle.work.macs if middle else None,
+        other_flops=middle.work.other_flops if middle else None,
+        flops_per_second=rate,
+        peak_share=rate / peak if rate is not None and peak else None,
+        moved_bytes=middle.work.moved_bytes if middle else None,
+        flops_per_byte=middle.work.flops / middle.work.moved_bytes if middle and middle.work.moved_bytes else None,
+        ops_per_call=middle.ops / middle.calls if middle and middle.calls else None,
+        ns_per_op=statistics.median(each_ns) / middle.ops if middle and middle.ops else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What was counted for a component in one iteration."""
+
+    work: Work
+    calls: int
+    ops: int
+
+
+def _middle(profile: Profile, ran: Sequence[Sequence[Sample]]) -> _Done:
+    """What the iteration in the middle did; all of them where they were alike, as they mostly are."""
+    counted = [_done(counted_calls(profile, samples) or []) for samples in ran]
+    return sorted(counted, key=lambda done: done.work.macs)[(len(counted) - 1) // 2]
+
+
+def _done(calls: Sequence[Call]) -> _Done:
+    ops = sum(operation.count for call in calls for operation in call.cost.operations)
+    return _Done(sum((call.work for call in calls), NO_WORK), len(calls), ops)
+
+
+def _in_each(profile: Profile, ran: Sequence[Sequence[Sample]]) -> list[Work]:
+    """What the samples of each iteration did; nothing where it is not known of all of them."""
+    calls = [counted_calls(profile, samples) for samples in ran]
+    known = [one for one in calls if one]
+    return [sum((call.work for call in one), NO_WORK) for one in known] if len(known) == len(ran) else []
+
+
+def _outputs(profile: Profile) -> int | None:
+    """Prompts times pictures for each; None where one of them is not in the request."""
+    value = profile.request.value
+    prompt = value("prompt")
+    prompts = len(prompt) if isinstance(prompt, list | tuple) else 1 if isinstance(prompt, str) else None
+    for name in ("num_images_per_prompt", "num_videos_per_prompt"):
+        if isinstance(value(name), int) and prompts is not None:
+            return prompts * int(value(name))
+    batch = value("batch_size")
+    return batch if isinstance(batch, int) and prompts is None else None

@@ -1,0 +1,71 @@
+"""How a figure went from run to run of the same request on the same device."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from diffprof.record.history import Series, Trend
+
+
+@dataclass(frozen=True)
+class TrendRow:
+    """The runs of one request on one device. The figures are in the unit that the metric's name says."""
+
+    model: str
+    pipeline: str
+    device: str | None
+    dtype: str | None
+    height: int | None
+    width: int | None
+    frames: int | None
+    steps: int
+    request: str
+    """Digest of what was asked for."""
+    runs: int
+    first_at: str
+    last_at: str
+    last_run: int
+    """Number of the newest one."""
+    first: float
+    last: float
+    least: float
+    median: float
+    most: float
+    ratio: float | None
+    """The newest one against the median of all before it; None where there is none, or it is 0."""
+
+
+def trend_table(trend: Trend) -> list[TrendRow]:
+    """A row for each series, in their order."""
+    return [_row(series) for series in trend.series]
+
+
+def _row(series: Series) -> TrendRow:
+    newest, values = series.newest, series.values
+    return TrendRow(
+        model=newest.model,
+        pipeline=newest.pipeline,
+        device=newest.device,
+        dtype=newest.dtype,
+        height=newest.height,
+        width=newest.width,
+        frames=newest.frames,
+        steps=newest.steps,
+        request=newest.request,
+        runs=len(values),
+        first_at=series.moments[0],
+        last_at=series.moments[-1],
+        last_run=series.ids[-1],
+        first=values[0],
+        last=values[-1],
+        least=min(values),
+        median=statistics.median(values),
+        most=max(values),
+        ratio=_ratio(values[:-1], values[-1]),
+    )
+
+
+def _ratio(before: tuple[float, ...], last: float) -> float | None:
+    usual = statistics.median(before) if before else 0
+    return last / usual if usual else None

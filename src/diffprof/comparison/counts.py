@@ -1,0 +1,110 @@
+"""The counted figures of profiles, side by side: exact integers that do not depend on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from diffprof.record.profile import Component, Profile
+
+ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure before and after."""
+
+    name: str
+    before: int
+    after: int
+
+    @property
+    def difference(self) -> int:
+        return self.after - self.before
+
+    @property
+    def ratio(self) -> float | None:
+        """After to before; None where there was nothing before."""
+        return self.after / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class ComponentChange:
+    """One slot of the pipeline before and after."""
+
+    component: str
+    change: str
+    """`ADDED`, `REMOVED`, `CHANGED` or `SAME`."""
+    before_class: str | None
+    after_class: str | None
+    figures: tuple[Figure, ...]
+
+
+def peak_memory(profile: Profile) -> int:
+    """All weights at once, and the most bytes of activations of any component call on top of them."""
+    most = max((part.peak_live_bytes for part in profile.components.values()), default=0)
+    return profile.total.weight_bytes + most
+
+
+# By the names that the gate's limits have, in the order in which they are shown.
+FIGURES: Mapping[str, Callable[[Profile], int]] = {
+    "macs": lambda profile: profile.total.macs,
+    "flops": lambda profile: profile.total.flops,
+    "other_flops": lambda profile: profile.total.other_flops,
+    "parameters": lambda profile: profile.total.parameters,
+    "buffers": lambda profile: profile.total.buffers,
+    "weights": lambda profile: profile.total.weight_bytes,
+    "peak_memory": peak_memory,
+    "bytes": lambda profile: profile.total.work.moved_bytes,
+    "read_bytes": lambda profile: profile.total.work.read_bytes,
+    "written_bytes": lambda profile: profile.total.work.written_bytes,
+    "calls": lambda profile: profile.total.calls,
+    "operations": lambda profile: profile.ledger.executed_ops,
+    "steps": lambda profile: sum(stage.count for stage in profile.steps.stages),
+    "step_macs": lambda profile: profile.steps.macs,
+}
+COMPONENT_FIGURES: Mapping[str, Callable[[Component], int]] = {
+    "macs": lambda part: part.macs,
+    "flops": lambda part: part.flops,
+    "other_flops": lambda part: part.other_flops,
+    "parameters": lambda part: part.parameters,
+    "buffers": lambda part: part.buffers,
+    "weights": lambda part: part.weight_bytes,
+    "peak_memory": lambda part: part.weight_bytes + part.peak_live_bytes,
+    "bytes": lambda part: part.work.moved_bytes,
+    "read_bytes": lambda part: part.work.read_bytes,
+    "written_bytes": lambda part: part.work.written_bytes,
+    "calls": lambda part: part.calls,
+}
+BYTES = ("weights", "peak_memory", "bytes", "read_bytes", "written_bytes")
+"""The figures that are bytes."""
+
+
+def compared_totals(before: Profile, after: Profile) -> tuple[Figure, ...]:
+    """Every figure of the whole generation, equal ones too."""
+    return tuple(Figure(name, figure(before), figure(after)) for name, figure in FIGURES.items())
+
+
+def compared_components(before: Profile, after: Profile) -> tuple[ComponentChange, ...]:
+    """Every component of either, those of `before` first; one that is not there counts as nothing."""
+    slots = dict.fromkeys([*before.components, *after.components])
+    return tuple(_component(slot, before.components.get(slot), after.components.get(slot)) for slot in slots)
+
+
+def _component(slot: str, before: Component | None, after: Component | None) -> ComponentChange:
+    figures = tuple(
+        Figure(name, figure(before) if before else 0, figure(after) if after else 0)
+        for name, figure in COMPONENT_FIGURES.items()
+    )
+    if before is None or after is None:
+        change = ADDED if before is None else REMOVED
+    else:
+        described = (before.class_name, before.role, before.dtype) == (after.class_name, after.role, after.dtype)
+        change = SAME if described and not any(figure.difference for figure in figures) else CHANGED
+    return ComponentChange(
+        component=slot,
+        change=change,
+        before_class=before.class_name if before else None,
+        after_class=after.class_name if after else None,
+        figures=figures,
+    )

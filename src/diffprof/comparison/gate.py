@@ -1,0 +1,187 @@
+"""Whether a change made generation heavier than it may: limits on counts, and on times as far as they can tell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from diffprof.comparison import Pair
+from diffprof.comparison.conditions import other_device, other_request
+from diffprof.comparison.counts import BYTES, COMPONENT_FIGURES, FIGURES, Figure
+from diffprof.comparison.times import CALL, CPU_TIME, SLOWER, STEP, TOO_BUSY, TOO_FEW, TimeChange
+from diffprof.errors import RequestError
+
+PASSED, FAILED, TOO_NOISY = "passed", "failed", "too noisy to tell"
+"""What comes of a limit."""
+
+EXIT_CODES = {PASSED: 0, FAILED: 1, TOO_NOISY: 3}
+
+COUNTED = "macs=+0%,parameters=+0%,peak_memory=+2%,calls=+0"
+"""The limits when none are given, of what was counted."""
+
+TIMED = "time=+5%,cpu_time=+5%"
+"""Of what was measured, where both were: most changes that matter are larger, most noise of a quiet machine smaller."""
+
+# A time without a section is one of these.
+TIMES = {"time": CALL, "cpu_time": CPU_TIME, "step_time": STEP}
+
+_LIMIT = re.compile(
+    r"(?P<figure>[a-z_]+)(?:\.(?P<part>[^=]+))?=(?P<amount>[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<unit>%|[A-Za-z]*)", re.I
+)
+_UNITS = {
+    "": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much a figure may grow."""
+
+    figure: str
+    """Of `FIGURES`, or of `TIMES`."""
+    part: str | None
+    """A component of a counted figure, a section of a time; None for the whole."""
+    amount: float
+    """A share of the baseline's figure (0.05 is 5 %) where it is relative, else in the figure's own unit."""
+    relative: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.figure}.{self.part}" if self.part else self.figure
+
+    @property
+    def is_time(self) -> bool:
+        return self.figure in TIMES
+
+
+@dataclass(frozen=True)
+class Check:
+    """One limit and what came of it."""
+
+    limit: Limit
+    outcome: str
+    figure: Figure | None = None
+    """What was counted."""
+    time: TimeChange | None = None
+    """What was measured."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What came of all limits."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def outcome(self) -> str:
+        """The worst of them: one that failed is not made better by others that cannot tell."""
+        found = {check.outcome for check in self.checks}
+        return next(outcome for outcome in (FAILED, TOO_NOISY, PASSED) if outcome in found)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+
+def gate(pair: Pair, limits: Sequence[Limit] | None = None, allow_different: bool = False) -> Gate:
+    """Hold a candidate against its baseline; the limits of `COUNTED` and `TIMED` where none are given.
+
+    A `RequestError` when the two cannot be held against each other, or a limit is on something that is not there.
+    """
+    limits = default_limits(pair) if limits is None else limits
+    if not limits:
+        raise RequestError("There is no limit to check; give one with --max.")
+    if not allow_different:
+        _refuse_different(pair, any(limit.is_time for limit in limits))
+    return Gate(tuple(_timed(limit, pair) if limit.is_time else _counted(limit, pair) for limit in limits))
+
+
+def default_limits(pair: Pair) -> tuple[Limit, ...]:
+    """What was counted, and what was measured of both."""
+    measured = {change.name for change in pair.times if change.before and change.after}
+    timed = [limit for limit in parse_limits(TIMED) if TIMES[limit.figure] in measured]
+    return (*parse_limits(COUNTED), *timed)
+
+
+def parse_limits(text: str) -> tuple[Limit, ...]:
+    """The limits of ``macs=+0%,peak_memory=+100MB,time.vae_decode=+5%``."""
+    limits = tuple(_parsed(part.strip()) for part in text.split(",") if part.strip())
+    names = [limit.name for limit in limits]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise RequestError(f"There are two limits for {twice}; leave one out.")
+    return limits
+
+
+def _parsed(text: str) -> Limit:
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise RequestError(f"Cannot read the limit {text!r}; write NAME=+NUMBER or NAME=+NUMBER%, such as macs=+0%.")
+    figure, part, unit = found["figure"].lower(), found["part"], found["unit"].upper()
+    if figure not in FIGURES and figure not in TIMES:
+        raise RequestError(f"There is no figure {figure} to limit; there are {', '.join((*FIGURES, *TIMES))}.")
+    if part and figure not in COMPONENT_FIGURES and figure != "time":
+        raise RequestError(f"{figure} is a figure of the whole generation; limit it without .{part}.")
+    if figure in TIMES and unit != "%":
+        raise RequestError(f"The limit of {figure} must be in percent, such as {figure}=+5%, not {text!r}.")
+    amount = float(found["amount"])
+    if not math.isfinite(amount):
+        raise RequestError(f"The limit {text!r} is no finite number.")
+    if unit == "%":
+        return Limit(figure, part, amount / 100, relative=True)
+    if unit not in _UNITS or (unit.endswith("B") and figure not in BYTES):
+        raise RequestError(f"The limit {text!r} has a unit that {figure} does not have.")
+    return Limit(figure, part, amount * _UNITS[unit], relative=False)
+
+
+def _refuse_different(pair: Pair, timed: bool) -> None:
+    differing = [*other_request(pair.conditions), *(other_device(pair.conditions) if timed else ())]
+    if differing:
+        first = differing[0]
+        what = f"{first.name} of the device" if first.group == "device" else first.name
+        more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+        raise RequestError(
+            f"The baseline is from another {first.group}: {what} is {first.values[0]!r} there and {first.values[1]!r} "
+            f"here{more}; make it again, or compare them all the same with --allow-different."
+        )
+
+
+def _counted(limit: Limit, pair: Pair) -> Check:
+    figures = {figure.name: figure for figure in pair.totals}
+    for whose, calls in (("baseline", figures["calls"].before), ("candidate", figures["calls"].after)):
+        if not calls:
+            # Nothing is never too much: without this, a run that could not be counted would pass.
+            raise RequestError(f"There is no {limit.name} to limit: the calls of the {whose} were not counted.")
+    if limit.part is not None:
+        components = {change.component: change.figures for change in pair.components}
+        if limit.part not in components:
+            known = ", ".join(components)
+            raise RequestError(f"There is no component {limit.part} to limit the {limit.figure} of; there are {known}.")
+        figures = {figure.name: figure for figure in components[limit.part]}
+    figure = figures[limit.figure]
+    allowed = figure.before * limit.amount if limit.relative else limit.amount
+    return Check(limit, FAILED if figure.difference > allowed else PASSED, figure=figure)
+
+
+def _timed(limit: Limit, pair: Pair) -> Check:
+    name = limit.part or TIMES[limit.figure]
+    if not pair.times:
+        raise RequestError(f"There is no {limit.name} to limit: one of the two was only counted, not measured.")
+    change = next((one for one in pair.times if one.name == name), None)
+    if change is None or change.before is None or change.after is None:
+        known = ", ".join(one.name for one in pair.times if one.name not in TIMES.values() and one.before and one.after)
+        there = f"the sections in both are {known}" if limit.part else "it was not measured in both"
+        raise RequestError(f"There is no {limit.name} to limit; {there}.")
+    return Check(limit, _outcome(change, 1 + limit.amount), time=change)
+
+
+def _outcome(change: TimeChange, most: float) -> str:
+    """Failed and passed only when the whole interval says so; failed for being slower only when it is shown to be."""
+    if change.ratio is None or change.verdict in (TOO_FEW, TOO_BUSY):
+        return TOO_NOISY
+    if change.ratio.low > most and (most < 1 or change.verdict == SLOWER):
+        return FAILED
+    return PASSED if change.ratio.high <= most else TOO_NOISY

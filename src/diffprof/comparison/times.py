@@ -1,0 +1,190 @@
+"""The measured times of two profiles: what got slower or faster, as far as the samples can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from diffprof.breakdown.clocks import HOST, Clock, clock_of
+from diffprof.breakdown.sections import BETWEEN, outermost
+from diffprof.comparison.statistics import CONFIDENCE, Ratio, compared, enough, outliers
+from diffprof.record.measured import Iteration, Measured
+from diffprof.record.profile import Profile
+
+CALL, CPU_TIME, STEP = "whole call", "CPU time", "step"
+"""What is timed besides the sections."""
+
+SLOWER, FASTER, NONE_SHOWN = "slower", "faster", "no difference shown"
+TOO_FEW, TOO_BUSY, ONLY_ONE = "too few samples", "too busy a machine", "only in one"
+"""The verdicts."""
+
+OWN_CPU = 0.9
+"""The least share of one core that a run on a CPU must have had: below, it waited for others, who are in its times."""
+
+
+REPRODUCIBLE = 0.01
+"""Two runs of the same code, one after the other, differ by as much: less is not called a difference between them."""
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An iteration that took far more or less time than the others. It is named, not left out."""
+
+    iteration: int
+    """Its number in the profile, from 0, warm-ups included."""
+    time_ns: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """One thing in all timed iterations of one profile; each iteration gives one sample."""
+
+    count: int
+    median_ns: float
+    outliers: tuple[Outlier, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimeChange:
+    """The time of one thing before and after. Warm-ups are not in it."""
+
+    name: str
+    """`CALL`, `CPU_TIME`, `STEP` or a section."""
+    clock: str
+    """device, host or cpu."""
+    in_turns: bool
+    """The two were measured in turns, and are compared pair by pair."""
+    before: Times | None
+    after: Times | None
+    ratio: Ratio | None
+    """None where it is only in one of them, or where there are too few samples."""
+    verdict: str
+
+
+def compared_times(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
+    """The whole call, its CPU time, the denoising step, then the sections; nothing where one was only counted."""
+    if before.measured is None or after.measured is None or not before.measured.timed or not after.measured.timed:
+        return ()
+    clock = _common_clock(before.measured, after.measured)
+    sides = [_series(profile.measured, clock) for profile in (before, after) if profile.measured]
+    names = dict.fromkeys([*sides[0], *sides[1]])
+    in_turns = were_in_turns(before.measured, after.measured)
+    busy = not in_turns and any(map(waited_for_the_cpu, (before.measured, after.measured)))
+    return tuple(_change(name, clock, sides[0].get(name), sides[1].get(name), in_turns, busy) for name in names)
+
+
+def were_in_turns(before: Measured, after: Measured) -> bool:
+    """Whether one call of the first was followed by one of the second, and so on, in one measurement."""
+    return before.turns is not None and before.turns == after.turns and len(before.timed) == len(after.timed)
+
+
+def cpu_share(measured: Measured) -> float | None:
+    """How much of one core a run on a CPU had, in the middle one of its calls; None where that is not known."""
+    if measured.device.kind != "cpu":
+        return None
+    shares = [one.cpu_ns / max(one.wall.host_ns, 1) for one in measured.timed if one.cpu_ns is not None]
+    return median(shares) if shares else None
+
+
+def waited_for_the_cpu(measured: Measured) -> bool:
+    """Whether others had the CPU for part of the time: then the times say more about them than about the code."""
+    share = cpu_share(measured)
+    return share is not None and share < OWN_CPU
+
+
+@dataclass(frozen=True)
+class _Sample:
+    iteration: int
+    place: int
+    """Among the timed ones."""
+    time_ns: int
+
+
+def _common_clock(before: Measured, after: Measured) -> Clock:
+    clocks = {clock_of(measured.timed) for measured in (before, after)}
+    return clocks.pop() if len(clocks) == 1 else HOST
+
+
+def _series(measured: Measured, clock: Clock) -> dict[str, list[_Sample]]:
+    """One sample of each timed iteration for everything that was timed in it."""
+    numbers = {id(one): number for number, one in enumerate(measured.iterations)}
+    found: dict[str, list[_Sample]] = {CALL: [], CPU_TIME: [], STEP: []}
+    for place, iteration in enumerate(measured.timed):
+        for name, time_ns in _times(iteration, clock, on_cpu=measured.device.kind == "cpu").items():
+            # What took no time at all took less than the clock can tell.
+            sample = _Sample(numbers[id(iteration)], place, max(time_ns, 1))
+            found.setdefault(name, []).append(sample)
+    return {name: samples for name, samples in found.items() if samples}
+
+
+def _times(iteration: Iteration, clock: Clock, on_cpu: bool) -> dict[str, int]:
+    times = {CALL: clock.length_ns(iteration.wall)}
+    if on_cpu and iteration.cpu_ns is not None:
+        times[CPU_TIME] = iteration.cpu_ns
+    steps = _main_loop(iteration, clock)
+    if steps:
+        times[STEP] = round(median(steps))
+    for sample in outermost(iteration, lambda sample: sample.section):
+        times[sample.section] = times.get(sample.section, 0) + clock.length_ns(sample.span)
+    if iteration.samples:
+        covered = sum(clock.length_ns(sample.span) for sample in iteration.samples if sample.parent is None)
+        times[BETWEEN] = times[CALL] - covered
+    return times
+
+
+def _main_loop(iteration: Iteration, clock: Clock) -> list[int]:
+    """The steps of the loop that takes longest: a cascade has several."""
+    loops: dict[str, list[int]] = {}
+    for step in iteration.steps:
+        loops.setdefault(step.scheduler, []).append(clock.length_ns(step.span))
+    return max(loops.values(), key=sum, default=[])
+
+
+def _change(
+    name: str,
+    clock: Clock,
+    before: Sequence[_Sample] | None,
+    after: Sequence[_Sample] | None,
+    in_turns: bool,
+    busy: bool,
+) -> TimeChange:
+    ratio, verdict = None, ONLY_ONE
+    if before and after:
+        first, second = _pairs(before, after) if in_turns else (before, after)
+        ratio, verdict = _judged([one.time_ns for one in first], [one.time_ns for one in second], in_turns, busy)
+    return TimeChange(
+        name=name,
+        clock="cpu" if name == CPU_TIME else clock.name,
+        in_turns=in_turns,
+        before=_summary(before),
+        after=_summary(after),
+        ratio=ratio,
+        verdict=verdict,
+    )
+
+
+def _pairs(before: Sequence[_Sample], after: Sequence[_Sample]) -> tuple[list[_Sample], list[_Sample]]:
+    """Those of the same turns: a section may have run in some only."""
+    turns = {one.place for one in before} & {one.place for one in after}
+    return [one for one in before if one.place in turns], [one for one in after if one.place in turns]
+
+
+def _judged(before: Sequence[int], after: Sequence[int], in_turns: bool, busy: bool) -> tuple[Ratio | None, str]:
+    if not enough(len(before), len(after), in_turns):
+        return None, TOO_FEW
+    ratio = compared(before, after, in_turns)
+    if busy:
+        return ratio, TOO_BUSY
+    least = 0 if in_turns else REPRODUCIBLE
+    if ratio.p_value > 1 - CONFIDENCE:
+        return ratio, NONE_SHOWN
+    return ratio, SLOWER if ratio.low > 1 + least else FASTER if ratio.high < 1 - least else NONE_SHOWN
+
+
+def _summary(samples: Sequence[_Sample] | None) -> Times | None:
+    if not samples:
+        return None
+    times = [one.time_ns for one in samples]
+    far = [samples[place] for place in outliers(times)]
+    return Times(len(times), median(times), tuple(Outlier(one.iteration, one.time_ns) for one in far))

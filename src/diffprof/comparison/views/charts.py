@@ -1,0 +1,202 @@
+"""Several profiles in one figure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.breakdown.clocks import clock_of
+from diffprof.breakdown.throughput import throughput_table
+from diffprof.record.profile import Component, Profile
+from diffprof.render import numbers
+from diffprof.render.charts.style import (
+    COLOURS,
+    ROW,
+    amounts,
+    colours_of,
+    figure,
+    lines,
+    numbered_axis,
+    objects,
+    seconds,
+    shares,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+LONGEST = 26
+
+
+def compared_components_figure(
+    profiles: Sequence[Profile], names: Sequence[str], shares_of_each: bool = False
+) -> Figure | None:
+    """The MACs of each profile as one bar, of its components; or all bars of one length, to compare the shares."""
+    made = _stacked(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
+    if made is not None and shares_of_each:
+        made.update_layout(barnorm="fraction", xaxis=shares("share of the MACs", ticksuffix=""))
+    return made
+
+
+def compared_parameters_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """The parameters of each profile as one bar, of its components."""
+    return _stacked(profiles, names, "parameters", lambda part: part.parameters, numbers.parameters)
+
+
+def _stacked(
+    profiles: Sequence[Profile],
+    names: Sequence[str],
+    what: str,
+    amount: Callable[[Component], int],
+    written: Callable[[int], str],
+) -> Figure | None:
+    slots = _slots(profiles, amount)
+    if not slots:
+        return None
+    bars = []
+    for slot, colour in colours_of(slots).items():
+        own = {
+            place: amount(profile.components[slot])
+            for place, profile in enumerate(profiles)
+            if slot in profile.components
+        }
+        bars.append(_bar(slot, colour, own, names, written))
+    return figure(
+        bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amounts(what), yaxis=_names(names)
+    )
+
+
+def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> list[str]:
+    """Of all profiles, those with something to show, in the order of the largest."""
+    most: dict[str, int] = {}
+    for profile in profiles:
+        for slot, part in profile.components.items():
+            most[slot] = max(most.get(slot, 0), amount(part))
+    return sorted((slot for slot in most if most[slot]), key=lambda slot: -most[slot])
+
+
+def _bar(slot: str, colour: str, own: Mapping[int, float], names: Sequence[str], written: Callable[..., str]) -> Any:
+    return objects().Bar(
+        name=shown(slot, LONGEST),
+        orientation="h",
+        y=list(own),
+        x=list(own.values()),
+        marker={"color": colour},
+        hovertext=[
+            lines(f"<b>{shown(names[place])}</b>", shown(slot), written(amount)) for place, amount in own.items()
+        ],
+        hoverinfo="text",
+    )
+
+
+def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """What each profile costs over how many parameters it has; both axes by powers of ten."""
+    found = [(one, name) for one, name in zip(profiles, names, strict=True) if one.total.macs and one.total.parameters]
+    if len({one.total.parameters for one, _ in found}) < 2:
+        return None
+    order = sorted(range(len(found)), key=lambda place: found[place][0].total.parameters)
+    trace = objects().Scatter(
+        x=[one.total.parameters for one, _ in found],
+        y=[one.total.macs for one, _ in found],
+        mode="markers+text",
+        text=[shown(name, LONGEST) for _, name in found],
+        # Neighbours in turns above and below, so that their names do not meet.
+        textposition=["bottom center" if order.index(place) % 2 else "top center" for place in range(len(found))],
+        cliponaxis=False,
+        marker={"size": 14, "color": [COLOURS[number % len(COLOURS)] for number in range(len(found))]},
+        hovertext=[
+            lines(
+                f"<b>{shown(name)}</b>",
+                numbers.macs(one.total.macs),
+                f"{numbers.parameters(one.total.parameters)} parameters",
+            )
+            for one, name in found
+        ],
+        hoverinfo="text",
+    )
+    return figure(
+        [trace], 400,
+        xaxis=_log_axis("parameters", [one.total.parameters for one, _ in found]),
+        yaxis=_log_axis("MACs", [one.total.macs for one, _ in found]),
+    )  # fmt: skip
+
+
+def _log_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
+    """By powers of ten, with room for names around the points."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    room = 0.2 * (high - low) + 0.1
+    axis = {"type": "log", "tickformat": "~s", "title": {"text": title}, "range": [low - room, high + room]}
+    # Where they span less than a power of ten, figures between are needed: 2 and 5, or as many as there is room for.
+    if high - low > 0.4:
+        return {**axis, "dtick": 1 if high - low > 1 else "D2"}
+    return {**axis, "nticks": 5}
+
+
+def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """Every timed iteration of each measured profile as a point, and their median: how far they scatter."""
+    walls = [(name, _walls(profile)) for profile, name in zip(profiles, names, strict=True)]
+    measured = [(name, times) for name, times in walls if times]
+    if not measured:
+        return None
+    points = objects().Scatter(
+        name="iterations",
+        y=[place for place, (_, times) in enumerate(measured) for _ in times],
+        x=[seconds(time) for _, times in measured for time in times],
+        mode="markers",
+        marker={"size": 9, "opacity": 0.5, "color": COLOURS[0]},
+        hovertext=[
+            f"{shown(name)}, iteration {number}: {numbers.nanoseconds(time)}"
+            for name, times in measured
+            for number, time in enumerate(times, 1)
+        ],
+        hoverinfo="text",
+    )
+    medians = [(name, statistics.median(times)) for name, times in measured]
+    middle = objects().Scatter(
+        name="median",
+        y=list(range(len(medians))),
+        x=[seconds(time) for _, time in medians],
+        mode="markers",
+        marker={"size": 22, "symbol": "line-ns", "line": {"width": 3, "color": COLOURS[3]}},
+        hovertext=[f"{shown(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
+        hoverinfo="text",
+    )
+    return figure(
+        [points, middle], ROW * len(measured) + 120, xaxis=amounts("time of one generation", "s"),
+        yaxis=_names([name for name, _ in measured]),
+    )  # fmt: skip
+
+
+def compared_component_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """The time of each measured profile as one bar, of its components."""
+    tables = [
+        (name, {row.component: row.median_ns for row in throughput_table(profile)})
+        for profile, name in zip(profiles, names, strict=True)
+    ]
+    measured = [(name, table) for name, table in tables if table]
+    if not measured:
+        return None
+    slots = dict.fromkeys(slot for _, table in measured for slot in table)
+    bars = []
+    for slot, colour in colours_of(list(slots)).items():
+        own = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
+        known = [name for name, _ in measured]
+        bars.append(_bar(slot, colour, own, known, lambda time: numbers.nanoseconds(time * 1e9)))
+    return figure(
+        bars, ROW * len(measured) + 120, barmode="stack", showlegend=True,
+        xaxis=amounts("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),
+    )  # fmt: skip
+
+
+def _walls(profile: Profile) -> list[int]:
+    timed = profile.measured.timed if profile.measured else ()
+    clock = clock_of(timed)
+    return [clock.length_ns(one.wall) for one in timed]
+
+
+def _names(names: Sequence[str]) -> dict[str, Any]:
+    """By number: two profiles may have the same name when it is cut."""
+    return numbered_axis([shown(name, LONGEST) for name in names])

@@ -1,0 +1,22 @@
+"""A comparison on the console, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diffprof.comparison import Comparison
+from diffprof.comparison.views.tables import TOP, blocks
+from diffprof.render.blocks import markdown, print_blocks
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_comparison(comparison: Comparison, console: Console, top: int = TOP) -> None:
+    """Print what differs: conditions, counts, times."""
+    print_blocks(blocks(comparison, top), console)
+
+
+def comparison_markdown(comparison: Comparison, top: int = TOP) -> str:
+    """The same as Markdown."""
+    return markdown(blocks(comparison, top))

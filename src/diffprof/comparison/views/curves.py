@@ -1,0 +1,40 @@
+"""How a cost grows: over the size of the picture, or over the denoising steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from diffprof.comparison.curves import Curve
+from diffprof.render import numbers
+from diffprof.render.charts.style import amounts, colours_of, figure, lines, objects, shown
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+LONGEST = 26
+
+
+def curves_figure(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:
+    """MACs over `what`, such as ``denoising steps``: what was counted is marked, the lines only lead on."""
+    drawn = [curve for curve in curves if curve.places]
+    if not drawn:
+        return None
+    colours = colours_of([str(number) for number in range(len(drawn))])
+    traces = [
+        objects().Scatter(
+            name=shown(curve.name, LONGEST),
+            x=list(curve.places),
+            y=list(curve.macs),
+            mode="lines+markers",
+            line={"color": colour, "width": 2},
+            marker={"size": 8},
+            hovertext=[
+                lines(f"<b>{shown(curve.name)}</b>", f"{what} {numbers.exact(place)}{unit}", numbers.macs(macs))
+                for place, macs in zip(curve.places, curve.macs, strict=True)
+            ],
+            hoverinfo="text",
+        )
+        for curve, colour in zip(drawn, colours.values(), strict=True)
+    ]
+    return figure(traces, 360, showlegend=True, xaxis={"title": {"text": what}}, yaxis=amounts("MACs"))

@@ -1,0 +1,208 @@
+"""A comparison for programs: JSON with everything, CSV of one table."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from diffprof.comparison import Comparison, Pair
+from diffprof.comparison.conditions import Condition, other_device, other_request
+from diffprof.comparison.counts import FIGURES, Figure
+from diffprof.comparison.overview import OverviewRow, overview
+from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally
+from diffprof.comparison.times import TimeChange, Times
+from diffprof.render.csv import table_csv
+
+FORMAT_NAME = "diffprof-comparison"
+
+# 1: the first; docs/comparison.schema.json describes it.
+FORMAT_VERSION = 1
+
+
+class By(str, Enum):
+    """What the rows of the table are."""
+
+    profile = "profile"
+    condition = "condition"
+    total = "total"
+    component = "component"
+    call = "call"
+    operation = "operation"
+    module = "module"
+    time = "time"
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """Everything: exact integers, times in nanoseconds."""
+    rows = overview(comparison.profiles, comparison.names)
+    values = {
+        "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
+        "profiles": [_profile(row) for row in rows],
+        "conditions": [dataclasses.asdict(condition) for condition in comparison.conditions],
+        "same_request": not other_request(comparison.conditions),
+        "same_device": not other_device(comparison.conditions),
+        "pairs": [pair_values(pair, *names) for names, pair in _named_pairs(comparison)],
+        "pictures": [dataclasses.asdict(picture) for picture in comparison.pictures],
+    }
+    return json.dumps(values, indent=1, allow_nan=False) + "\n"
+
+
+def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
+    """A pair as plain values."""
+    return {
+        "before": before,
+        "after": after,
+        "conditions": [dataclasses.asdict(condition) for condition in pair.conditions],
+        "totals": [figure_values(figure) for figure in pair.totals],
+        "components": [
+            {**vars(change), "figures": [figure_values(figure) for figure in change.figures]}
+            for change in pair.components
+        ],
+        "parts": [_part(change) for change in pair.parts],
+        "times": [time_values(change) for change in pair.times],
+    }
+
+
+def figure_values(figure: Figure) -> dict[str, Any]:
+    return {**vars(figure), "difference": figure.difference, "ratio": figure.ratio}
+
+
+def time_values(change: TimeChange) -> dict[str, Any]:
+    return dataclasses.asdict(change)
+
+
+def _profile(row: OverviewRow) -> dict[str, Any]:
+    return {
+        **{name: getattr(row, name) for name in ("name", "model", "pipeline")},
+        "figures": dict(row.figures),
+        "component_macs": dict(row.components),
+        "call": dataclasses.asdict(row.call) if row.call else None,
+    }
+
+
+def _part(change: PartChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "component": change.component,
+        "name": change.name,
+        "change": change.change,
+        "before": _tally(change.before),
+        "after": _tally(change.after),
+    }
+
+
+def _tally(tally: Tally | None) -> dict[str, Any] | None:
+    if tally is None:
+        return None
+    return {"class_name": tally.class_name, "parameters": tally.parameters, "count": tally.count, **vars(tally.work)}
+
+
+def comparison_csv(comparison: Comparison, by: By = By.profile) -> str:
+    """One table: of the profiles, or of all pairs, each row with the names of its two."""
+    if by is By.profile:
+        rows = [_profile_row(row) for row in overview(comparison.profiles, comparison.names)]
+        return table_csv(PROFILE_COLUMNS, rows)
+    if by is By.condition:
+        rows = [_condition(condition) for condition in comparison.conditions]
+        return table_csv(("group", "name", *_numbered(comparison.names)), rows)
+    return table_csv(
+        ("before", "after", *COLUMNS[by]),
+        [
+            {"before": before, "after": after, **row}
+            for (before, after), pair in _named_pairs(comparison)
+            for row in _rows(pair, by)
+        ],
+    )
+
+
+_FIGURE = ("before_value", "after_value", "difference", "ratio")
+_TALLIES = ("class_name", "parameters", "count", "macs", "other_flops", "read_bytes", "written_bytes")
+_PART = ("component", "name", "change", *(f"{side}_{name}" for side in ("before", "after") for name in _TALLIES))
+_SIDE = ("count", "median_ns", "outliers")
+PROFILE_COLUMNS = (
+    *("name", "model", "pipeline", *FIGURES),
+    *("iterations", "call_median_ns", "call_min_ns", "call_max_ns"),
+)
+COLUMNS: Mapping[By, Sequence[str]] = {
+    By.total: ("figure", *_FIGURE),
+    By.component: ("component", "change", "before_class", "after_class", "figure", *_FIGURE),
+    By.call: _PART,
+    By.operation: _PART,
+    By.module: _PART,
+    By.time: (
+        *("name", "clock", "in_turns", "verdict", "ratio", "low", "high", "p_value"),
+        *(f"{side}_{name}" for side in ("before", "after") for name in _SIDE),
+    ),
+}
+_KINDS = {By.call: CALL, By.operation: OPERATION, By.module: MODULE}
+
+
+def _rows(pair: Pair, by: By) -> Iterable[Mapping[str, Any]]:
+    if by is By.total:
+        return [_figure(figure) for figure in pair.totals]
+    if by is By.component:
+        return [{**vars(change), **_figure(figure)} for change in pair.components for figure in change.figures]
+    if by is By.time:
+        return [_time(change) for change in pair.times]
+    return [_part_row(change) for change in pair.parts if change.kind == _KINDS[by]]
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "figure": figure.name,
+        "before_value": figure.before,
+        "after_value": figure.after,
+        "difference": figure.difference,
+        "ratio": figure.ratio,
+    }
+
+
+def _part_row(change: PartChange) -> dict[str, Any]:
+    row: dict[str, Any] = {"component": change.component, "name": change.name, "change": change.change}
+    for side, tally in (("before", change.before), ("after", change.after)):
+        values = _tally(tally) or {}
+        row |= {f"{side}_{name}": values.get(name) for name in _TALLIES}
+    return row
+
+
+def _time(change: TimeChange) -> dict[str, Any]:
+    row = {name: getattr(change, name) for name in ("name", "clock", "in_turns", "verdict")}
+    row |= {name: getattr(change.ratio, name, None) for name in ("ratio", "low", "high", "p_value")}
+    return row | _side("before", change.before) | _side("after", change.after)
+
+
+def _side(side: str, times: Times | None) -> dict[str, Any]:
+    if times is None:
+        return {f"{side}_{name}": None for name in _SIDE}
+    far = tuple(one.iteration for one in times.outliers)
+    return {f"{side}_count": times.count, f"{side}_median_ns": times.median_ns, f"{side}_outliers": far}
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    values = [value if isinstance(value, str) else json.dumps(value) for value in condition.values]
+    return {"group": condition.group, "name": condition.name, **dict(zip(_numbered(values), values, strict=True))}
+
+
+def _numbered(values: Sequence[str]) -> list[str]:
+    """Columns for the values of any number of profiles."""
+    return [f"profile_{number}" for number in range(1, len(values) + 1)]
+
+
+def _profile_row(row: OverviewRow) -> dict[str, Any]:
+    call = row.call
+    return {
+        **{name: getattr(row, name) for name in ("name", "model", "pipeline")},
+        **row.figures,
+        "iterations": call.count if call else None,
+        "call_median_ns": call.median_ns if call else None,
+        "call_min_ns": call.min_ns if call else None,
+        "call_max_ns": call.max_ns if call else None,
+    }
+
+
+def _named_pairs(comparison: Comparison) -> list[tuple[tuple[str, str], Pair]]:
+    first, *others = comparison.names
+    return [((first, other), pair) for other, pair in zip(others, comparison.pairs, strict=True)]

@@ -1,0 +1,151 @@
+"""What came of a gate: for people, for a pull request, for CI, for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from diffprof.comparison import Pair
+from diffprof.comparison.counts import BYTES
+from diffprof.comparison.gate import FAILED, PASSED, TOO_NOISY, Check, Gate, Limit
+from diffprof.comparison.times import TOO_BUSY, TOO_FEW
+from diffprof.comparison.views.data import figure_values, time_values
+from diffprof.comparison.views.sentences import condition_text
+from diffprof.comparison.views.tables import amount, change_text, interval_text
+from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown, print_blocks
+from diffprof.render.clean import clean
+from diffprof.render.columns import Column
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMAT_NAME = "diffprof-gate"
+
+# 1: the first; docs/gate.schema.json describes it.
+FORMAT_VERSION = 1
+
+_HEADLINES = {
+    PASSED: "Passed: generation did not get heavier than it may.",
+    FAILED: "Failed: generation got heavier than it may.",
+    TOO_NOISY: "Too noisy to tell: no limit is shown to be broken, and not all are shown to be kept.",
+}
+
+
+def print_gate(gate: Gate, pair: Pair, names: Sequence[str], console: Console) -> None:
+    """The outcome, then each limit."""
+    print_blocks(_blocks(gate, pair, names), console)
+
+
+def gate_markdown(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
+    """The same as Markdown, for a pull request."""
+    return markdown(_blocks(gate, pair, names))
+
+
+def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
+    """Everything that was decided, and by which figures."""
+    values = {
+        "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
+        "baseline": names[0],
+        "candidate": names[1],
+        "outcome": gate.outcome,
+        "exit_code": gate.exit_code,
+        "conditions": [vars(condition) for condition in pair.conditions],
+        "checks": [_plain(check) for check in gate.checks],
+    }
+    return json.dumps(values, indent=1, allow_nan=False) + "\n"
+
+
+def gate_junit(gate: Gate, names: Sequence[str]) -> str:
+    """The limits as test cases of JUnit: what is too noisy to tell is skipped."""
+    counts = {outcome: sum(check.outcome == outcome for check in gate.checks) for outcome in (FAILED, TOO_NOISY)}
+    suite = ElementTree.Element(
+        "testsuite",
+        name="diffprof gate",
+        tests=str(len(gate.checks)),
+        failures=str(counts[FAILED]),
+        skipped=str(counts[TOO_NOISY]),
+        errors="0",
+    )
+    for check in gate.checks:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"diffprof.gate.{_xml(names[1])}", name=_xml(check.limit.name)
+        )
+        if check.outcome != PASSED:
+            tag = "failure" if check.outcome == FAILED else "skipped"
+            ElementTree.SubElement(case, tag, message=_xml(check_sentence(check)))
+    ElementTree.indent(suite)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+
+
+def _xml(text: str) -> str:
+    # Half of a pair of surrogates, as a file name may have, is nothing that XML can hold.
+    return clean(text).encode("utf-8", "replace").decode()
+
+
+def check_sentence(check: Check) -> str:
+    """``macs: 804.26 G, now 904.26 G (+12.4 %), limit +0 %: failed``"""
+    before, after, change = _values(check)
+    reason = f" ({_reason(check)})" if check.outcome == TOO_NOISY else ""
+    return f"{check.limit.name}: {before}, now {after} ({change}), limit {_limit(check.limit)}: {check.outcome}{reason}"
+
+
+def _blocks(gate: Gate, pair: Pair, names: Sequence[str]) -> list[Block]:
+    rows = [_values(check) for check in gate.checks]
+    columns = [
+        Column("limit on", [check.limit.name for check in gate.checks], justify="left", least=12),
+        Column("baseline", [row[0] for row in rows]),
+        Column("candidate", [row[1] for row in rows]),
+        Column("change", [row[2] for row in rows]),
+        Column("interval", [interval_text(check.time) if check.time else "" for check in gate.checks], rank=1),
+        Column("at most", [_limit(check.limit) for check in gate.checks]),
+        Column("outcome", [check.outcome for check in gate.checks], justify="left", least=10),
+    ]
+    noisy = [f"{check.limit.name}: {_reason(check)}." for check in gate.checks if check.outcome == TOO_NOISY]
+    differs = [condition_text(condition) for condition in pair.conditions]
+    blocks = [
+        Block(_HEADLINES[gate.outcome], [f"{names[1]} against the baseline {names[0]}"]),
+        Block(columns=columns, after=noisy),
+    ]
+    return [blocks[0], Block("What else differs", differs), blocks[1]] if differs else blocks
+
+
+def _values(check: Check) -> tuple[str, str, str]:
+    if check.figure is not None:
+        figure = check.figure
+        return amount(figure.name, figure.before), amount(figure.name, figure.after), change_text(figure)
+    time = check.time
+    assert time is not None and time.before is not None and time.after is not None, "it was checked"
+    sides = [numbers.nanoseconds(side.median_ns) for side in (time.before, time.after)]
+    return sides[0], sides[1], numbers.change(time.ratio.ratio) if time.ratio else "-"
+
+
+def _reason(check: Check) -> str:
+    """Why it cannot be told, and what helps."""
+    time = check.time
+    assert time is not None and time.before is not None and time.after is not None, "only times are noisy"
+    if time.verdict == TOO_FEW:
+        return f"{time.before.count} and {time.after.count} samples are too few; measure with 20 iterations or more"
+    if time.verdict == TOO_BUSY:
+        return "others had the CPU for part of the time; measure on a quieter machine, or both in turns"
+    return "the limit lies within the interval; measure more iterations, or on a quieter machine"
+
+
+def _limit(limit: Limit) -> str:
+    if limit.relative:
+        return f"{100 * limit.amount:+g} %"
+    number = round(limit.amount)
+    shown = numbers.gigabytes(number) if limit.figure in BYTES else numbers.exact(number)
+    return shown if number < 0 else f"+{shown}"
+
+
+def _plain(check: Check) -> dict[str, Any]:
+    return {
+        "limit": {**vars(check.limit), "name": check.limit.name},
+        "outcome": check.outcome,
+        "figure": figure_values(check.figure) if check.figure else None,
+        "time": time_values(check.time) if check.time else None,
+        "sentence": check_sentence(check),
+    }

@@ -1,0 +1,284 @@
+"""The blocks of a comparison: conditions first, then what was counted, then what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from diffprof.comparison import Comparison, Pair
+from diffprof.comparison.counts import BYTES, SAME, ComponentChange, Figure
+from diffprof.comparison.overview import OverviewRow, overview
+from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, alike
+from diffprof.comparison.times import TimeChange
+from diffprof.comparison.views.sentences import about_times, may_be_compared, picture_line
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.blocks import Block
+from diffprof.render.columns import Column
+from diffprof.render.headline import headline
+
+TOP = 8
+"""Rows of calls, operations or modules; --json and --csv have all."""
+
+LONGEST_HEADING = 24
+
+OWN_CODE = "pipeline"
+"""The slot of what the pipeline does itself: its arithmetic on latents would fill every table."""
+
+TITLES = {
+    "macs": "MACs", "flops": "FLOPs", "other_flops": "other FLOPs", "parameters": "parameters", "buffers": "buffers",
+    "weights": "weights", "peak_memory": "peak memory", "bytes": "moved", "read_bytes": "read",
+    "written_bytes": "written", "calls": "component calls", "operations": "operations", "steps": "denoising steps",
+    "step_macs": "MACs of a step",
+}  # fmt: skip
+
+_PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
+
+
+def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
+    """All that there is to say of two profiles; of more, the table of all and how each differs from the first."""
+    first = Block(title=" against ".join(comparison.names[:2]) if len(comparison.names) == 2 else _many(comparison))
+    said = [
+        Block(
+            lines=[f"{name}: {headline(one)}" for name, one in zip(comparison.names, comparison.profiles, strict=True)]
+        ),
+        Block("May they be compared?", may_be_compared(comparison)),
+    ]
+    if len(comparison.pairs) == 1:
+        (pair,) = comparison.pairs
+        found = [*_counted(pair, comparison.names, top), *_measured(pair, comparison.names, comparison.profiles)]
+    else:
+        found = _overview(comparison)
+    pictures = [Block("Pictures", [picture_line(picture) for picture in comparison.pictures])]
+    return [first, *said, *found, *(pictures if comparison.pictures else [])]
+
+
+def _many(comparison: Comparison) -> str:
+    return f"{len(comparison.names)} profiles, each against {comparison.names[0]}"
+
+
+def _heading(name: str) -> str:
+    return numbers.shortened(name, LONGEST_HEADING)
+
+
+def amount(figure: str, number: int) -> str:
+    """The figure in its unit, short."""
+    if figure in BYTES:
+        return numbers.gigabytes(number)
+    return numbers.parameters(number) if figure in ("parameters", "buffers") else numbers.short(number)
+
+
+def change_text(figure: Figure) -> str:
+    """By how much it changed, relative where that can be."""
+    if figure.ratio is None:
+        return numbers.signed(amount(figure.name, figure.difference), figure.difference)
+    return numbers.change(figure.ratio)
+
+
+def _counted(pair: Pair, names: Sequence[str], top: int) -> list[Block]:
+    changed = [figure for figure in pair.totals if figure.difference]
+    equal = [TITLES[figure.name] for figure in pair.totals if not figure.difference]
+    if not changed and not pair.parts and all(change.change == SAME for change in pair.components):
+        return [Block("Counted", ["Exactly the same: every figure, call, operation and module."])]
+    totals = Block(
+        "Counted", columns=_figures(changed, names), after=[f"The same: {', '.join(equal)}."] if equal else []
+    )
+    return [totals, *_components(pair.components, names), *_parts(pair.parts, top)]
+
+
+def _figures(figures: Sequence[Figure], names: Sequence[str]) -> list[Column]:
+    if not figures:
+        return []
+    return [
+        Column("figure", [TITLES[figure.name] for figure in figures], justify="left"),
+        Column(_heading(names[0]), [amount(figure.name, figure.before) for figure in figures]),
+        Column(_heading(names[1]), [amount(figure.name, figure.after) for figure in figures]),
+        Column("change", [change_text(figure) for figure in figures]),
+        Column("exact difference", [_difference(figure) for figure in figures], rank=1),
+    ]
+
+
+def _difference(figure: Figure) -> str:
+    return numbers.signed(numbers.exact(figure.difference), figure.difference)
+
+
+def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> list[Block]:
+    changed = [change for change in components if change.change != SAME]
+    same = [change.component for change in components if change.change == SAME]
+    if not changed:
+        return []
+    wanted = {figure: [_of(change, figure) for change in changed] for figure in ("macs", "parameters", "calls")}
+    columns = [
+        Column("component", [change.component for change in changed], justify="left", least=12),
+        Column("what changed", [_described(change) for change in changed], justify="left", least=12),
+        Column(f"MACs\n{_heading(names[0])}", [amount("macs", one.before) for one in wanted["macs"]], rank=1),
+        Column(f"MACs\n{_heading(names[1])}", [amount("macs", one.after) for one in wanted["macs"]], rank=1),
+        *(Column(f"change of\n{TITLES[name]}", [change_text(one) for one in found]) for name, found in wanted.items()),
+    ]
+    return [Block("Components", columns=columns, after=[f"The same: {', '.join(same)}."] if same else [])]
+
+
+def _of(change: ComponentChange, figure: str) -> Figure:
+    return next(one for one in change.figures if one.name == figure)
+
+
+def _described(change: ComponentChange) -> str:
+    other = change.before_class and change.after_class and change.before_class != change.after_class
+    return f"{change.before_class}, now {change.after_class}" if other else change.change
+
+
+def _parts(parts: Sequence[PartChange], top: int) -> Iterable[Block]:
+    folded = alike(parts)
+    for kind, found in groupby(parts, key=lambda change: change.kind):
+        rows: list[_Row] = []
+        lines = []
+        for component, group in groupby(found, key=lambda change: change.component):
+            changes = list(group)
+            factor = folded.get((kind, component))
+            if factor is not None and kind != CALL:
+                ran = f"ran {numbers.factor(factor)} as often, and did the same each time"
+                lines.append(f"{component}: {numbers.times(len(changes), kind)} {ran}.")
+            elif component == OWN_CODE and not any(change.macs_difference for change in changes):
+                differ = "differs" if len(changes) == 1 else "differ"
+                lines.append(f"{component}: {numbers.times(len(changes), kind)} of its own code {differ}, in no MAC.")
+            else:
+                rows += _alike(component, changes)
+        yield _part_block(kind, lines, sorted(rows, key=lambda row: -abs(row.macs)), top)
+
+
+@dataclass(frozen=True)
+class _Row:
+    component: str
+    name: str
+    happened: str
+    macs: int
+
+
+def _part_block(kind: str, lines: Sequence[str], rows: Sequence[_Row], top: int) -> Block:
+    shown, left = rows[:top], len(rows) - top
+    columns = [
+        Column("component", [row.component for row in shown], justify="left", least=12),
+        Column(kind, [row.name for row in shown], justify="left", least=24),
+        Column("what changed", [row.happened for row in shown], justify="left", least=18),
+        Column("MACs", [numbers.signed(numbers.short(row.macs), row.macs) for row in shown]),
+    ]
+    more = [f"And {numbers.exact(left)} more: --json and --csv have all."] if left > 0 else []
+    return Block(_PLURALS[kind].capitalize(), lines, columns if shown else (), more)
+
+
+def _alike(component: str, changes: Sequence[PartChange]) -> list[_Row]:
+    """Rows of what changed; modules that differ in their running numbers only are one."""
+    groups: dict[tuple[str, str], list[PartChange]] = {}
+    for change in changes:
+        name = re.sub(r"(?<![^.])\d+(?![^.])", "*", change.name) if change.kind == MODULE else change.name
+        groups.setdefault((name, _happened(change)), []).append(change)
+    return [
+        _Row(
+            component,
+            f"{name or '(itself)'}{f' ({len(found)} together)' if len(found) > 1 else ''}",
+            happened,
+            sum(change.macs_difference for change in found),
+        )
+        for (name, happened), found in groups.items()
+    ]
+
+
+def _happened(change: PartChange) -> str:
+    before, after = change.before, change.after
+    if before is None or after is None:
+        told = before or after
+        assert told is not None, "it is in one of them"
+        held = [numbers.parameters(told.parameters) + " parameters"] if told.parameters else []
+        ran = [f"{numbers.times(told.count, 'time')}"] if told.count else []
+        return f"{change.change}: " + ", ".join([*([told.class_name] if told.class_name else []), *held, *ran])
+    pairs: list[tuple[str, str, str]] = [
+        ("", before.class_name, after.class_name),
+        (" parameters", numbers.parameters(before.parameters), numbers.parameters(after.parameters)),
+        (" times", numbers.exact(before.count), numbers.exact(after.count)),
+    ]
+    told_of = [f"{one}{unit}, now {other}" for unit, one, other in pairs if one != other]
+    return "; ".join(told_of) or "other work"
+
+
+def _measured(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -> list[Block]:
+    said = about_times(pair, names, profiles)
+    if not pair.times:
+        return [Block("Measured", said)] if said else []
+    return [Block("Measured", columns=time_columns(pair.times, names), after=said)]
+
+
+def time_columns(times: Sequence[TimeChange], names: Sequence[str]) -> list[Column]:
+    """What took how long, and what that tells."""
+
+    def each(value: Callable[[TimeChange], str]) -> list[str]:
+        return [value(change) for change in times]
+
+    return [
+        Column("time of", each(lambda one: one.name), justify="left", least=14),
+        Column(_heading(names[0]), each(lambda one: numbers.nanoseconds(one.before.median_ns) if one.before else "-")),
+        Column(_heading(names[1]), each(lambda one: numbers.nanoseconds(one.after.median_ns) if one.after else "-")),
+        Column("change", each(lambda one: numbers.change(one.ratio.ratio) if one.ratio else "-")),
+        Column("interval", each(interval_text), rank=1),
+        Column("rank test", each(lambda one: numbers.probability(one.ratio.p_value) if one.ratio else "-"), rank=2),
+        Column("verdict", each(lambda one: one.verdict), justify="left", least=10),
+    ]
+
+
+def interval_text(change: TimeChange) -> str:
+    """``-1.2 % to +3.4 %``"""
+    return f"{numbers.change(change.ratio.low)} to {numbers.change(change.ratio.high)}" if change.ratio else "-"
+
+
+def _overview(comparison: Comparison) -> list[Block]:
+    rows = overview(comparison.profiles, comparison.names)
+    figures = ("macs", "parameters", "weights", "peak_memory", "steps", "step_macs", "calls")
+    ranks = {"weights": 4, "step_macs": 3, "calls": 5, "peak_memory": 2}
+
+    def cells(figure: str) -> list[str]:
+        return [amount(figure, row.figures[figure]) for row in rows]
+
+    against = ["", *(change_text(_total(pair, "macs")) for pair in comparison.pairs)]
+    columns = [
+        Column("profile", list(comparison.names), justify="left", least=12),
+        *(Column(TITLES[figure], cells(figure), rank=ranks.get(figure, 0)) for figure in figures[:1]),
+        Column("change", against),
+        *(Column(TITLES[figure], cells(figure), rank=ranks.get(figure, 0)) for figure in figures[1:]),
+    ]
+    blocks_ = [Block("Counted", columns=columns), _per_component(rows)]
+    if any(row.call for row in rows):
+        blocks_.append(_times_of_many(comparison, rows))
+    return blocks_
+
+
+def _total(pair: Pair, name: str) -> Figure:
+    return next(figure for figure in pair.totals if figure.name == name)
+
+
+def _per_component(rows: Sequence[OverviewRow]) -> Block:
+    slots = list(dict.fromkeys(slot for row in rows for slot in row.components))
+    columns = [
+        Column("component", slots, justify="left", least=12),
+        *(
+            Column(
+                _heading(row.name),
+                [numbers.short(row.components[slot]) if slot in row.components else "-" for slot in slots],
+            )
+            for row in rows
+        ),
+    ]
+    return Block("MACs of the components", columns=columns)
+
+
+def _times_of_many(comparison: Comparison, rows: Sequence[OverviewRow]) -> Block:
+    calls = [None, *(pair.times[0] if pair.times else None for pair in comparison.pairs)]
+    columns = [
+        Column("profile", [row.name for row in rows], justify="left", least=12),
+        Column("iterations", [numbers.exact(row.call.count) if row.call else "-" for row in rows], rank=1),
+        Column("whole call", [numbers.nanoseconds(row.call.median_ns) if row.call else "-" for row in rows]),
+        Column("change", [numbers.change(one.ratio.ratio) if one and one.ratio else "" for one in calls]),
+        Column("interval", [interval_text(one) if one else "" for one in calls], rank=2),
+        Column("verdict", [one.verdict if one else "" for one in calls], justify="left", least=10),
+    ]
+    return Block("Measured", columns=columns)

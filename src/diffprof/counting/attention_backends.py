@@ -1,0 +1,72 @@
+"""Catches attention at the call of a backend, so that the count does not depend on which backend would run."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from diffprof.counting.operations.functions import virtual_attention
+from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.pipelines.patching import Patches
+
+
+def catch_attention_backends(patches: Patches, mode: VirtualMode) -> None:
+    """diffusers' registered backends (native, flash, varlen, sage, xformers, flex, hub kernels) and bare kernels."""
+    from diffusers.models import attention_dispatch
+
+    registry = attention_dispatch._AttentionBackendRegistry
+    caught = {name: _caught(mode, backend) for name, backend in registry._backends.items()}
+    patches.set(registry, "_backends", caught)
+    patches.set(registry, "_checks_enabled", False)
+    for module, functions in BARE_KERNELS.items():
+        for name in functions if module in sys.modules else ():
+            if hasattr(sys.modules[module], name):
+                patches.function(sys.modules[module], name, lambda original: _caught(mode, original))
+
+
+BARE_KERNELS = {
+    "xformers.ops": ("memory_efficient_attention",),
+    "flash_attn": ("flash_attn_func",),
+    "flash_attn_interface": ("flash_attn_func",),
+    "sageattention": ("sageattn",),
+    "torch.nn.attention.flex_attention": ("flex_attention",),
+}
+"""Kernels that processors call without diffusers' registry, where their packages are installed."""
+
+HEADS_FIRST = frozenset({"flex_attention", "sageattn"})
+"""Kernels that take [batch, heads, tokens, size] unless told otherwise; the others [batch, tokens, heads, size]."""
+
+
+def _caught(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(backend)
+
+    def attend(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        query, key, value = (given[name] if name in given else given[name[0]] for name in ("query", "key", "value"))
+        if not any(map(mode.is_virtual, (query, key, value))):
+            return backend(*args, **kwargs)
+        heads_first = given.get("tensor_layout", "HND" if backend.__name__ in HEADS_FIRST else "NHD") == "HND"
+        mask = given.get("attn_mask", given.get("attn_bias"))
+        causal = bool(given.get("is_causal", given.get("causal", False)))
+        result = _attend(mode, query, key, value, heads_first, mask is not None, causal)
+        if given.get("return_lse"):
+            return result, torch.empty((*query.shape[:-1],), dtype=torch.float32, device=query.device)
+        return result
+
+    return attend
+
+
+def _attend(
+    mode: VirtualMode, query: Any, key: Any, value: Any, heads_first: bool, masked: bool, causal: bool
+) -> torch.Tensor:
+    if not heads_first and query.dim() == 4:
+        query, key, value = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    elif not heads_first and query.dim() == 3:  # xformers: [batch x heads, tokens, size]
+        query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
+        return virtual_attention(mode.recorder, query, key, value, masked, causal).squeeze(0)
+    result = virtual_attention(mode.recorder, query, key, value, masked, causal)
+    return result if heads_first else result.transpose(1, 2)

@@ -1,0 +1,140 @@
+"""What crosses the boundary of a component: its inputs, by which calls are told apart, and its outputs."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy
+import torch
+from PIL.Image import Image
+
+from diffprof.counting.operations.tensors import shape_text
+from diffprof.counting.operations.virtual import real_zeros
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.Generator, Enum)
+
+
+def leaves(value: Any) -> list[Any]:
+    """All values in nested containers, in order."""
+    if isinstance(value, Mapping):
+        return [leaf for part in value.values() for leaf in leaves(part)]
+    if isinstance(value, (list, tuple)):
+        return [leaf for part in value for leaf in leaves(part)]
+    return [value]
+
+
+def replayable(value: Any) -> bool:
+    """May a call with these inputs be replayed? Not when it is handed an object that can keep state."""
+    return all(isinstance(leaf, (torch.Tensor, *PLAIN)) for leaf in leaves(value))
+
+
+def signature(value: Any) -> Any:
+    """Shapes, dtypes and plain values: what a call's cost depends on."""
+    if isinstance(value, torch.Tensor):
+        return (tuple(value.shape), value.dtype)
+    if isinstance(value, Mapping):
+        return tuple((name, signature(part)) for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(signature(part) for part in value)
+    if isinstance(value, torch.Generator):
+        return "generator"
+    if isinstance(value, PLAIN):
+        return (type(value), value)
+    if isinstance(value, Image):
+        return (Image, value.mode, value.size)
+    if isinstance(value, numpy.ndarray):
+        return (value.shape, value.dtype)
+    # A method, and a function written in the midst of a call, is another object each time that it is given.
+    return id(getattr(value, "__code__", value))
+
+
+def with_real_zeros(value: Any) -> Any:
+    """An output for the pipeline: small virtual tensors become writable zeros, in copies of whatever holds them."""
+    if isinstance(value, torch.Tensor):
+        if not value.is_meta:
+            return value
+        with torch._C._DisableTorchDispatch():
+            return real_zeros(value)
+    if isinstance(value, Mapping):
+        return _rebuilt_mapping(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(with_real_zeros, value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(with_real_zeros, value))
+    if _holds_tensors(value):
+        twin = copy.copy(value)
+        for name, part in vars(value).items():
+            twin.__dict__[name] = with_real_zeros(part)
+        return twin
+    return value
+
+
+def _rebuilt_mapping(value: Mapping[Any, Any]) -> Any:
+    parts = {name: with_real_zeros(part) for name, part in value.items()}
+    return type(value)(**parts) if dataclasses.is_dataclass(value) else type(value)(parts)  # type: ignore[call-arg]
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Distributions, caches and the like of diffusers and transformers; never modules or arbitrary objects."""
+    library = type(value).__module__.split(".")[0]
+    return (
+        library in ("diffusers", "transformers")
+        and hasattr(value, "__dict__")
+        and not isinstance(value, torch.nn.Module)
+    )
+
+
+def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Names and shapes of the tensor inputs: ``sample 2x4x64x64, timestep scalar``."""
+    names = _parameter_names(function)
+    named = [*zip(names, args, strict=False), *kwargs.items()]
+    texts = []
+    for name, value in named:
+        shapes = [shape_text(leaf) for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]
+        if shapes:
+            texts.append(f"{name} {' + '.join(shapes[:4])}{' ...' if len(shapes) > 4 else ''}")
+    return ", ".join(texts)
+
+
+@cache
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    function = inspect.unwrap(function)
+    hidden = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    wrapped = [value for value in hidden if inspect.isfunction(value)]
+    if inspect.signature(function).parameters.keys() == {"self", "args", "kwargs"} and len(wrapped) == 1:
+        return _parameter_names(wrapped[0])  # a decorator that does not say what it wraps
+    return tuple(inspect.signature(function).parameters)[1:]
+
+
+def output_sizes(output: Any) -> dict[str, int]:
+    """Height and width, and frames of a film, of what a pipeline gave back; empty when it is neither."""
+    value: Any = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
+    frames = None
+    if isinstance(value, (list, tuple)) and value:
+        if isinstance(value[0], (list, tuple)) and value[0]:
+            frames, value = len(value[0]), value[0]
+        value = value[0]
+    if isinstance(value, Image):
+        width, height = value.size
+    elif hasattr(value, "shape"):
+        *batch, a, b, c = value.shape if len(value.shape) >= 3 else (0, 0, 0)
+        if a in COLOURS:
+            height, width = b, c
+        elif c in COLOURS:
+            height, width = a, b
+        else:
+            return {}
+        frames = batch[1] if len(batch) == 2 else frames
+    else:
+        return {}
+    return {"height": height, "width": width} | ({"num_frames": frames} if frames else {})
+
+
+COLOURS = (1, 3)
+"""Channels of a picture; latents have others."""

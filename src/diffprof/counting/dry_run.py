@@ -1,0 +1,388 @@
+"""Runs a pipeline's own ``__call__`` on virtual weights and records what every component call costs."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import hashlib
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from diffprof.counting import surroundings
+from diffprof.counting.boundary import described, leaves, output_sizes, replayable, signature, with_real_zeros
+from diffprof.counting.operations.functions import FunctionMode
+from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.counting.snapshot import Snapshot
+from diffprof.errors import DiffprofError, PipelineError
+from diffprof.pipelines.components import (
+    DENOISING_ROLES,
+    components_of,
+    entry_methods,
+    own_methods,
+    parts_of,
+    role_of,
+    uncompiled,
+)
+from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
+from diffprof.record.profile import Call, Cost, Stage
+from diffprof.record.progress import Progress
+
+
+@dataclass(frozen=True)
+class DryRunResult:
+    """What a dry run has seen, in the order of execution."""
+
+    calls: tuple[Call, ...]
+    stages: tuple[Stage, ...]
+    outside: Cost
+    """What the pipeline's own code did outside of any component."""
+    assumptions: tuple[str, ...]
+    sizes: dict[str, int]
+    """Height, width and frames of what came out."""
+
+
+def dry_run(
+    pipeline: Any,
+    arguments: dict[str, Any],
+    prepare: Callable[[], None] | None = None,
+    progress: Progress | None = None,
+    changes: Callable[[Any, Patches], None] | None = None,
+) -> DryRunResult:
+    """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
+
+    `prepare` is called first and may change the pipeline; `changes` is called with the pipeline and with what changes
+    classes, after all that a dry run changes itself. All of it is put back.
+    """
+    with DRY_RUN_LOCK, _not_within_another(), one_thread(), surroundings.without_autocast():
+        snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
+        try:
+            if prepare is not None:
+                prepare()
+            run = _DryRun(pipeline, progress)
+            with _own_schedulers(pipeline) as schedulers:
+                run.execute(arguments, schedulers, changes)
+        finally:
+            snapshot.restore()
+    return run.result()
+
+
+_RUNNING: list[int] = []
+"""The thread of the dry run that is under way."""
+
+
+def dry_running_here() -> bool:
+    """Is this thread in a dry run? What it calls then is counted and takes no time that means anything."""
+    return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
+
+
+@contextlib.contextmanager
+def _not_within_another() -> Iterator[None]:
+    """A callback of a pipeline that is being counted must not count another: it would see the first one's shapes."""
+    if _RUNNING:
+        raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
+    _RUNNING.append(threading.get_ident())
+    try:
+        yield
+    finally:
+        _RUNNING.pop()
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """What is computed for real is small: sharing it out would take longer than doing it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
+    for component in components_of(pipeline).values():
+        yield from component.modules()
+
+
+@contextlib.contextmanager
+def _own_schedulers(pipeline: Any) -> Iterator[dict[str, Any]]:
+    """Work on copies of the schedulers: they keep histories in lists, which a dry run would fill."""
+    schedulers = {
+        name: part for name, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
+    }
+    copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
+    holders = [pipeline, *(value for value in vars(pipeline).values() if hasattr(value, "register_modules"))]
+    before = [(holder, dict(vars(holder))) for holder in holders]
+    for holder in holders:
+        for name, value in list(vars(holder).items()):
+            for slot, scheduler in schedulers.items():
+                if value is scheduler:
+                    vars(holder)[name] = copies[slot]
+    try:
+        yield copies
+    finally:
+        for holder, attributes in before:
+            vars(holder).clear()
+            vars(holder).update(attributes)
+
+
+@dataclass
+class _Known:
+    """A component call that was counted: what it cost, what it gave back, and what that depends on."""
+
+    cost: Cost
+    output: Any
+    inputs_read: frozenset[int]
+    values: bytes
+
+
+class _DryRun:
+    def __init__(self, pipeline: Any, progress: Progress | None) -> None:
+        self.pipeline = pipeline
+        self.progress = progress
+        self.components = components_of(pipeline)
+        self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
+        self.recorder = Recorder()
+        parts = self.components.values()
+        self.mode = VirtualMode(self.recorder, surroundings.real_weights(parts), surroundings.on_accelerator(pipeline))
+        self.calls: list[Call] = []
+        self.sizes: dict[str, int] = {}
+        self.decoded: dict[str, int] = {}
+        """Height and width of what the VAE put out last."""
+        self.steps: dict[str, list[list[int]]] = {}
+        """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
+        self.schedulers: dict[str, str] = {}
+        self.pending: list[int] = []
+        """Calls of denoisers since the last step of a scheduler."""
+        self.known: dict[Any, list[_Known]] = {}
+        self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
+        """Equal costs are one object, also where they could not be known beforehand to be equal."""
+        self.slots: dict[int, str] = {}
+        self.paths: dict[int, str] = {}
+        for slot, component in self.components.items():
+            for root in (component, uncompiled(component)):
+                self.slots.setdefault(id(root), slot)
+            for path, module in uncompiled(component).named_modules():
+                self.paths.setdefault(id(module), path)
+        modules = {slot: list(uncompiled(part).modules()) for slot, part in self.components.items()}
+        self.never_replayed = {slot for slot, own in modules.items() if surroundings.keeps_state(own)}
+        self.watchers = {slot: surroundings.Watchers(own) for slot, own in modules.items()}
+        self.changes: dict[tuple[int, str], Any] = {}
+        """Attributes of modules that the pipeline has set between component calls: switches, processors."""
+
+    def execute(
+        self,
+        arguments: dict[str, Any],
+        schedulers: dict[str, Any],
+        changes: Callable[[Any, Patches], None] | None,
+    ) -> None:
+        with Patches() as patches, surroundings.uncompiled_code(self.components.values()):
+            surroundings.prepare(patches, self.mode, self.pipeline)
+            if changes is not None:
+                changes(self.pipeline, patches)
+            self._catch_components(patches)
+            self._catch_schedulers(patches, schedulers)
+            with self.mode, FunctionMode(self.mode):
+                try:
+                    self.sizes = output_sizes(self.pipeline(**arguments))
+                except (DiffprofError, KeyboardInterrupt):
+                    raise
+                except Exception as error:
+                    if _is_our_own(error):
+                        raise
+                    raise PipelineError(f"{type(self.pipeline).__name__} {_reason(error)}") from error
+
+    def result(self) -> DryRunResult:
+        stages = []
+        for slot, steps in self.steps.items():
+            for number, members in enumerate(steps):
+                for index in members:
+                    self.calls[index] = replace(self.calls[index], step=number)
+            slots = dict.fromkeys(self.calls[index].component for step in steps for index in step)
+            denoisers = [name for name in slots if self.roles[name] == "denoiser"]
+            macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
+            stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
+        return DryRunResult(
+            calls=tuple(self.calls),
+            stages=tuple(stages),
+            outside=self.recorder.outside.cost(peak_live_bytes=0),
+            assumptions=(*self._resized(), *self.recorder.assumptions),
+            sizes=self.sizes,
+        )
+
+    def _resized(self) -> Iterator[str]:
+        """Some pipelines compute at a size the model knows and resize the picture afterwards."""
+        computed, made = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
+        if None not in (*computed, *made) and computed != made:
+            yield f"the pipeline computes at {computed[0]}x{computed[1]} and resizes to {made[0]}x{made[1]}"
+
+    def _catch_components(self, patches: Patches) -> None:
+        recorder = self.recorder
+
+        def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+                if recorder.open is None:
+                    slot = self.slots.get(id(module))
+                    if slot is not None:
+                        return self._component_call(slot, "forward", original, module, args, kwargs)
+                path = self.paths.get(id(module))
+                if path is None:
+                    return original(module, *args, **kwargs)
+                recorder.enter_module(path, module, args, kwargs)
+                try:
+                    return surroundings.call_module(original, module, args, kwargs)
+                finally:
+                    recorder.leave_module()
+
+            return call
+
+        def setting(original: Callable[..., None]) -> Callable[..., None]:
+            def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
+                if recorder.open is None and id(module) in self.paths:
+                    plain_value = isinstance(value, (bool, int, float, str, type(None)))
+                    self.changes[id(module), name] = value if plain_value else id(value)
+                original(module, name, value)
+
+            return set_attribute
+
+        for component in self.components.values():
+            self._catch_own_methods(patches, uncompiled(component))
+        patches.function(torch.nn.Module, "__call__", calling)
+        patches.function(torch.nn.Module, "__setattr__", setting)
+        methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
+        for owner, name in methods:
+            patches.function(owner, name, functools.partial(self._entering, name))
+
+    def _catch_own_methods(self, patches: Patches, component: torch.nn.Module) -> None:
+        """Methods that were replaced on the object hide those of its class."""
+        for name, method in own_methods(component).items():
+            function = getattr(type(component), name)
+
+            @functools.wraps(function)
+            def original(module: torch.nn.Module, *args: Any, method: Any = method, **kwargs: Any) -> Any:
+                return method(*args, **kwargs)
+
+            patches.set(component, name, functools.partial(self._entering(name, original), component))
+
+    def _entering(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+            slot = self.slots.get(id(module)) if self.recorder.open is None else None
+            if slot is None:
+                return original(module, *args, **kwargs)
+            return self._component_call(slot, name, original, module, args, kwargs)
+
+        return enter
+
+    def _catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
+        self.schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
+        names = {id(scheduler): slot for slot, scheduler in schedulers.items()}
+        by_class = {type(scheduler): slot for slot, scheduler in reversed(schedulers.items())}
+
+        def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
+            def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+                slot = names.get(id(scheduler)) or by_class.get(type(scheduler), type(scheduler).__name__)
+                if self.pending:
+                    self.steps.setdefault(slot, []).append(self.pending)
+                    self.pending = []
+                return original(scheduler, *args, **kwargs)
+
+            return step
+
+        for owner in by_class:
+            patches.function(owner, "step", stepping)
+
+    def _component_call(
+        self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        inputs = leaves((args, kwargs))
+        key = (slot, method, self._state(slot), signature((args, kwargs)))
+        may_replay = (
+            slot not in self.never_replayed
+            and not torch.is_grad_enabled()
+            and replayable((args, kwargs))
+            and not self.watchers[slot].any()
+        )
+        known = self._recall(key, inputs) if may_replay else None
+        if known is None:
+            known = self._count(slot, method, original, module, args, kwargs, inputs)
+            if may_replay:
+                self.known.setdefault(key, []).append(known)
+        if known.cost.operations:
+            self._note(slot, method, original, args, kwargs, known.cost)
+        if method == "decode" and self.roles[slot] == "vae":
+            self.decoded = output_sizes((next(iter(leaves(known.output)), None),))
+        return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
+
+    def _state(self, slot: str) -> Any:
+        """What a call can depend on besides its inputs: what the pipeline has changed, and the dtype of the weights."""
+        weight = next(self.components[slot].parameters(), None)
+        return tuple(self.changes.items()), None if weight is None else weight.dtype
+
+    def _recall(self, key: Any, inputs: list[Any]) -> _Known | None:
+        for known in self.known.get(key, ()):
+            if known.values == _digest(inputs, known.inputs_read):
+                return known
+        return None
+
+    def _count(
+        self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
+    ) -> _Known:
+        if self.progress:
+            self.progress(f"counting {slot}", None, None)
+        recorder = self.recorder
+        with recorder.component_call(type(uncompiled(module)).__name__) as call:
+            call.origins.inputs({i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta})
+            if method == "forward":
+                recorder.enter_module("", module, args, kwargs)
+                try:
+                    output = surroundings.call_module(original, module, args, kwargs)
+                finally:
+                    recorder.leave_module()
+            else:
+                output = original(module, *args, **kwargs)
+            inputs_read = frozenset(call.origins.inputs_read)
+            cost = call.cost(recorder.live.peak - call.live_bytes_before)
+        cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
+        return _Known(cost, output, inputs_read, _digest(inputs, inputs_read))
+
+    def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
+        if method == "forward" and self.roles[slot] in DENOISING_ROLES:
+            self.pending.append(len(self.calls))
+        function = type(uncompiled(self.components[slot])).forward if method == "forward" else original
+        self.calls.append(Call(slot, method, described(function, args, kwargs), None, cost))
+
+
+def _is_our_own(error: Exception) -> bool:
+    """Was it raised by a line of diffprof? Then it is our mistake and not the pipeline's refusal."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
+
+
+def _reason(error: Exception) -> str:
+    """The pipeline's own message, without the tensors that some messages print."""
+    message = str(error).strip().split("tensor(")[0].splitlines()
+    first = message[0][:LONGEST_REASON].rstrip(" :,") if message else ""
+    if isinstance(error, ValueError) and first:
+        return f"refused the call: {first}"
+    return f"failed with these arguments, in its own code: {type(error).__name__}{': ' if first else ''}{first}"
+
+
+LONGEST_REASON = 300
+
+
+def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:
+    """Of the values of those real inputs that the component's code has read."""
+    digest = hashlib.blake2b(digest_size=16)
+    with torch._C._DisableTorchDispatch():
+        for number in sorted(numbers):
+            tensor = inputs[number]
+            if not tensor.is_meta:
+                values = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+                digest.update(values.numpy().tobytes())
+    return digest.digest()

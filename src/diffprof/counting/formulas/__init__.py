@@ -1,0 +1,1 @@
+"""What each operation costs: one table, and how to add to it."""

@@ -1,0 +1,166 @@
+"""Catches functions where they are called: attention, before it decomposes, and what never reaches the dispatcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from diffprof.counting.formulas.products import AttentionShape, attention_shape
+from diffprof.counting.operations.recorder import Executed, Recorder, executed
+from diffprof.counting.operations.tensors import signature_of, tensors_in
+from diffprof.counting.operations.virtual import VirtualMode, stand_in
+
+
+class FunctionMode(TorchFunctionMode):
+    """Handles whole functions on virtual tensors; everything else goes on to the dispatcher."""
+
+    def __init__(self, mode: VirtualMode) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        handler = HANDLERS.get(func)
+        if kwargs and ("device" in kwargs or "generator" in kwargs):
+            kwargs = _on_the_host(kwargs)
+        elif func in MOVES:
+            func, args = _moved_nowhere(func, args)
+        if handler is None:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        return handler(self.mode, func, args, kwargs or {})
+
+
+def _on_the_host(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What is asked of an accelerator is made on the CPU: all that is real in a dry run is there, and small."""
+    if is_accelerator(kwargs.get("device")):
+        kwargs = {**kwargs, "device": HOST}
+    generator = kwargs.get("generator")
+    if isinstance(generator, torch.Generator) and is_accelerator(generator.device):
+        kwargs = {**kwargs, "generator": None}  # which numbers come is of no interest, and its state is kept
+    return kwargs
+
+
+def _moved_nowhere(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A tensor that is sent to an accelerator stays where it is."""
+    if func in TO_ACCELERATOR:
+        return torch.Tensor.cpu, args[:1]
+    return func, tuple(HOST if _names_a_device(part) and is_accelerator(part) else part for part in args)
+
+
+def _names_a_device(value: Any) -> bool:
+    return isinstance(value, (str, torch.device)) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def is_accelerator(device: Any) -> bool:
+    """Is it neither the CPU nor the device of virtual tensors?"""
+    if device is None:
+        return False
+    kind = device.type if isinstance(device, torch.device) else str(device).partition(":")[0]
+    return kind not in ("cpu", "meta")
+
+
+HOST = torch.device("cpu")
+TO_ACCELERATOR = frozenset({torch.Tensor.cuda, torch.Tensor.xpu})
+MOVES = TO_ACCELERATOR | {torch.Tensor.to}
+
+
+def virtual_attention(
+    recorder: Recorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, masked: bool, causal: bool
+) -> torch.Tensor:
+    """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
+    key_of_shape = (signature_of((query, key, value)), masked)
+    known = _ATTENTION.get(key_of_shape)
+    if known is None:
+        shape = attention_shape(query, key, value)
+        batch = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
+        result_shape = (*batch, *query.shape[-3:-1], value.shape[-1])
+        with torch._C._DisableTorchDispatch():  # the pipeline did not make this tensor
+            result = torch.empty(result_shape, dtype=value.dtype, device="meta")
+        op = executed(_SDPA, [query, key, value], (query, key, value), result, "scaled_dot_product_attention")
+        known = _ATTENTION[key_of_shape] = (op, shape, result_shape)
+    op, shape, result_shape = known
+    recorder.add(op)
+    recorder.attention(shape, causal, masked)
+    return _attended(recorder, result_shape, value.dtype)
+
+
+_SDPA = torch.ops.aten.scaled_dot_product_attention.default
+_ATTENTION: dict[Any, tuple[Executed, AttentionShape, tuple[int, ...]]] = {}
+_LINEAR: dict[Any, Executed] = {}
+
+
+def _attended(recorder: Recorder, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch():
+        if len(shape) < 4:
+            result = torch.empty(shape, dtype=dtype, device="meta")
+        else:
+            *batch, heads, tokens, size = shape
+            result = torch.empty((*batch, tokens, heads, size), dtype=dtype, device="meta").transpose(-2, -3)
+        if recorder.open is not None:
+            recorder.live.born(result)
+    return result
+
+
+def _scaled_dot_product_attention(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    query, key, value, mask, causal = _attention_arguments(*args, **kwargs)
+    if _needs_graph(query, key, value) or not any(map(mode.is_virtual, (query, key, value))):
+        return func(*args, **kwargs)
+    return virtual_attention(mode.recorder, query, key, value, mask is not None, causal)
+
+
+def _attention_arguments(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any
+) -> tuple[Any, Any, Any, Any, bool]:
+    return query, key, value, attn_mask, is_causal
+
+
+def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    x, weight, bias = _linear_arguments(*args, **kwargs)
+    if not (mode.is_virtual(x) or mode.is_virtual(weight)) or _needs_graph(x, weight):
+        return func(*args, **kwargs)
+    if x.dim() < 1 or x.shape[-1] != weight.shape[-1]:
+        return func(*args, **kwargs)  # let PyTorch say what is wrong with it
+    key = (x.shape, x.dtype, weight.shape, weight.dtype, bias is None)
+    op = _LINEAR.get(key)
+    with torch._C._DisableTorchDispatch():
+        result = torch.empty((*x.shape[:-1], *weight.shape[:-1]), dtype=x.dtype, device="meta")
+        if op is None:
+            tensors = tensors_in((x, weight, bias))
+            op = _LINEAR[key] = executed(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
+        if mode.recorder.open is not None:
+            mode.recorder.live.born(result)
+    mode.recorder.add(op)
+    return result
+
+
+def _linear_arguments(input: Any, weight: Any, bias: Any = None) -> tuple[Any, Any, Any]:
+    return input, weight, bias
+
+
+def _needs_graph(*tensors: torch.Tensor) -> bool:
+    """Gradients will be asked for: the operation must reach autograd."""
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor = args[0]
+    if not mode.is_virtual(tensor):
+        mode.recorder.read([tensor])
+        return func(*args, **kwargs)
+    if mode.recorder.open is not None:
+        mode.recorder.assume(f"values {tuple(tensor.shape)} that depend on weights are read as an array: taken as zero")
+    return func(stand_in(tensor), *args[1:], **kwargs)
+
+
+HANDLERS: dict[Any, Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]] = {
+    F.scaled_dot_product_attention: _scaled_dot_product_attention,
+    F.linear: _linear,
+    torch.Tensor.numpy: _numpy,
+    torch.Tensor.tolist: _numpy,
+    torch.Tensor.__array__: _numpy,
+}

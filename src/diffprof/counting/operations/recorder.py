@@ -1,0 +1,304 @@
+"""Keeps the tally of executed operations: per component call, per module, per operation, with live bytes.
+
+The recorder does not care whether tensors are real or virtual. Modes (`virtual.VirtualMode`, `real.RealMode`) tell it
+of every operation that executes; the component boundaries and `ModuleCalls` tell it where in the pipeline that is.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import torch
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from diffprof.counting.formulas import kinds
+from diffprof.counting.formulas import table as formulas
+from diffprof.counting.formulas.products import AttentionShape
+from diffprof.counting.operations.relations import Frame, pattern, relation_of
+from diffprof.counting.operations.tensors import dtype_text, shape_text
+from diffprof.counting.operations.written_out import WrittenOutAttention
+from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
+
+PIPELINE = "pipeline"
+"""The slot of operations that the pipeline's own code executes outside of any component: schedulers, latents."""
+
+
+@dataclass(frozen=True, eq=False)
+class Executed:
+    """One operation on certain shapes: the same object each time it executes, so that a tally is one addition."""
+
+    name: str
+    kind: str
+    shapes: str
+    dtype: str
+    macs: int
+    other_flops: int
+    read_bytes: int
+    written_bytes: int
+
+    def as_attention(self) -> Executed:
+        """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
+        variant = _ATTENTION_VARIANTS.get(self)
+        if variant is None:
+            variant = _ATTENTION_VARIANTS[self] = Executed(
+                self.name, kinds.ATTENTION, self.shapes, self.dtype,
+                self.macs, self.other_flops, self.read_bytes, self.written_bytes,
+            )  # fmt: skip
+        return variant
+
+
+_ATTENTION_VARIANTS: weakref.WeakKeyDictionary[Executed, Executed] = weakref.WeakKeyDictionary()
+
+
+def executed(
+    op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any], result: Any, name: str = ""
+) -> Executed:
+    """Work out what an operation cost from its arguments and its result."""
+    cost = formulas.cost_of(op, arguments, result)
+    outputs = [value for value in _flat(result) if isinstance(value, torch.Tensor)]
+    read, written = _moved(op, cost.kind, tensors, outputs)
+    return Executed(
+        name=name or formulas.plain_name(op),
+        kind=cost.kind,
+        shapes=f"{', '.join(map(shape_text, tensors))} -> {', '.join(map(shape_text, outputs))}",
+        dtype=dtype_text(next(iter([*outputs, *tensors]), None)),
+        macs=cost.macs,
+        other_flops=cost.other_flops,
+        read_bytes=read,
+        written_bytes=written,
+    )
+
+
+GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "masked_select", "_unsafe_index"})
+"""Operations that read of their first input only what they put out."""
+
+
+def _moved(op: Any, kind: str, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> tuple[int, int]:
+    """Bytes read and written, each tensor once, as a kernel without a cache would have to."""
+    name = formulas.plain_name(op)
+    if formulas.is_view(op) or (kind == kinds.CREATION and "empty" in name):
+        return 0, 0
+    written = sum(_bytes(tensor) for tensor in outputs)
+    if name in GATHERS:
+        return written + sum(_bytes(tensor) for tensor in tensors[1:]), written
+    return sum(_bytes(tensor) for tensor in tensors), written
+
+
+def _bytes(tensor: torch.Tensor) -> int:
+    """An expanded dimension (stride 0) is stored, read and written once."""
+    sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
+    return prod(sizes) * tensor.element_size()
+
+
+def _flat(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+class LiveBytes:
+    """Bytes of tensor storage that are alive now, and the most there were since `restart`."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.peak = 0
+        self._references: dict[int, _Storage] = {}
+
+    def restart(self) -> int:
+        """Begin a new peak; returns the bytes that are alive at this moment."""
+        self.peak = self.now
+        return self.now
+
+    def born(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        reference = _Storage(storage, self._died)
+        reference.size = storage.nbytes()
+        self._references[id(reference)] = reference
+        self.now += reference.size
+        if self.now > self.peak:
+            self.peak = self.now
+
+    def _died(self, reference: weakref.ref[Any]) -> None:
+        gone = self._references.pop(id(reference))
+        self.now -= gone.size
+
+
+class _Storage(weakref.ref):  # type: ignore[type-arg]
+    __slots__ = ("size",)
+    size: int
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """What one attention call was: the key under which equal calls are added up."""
+
+    relation: str
+    module: str
+    shape: AttentionShape
+    causal: bool
+    masked: bool
+    scaled: bool
+    """Does the kernel scale the scores itself? Else that was an operation of its own."""
+
+
+class Origins:
+    """Which real inputs of a component call the values come from that its code has read.
+
+    A call may be replayed for other inputs of the same shapes when those that it read have the same values.
+    """
+
+    def __init__(self) -> None:
+        self.inputs_read: set[int] = set()
+        self._of: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+    def inputs(self, tensors: Mapping[int, torch.Tensor]) -> None:
+        for number, tensor in tensors.items():
+            self._of[tensor] = self._of.get(tensor, frozenset()) | {number}
+
+    def derived(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
+        origins = self._origins(tensors)
+        if origins:
+            for tensor in _flat(result):
+                if isinstance(tensor, torch.Tensor):
+                    self._of[tensor] = self._of.get(tensor, frozenset()) | origins
+
+    def read(self, tensors: Sequence[torch.Tensor]) -> None:
+        self.inputs_read |= self._origins(tensors)
+
+    def _origins(self, tensors: Sequence[torch.Tensor]) -> frozenset[int]:
+        if not self._of:
+            return frozenset()
+        return frozenset().union(*(self._of.get(tensor, frozenset()) for tensor in tensors))
+
+
+class CallTally:
+    """All that one component call executed."""
+
+    def __init__(self, live_bytes_before: int) -> None:
+        self.live_bytes_before = live_bytes_before
+        self.by_module: dict[str, dict[Executed, int]] = {}
+        self.module_calls: dict[str, int] = {}
+        self.module_classes: dict[str, str] = {}
+        self.attention: dict[AttentionCall, int] = {}
+        self.origins = Origins()
+
+    def of_module(self, path: str, class_name: str) -> dict[Executed, int]:
+        tally = self.by_module.get(path)
+        if tally is None:
+            tally = self.by_module[path] = {}
+            self.module_classes[path] = class_name
+        return tally
+
+    def cost(self, peak_live_bytes: int) -> Cost:
+        operations: dict[tuple[str, str, str, str], list[int]] = {}
+        modules = []
+        for path, tally in self.by_module.items():
+            sums = [0, 0, 0, 0]
+            for op, count in tally.items():
+                row = operations.setdefault((op.name, op.kind, op.shapes, op.dtype), [0, 0, 0, 0, 0])
+                row[0] += count
+                for i, amount in enumerate((op.macs, op.other_flops, op.read_bytes, op.written_bytes)):
+                    row[i + 1] += amount * count
+                    sums[i] += amount * count
+            modules.append(ModuleWork(path, self.module_classes[path], self.module_calls.get(path, 0), Work(*sums)))
+        return Cost(
+            work=sum((module.work for module in modules), Work()),
+            peak_live_bytes=peak_live_bytes,
+            operations=tuple(
+                Operation(*key, count=row[0], work=Work(*row[1:]), known=key[1] != kinds.UNKNOWN)
+                for key, row in sorted(operations.items(), key=lambda item: -item[1][1])
+                if row[0]
+            ),
+            modules=tuple(modules),
+            attention=tuple(_attention(call, count) for call, count in self.attention.items()),
+        )
+
+
+def _attention(call: AttentionCall, count: int) -> Attention:
+    shape = call.shape
+    return Attention(
+        relation=call.relation, module=call.module, batch=shape.batch,
+        query_tokens=shape.query_tokens, key_tokens=shape.key_tokens,
+        heads=shape.heads, key_heads=shape.key_heads, head_size=shape.head_size, value_size=shape.value_size,
+        causal=call.causal, masked=call.masked, count=count,
+        qk_macs=shape.qk_macs * count, av_macs=shape.av_macs * count,
+        softmax_flops=shape.softmax_flops(call.scaled) * count,
+    )  # fmt: skip
+
+
+class Recorder:
+    """The running tally. One component call is open at a time; outside of one, operations go to the pipeline's own."""
+
+    def __init__(self) -> None:
+        self.live = LiveBytes()
+        self.outside = CallTally(0)
+        self.open: CallTally | None = None
+        self.frames: list[Frame] = []
+        self.assumptions: dict[str, None] = {}
+        self._tally = self.outside.of_module("", "")
+        self._written_out = WrittenOutAttention(self)
+
+    @contextmanager
+    def component_call(self, class_name: str) -> Any:
+        """Everything executed inside belongs to this call; yields its tally."""
+        call = CallTally(self.live.restart())
+        before, frames = self._tally, self.frames
+        self.open, self.frames = call, []
+        self._tally = call.of_module("", class_name)
+        try:
+            yield call
+        finally:
+            self.open, self._tally, self.frames = None, before, frames
+
+    def enter_module(self, path: str, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        call = self.open or self.outside
+        call.module_calls[path] = call.module_calls.get(path, 0) + 1
+        tally = call.of_module(path, type(module).__name__)
+        self.frames.append(Frame(path, module, args, kwargs, self._tally))
+        self._tally = tally
+
+    def leave_module(self) -> None:
+        self._tally = self.frames.pop().tally
+
+    def add(self, op: Executed) -> None:
+        tally = self._tally
+        tally[op] = tally.get(op, 0) + 1
+
+    def replace(self, tally: dict[Executed, int], old: Executed, new: Executed) -> None:
+        tally[old] -= 1
+        tally[new] = tally.get(new, 0) + 1
+
+    @property
+    def tally(self) -> dict[Executed, int]:
+        return self._tally
+
+    def watch(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
+        """Look for attention that is written out as two matrix products around a softmax."""
+        self._written_out.see(op, arguments, result)
+
+    def attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
+        call = self.open or self.outside
+        path = self.frames[-1].path if self.frames else ""
+        relation = relation_of(self.frames, shape.query_tokens, shape.key_tokens)
+        key = AttentionCall(relation, pattern(path), shape, causal, masked, scaled)
+        call.attention[key] = call.attention.get(key, 0) + 1
+
+    def assume(self, sentence: str) -> None:
+        self.assumptions.setdefault(sentence)
+
+    def derived(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
+        """A real result was made of real tensors."""
+        if self.open is not None:
+            self.open.origins.derived(tensors, result)
+
+    def read(self, tensors: Sequence[torch.Tensor]) -> None:
+        """The code that runs has read the values of real tensors: what it does may depend on them."""
+        if self.open is not None:
+            self.open.origins.read(tensors)

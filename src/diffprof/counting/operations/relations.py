@@ -1,0 +1,66 @@
+"""Where an attention call stands in a model, and what it relates: a sequence to itself, to another, or both jointly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from diffprof.counting.operations.recorder import Executed
+
+
+@dataclass
+class Frame:
+    """A module that is being called, and with what."""
+
+    path: str
+    module: torch.nn.Module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    tally: dict[Executed, int]
+
+
+def pattern(path: str) -> str:
+    """``blocks.7.attn`` -> ``blocks.*.attn``: equal layers read as one."""
+    return re.sub(r"(?<=\.)\d+(?=\.|$)", "*", path)
+
+
+def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> str:
+    """self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
+    if query_tokens != key_tokens:
+        return "cross"
+    for frame in [*reversed(frames[-4:]), *frames[:1]]:
+        hidden, context = _streams(frame)
+        if hidden is None or context is None or context is hidden:
+            continue
+        if getattr(frame.module, "is_cross_attention", False):
+            return "cross"
+        own = hidden.shape[1] if hidden.dim() == 3 else _patches(frame.module, hidden)
+        if own is not None and own < query_tokens:
+            return "joint"
+    return "self"
+
+
+def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """The image and the text that a module was called with, where it was called with both."""
+    context = frame.kwargs.get("encoder_hidden_states", frame.args[1] if len(frame.args) > 1 else None)
+    hidden = frame.kwargs.get("hidden_states", frame.args[0] if frame.args else None)
+    if not isinstance(context, torch.Tensor) or context.dim() != 3:
+        context = None
+    return (hidden if isinstance(hidden, torch.Tensor) and hidden.dim() >= 3 else None), context
+
+
+def _patches(module: torch.nn.Module, picture: torch.Tensor) -> int | None:
+    """Tokens that a transformer cuts a picture or a film into, if its configuration says the size of a patch."""
+    config = getattr(module, "config", None)
+    size = getattr(config, "patch_size", None)
+    if size is None:
+        return None
+    sizes = (1, size, size) if isinstance(size, int) else tuple(size)
+    space = picture.shape[2:]
+    return prod(space) // prod(sizes[-len(space) :])

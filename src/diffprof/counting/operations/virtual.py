@@ -1,0 +1,402 @@
+"""Virtual tensors: shapes and dtypes without data, mixed freely with small real tensors.
+
+A virtual tensor is one on the meta device, or a weight of a live pipeline (`VirtualMode.weights`). The rules:
+
+- An operation with a virtual input gives a virtual output. Nothing is computed; the result's shape is worked out once
+  for each operation and shape and remembered.
+- An operation on real inputs runs for real, so that masks, token ids, timesteps and `.item()` keep their values.
+- A factory or copy that asks for the meta device (because `x.device` was meta) gives a real tensor when it is small.
+- An operation that needs the values of a virtual tensor gets zeros, and the recorder writes the assumption down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from diffprof.counting.formulas import kinds
+from diffprof.counting.formulas import table as formulas
+from diffprof.counting.operations.recorder import Executed, Recorder, executed
+from diffprof.counting.operations.tensors import signature_of, tensors_in
+from diffprof.counting.operations.written_out import WATCHED
+from diffprof.errors import DiffprofError
+
+aten = torch.ops.aten
+
+LARGEST_REAL = 1 << 20
+"""Elements up to which a factory is made real. A video's position table must not be computed in every block."""
+
+REMEMBERED_LIMIT = 200_000
+"""Operations and shapes that are remembered across dry runs of one process."""
+
+
+class VirtualMode(TorchDispatchMode):
+    """Runs code on virtual tensors and tells the recorder of every operation."""
+
+    def __init__(self, recorder: Recorder, weights: frozenset[int] = frozenset(), on_accelerator: bool = False) -> None:
+        super().__init__()
+        self.recorder = recorder
+        self.weights = weights
+        """`id`s of real tensors that stand for their shape only."""
+        self._on_accelerator = on_accelerator
+        """Whether tables and inputs of the pipeline may lie on an accelerator: what is computed for real is not."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return (
+            False  # nothing is compiled in a dry run; guarding every operation against it would cost more than the rest
+        )
+
+    def is_virtual(self, tensor: torch.Tensor) -> bool:
+        return tensor.is_meta or id(tensor) in self.weights
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if self._on_accelerator:
+            args, kwargs = self._fetched(args), self._fetched(kwargs or {})
+        return plan_of(func)(self, func, args, kwargs or {})
+
+    def _fetched(self, value: Any) -> Any:
+        """The same, with copies in main memory of all real tensors that lie elsewhere."""
+        if isinstance(value, torch.Tensor):
+            return value if value.is_cpu or self.is_virtual(value) else value.cpu()
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._fetched, value))
+        if isinstance(value, dict):
+            return {name: self._fetched(part) for name, part in value.items()}
+        return value
+
+
+Plan = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+@cache
+def plan_of(func: Any) -> Plan:
+    """How an operation is carried out when some of its inputs may be virtual."""
+    name = formulas.plain_name(func)
+    if is_composite(func):
+        return _decomposed
+    if name in ("_to_copy", "_pin_memory"):
+        return _copy
+    if name in KNOWN_VALUE_FACTORIES:
+        return _known_values_like
+    if name in ("index", "index_put", "_index_put_impl", "_unsafe_index"):
+        return _index
+    if name == "topk":
+        return _topk
+    tags = func.tags
+    if torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags or name in READS_VALUES:
+        return _needs_values
+    if torch.Tag.inplace_view in tags or formulas.is_view(func):
+        return _view
+    if not any("Tensor" in str(argument.type) for argument in func._schema.arguments):
+        return _factory
+    if func._schema.is_mutable:
+        return _in_place
+    return _ordinary
+
+
+KNOWN_VALUE_FACTORIES = frozenset(
+    [
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+        "new_empty_strided",
+    ]
+)
+READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"})
+
+
+def _decomposed(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operation that is made of others arrives whole in `torch.inference_mode`; what is counted are its parts."""
+    with mode:
+        return in_parts(func, args, kwargs)
+
+
+@cache
+def is_composite(func: Any) -> bool:
+    """Is the operation a function of other operations, in C++? (Python's decompositions are for compilers.)"""
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
+def in_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
+
+def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensors = tensors_in(args)
+    if kwargs:
+        tensors += tensors_in(tuple(kwargs.values()))
+    if not any(map(mode.is_virtual, tensors)) and not _grows(func, args, tensors):
+        return _really(mode, func, args, kwargs, tensors)
+    key = (func, signature_of(args), signature_of(tuple(kwargs.items())) if kwargs else None)
+    known = _REMEMBERED.get(key)
+    if known is None:
+        known = _work_out(func, args, kwargs, tensors)
+        if len(_REMEMBERED) > REMEMBERED_LIMIT:
+            _REMEMBERED.clear()
+        _REMEMBERED[key] = known
+    op, make = known
+    recorder = mode.recorder
+    recorder.add(op)
+    result = make()
+    if recorder.open is not None:
+        live = recorder.live
+        for output in result if isinstance(result, (list, tuple)) else (result,):
+            if output is not None:
+                live.born(output)
+    if op.name in WATCHED:
+        recorder.watch(op, args, result)
+    return result
+
+
+def _grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> bool:
+    """Is the result of small real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
+    if not tensors or not _spreads(func):
+        return False
+    first = tensors[0].shape
+    if func is not aten.repeat.default and all(tensor.shape == first or tensor.dim() == 0 for tensor in tensors):
+        elements = first.numel()
+    else:
+        elements = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)).numel()
+    if func is aten.repeat.default:
+        elements *= prod(args[1])
+    if elements <= LARGEST_REAL:
+        return False
+    return elements > max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
+
+
+@cache
+def _spreads(func: Any) -> bool:
+    """Can the result have more elements than any input?"""
+    return torch.Tag.pointwise in func.tags or func in COPIES
+
+
+COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
+
+
+_REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
+
+
+def _work_out(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
+) -> tuple[Executed, Callable[[], Any]]:
+    result = _on_meta(func, args, kwargs)
+    return executed(func, tensors, args, result), _maker(result)
+
+
+def _on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return func(*_as_meta(args), **{name: _as_meta(value) for name, value in kwargs.items()})
+    except NotImplementedError as error:
+        raise DiffprofError(
+            f"the operation {func} cannot be run without data (PyTorch has no shape rule for it); "
+            "please report it with the name of the pipeline"
+        ) from error
+
+
+def _as_meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value if value.is_meta else _empty(value.shape, value.stride(), value.dtype)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_meta(part) for part in value)
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    return value
+
+
+def _empty(shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_strided(shape, stride, dtype=dtype, device="meta")
+
+
+def _maker(result: Any) -> Callable[[], Any]:
+    """A function that makes a fresh virtual result of the same shape."""
+    if isinstance(result, torch.Tensor):
+        shape, stride, dtype = result.shape, result.stride(), result.dtype
+        return lambda: torch.empty_strided(shape, stride, dtype=dtype, device="meta")
+    if isinstance(result, (list, tuple)):
+        makers = [_maker(part) for part in result]
+        kind = type(result)
+        return lambda: kind(make() for make in makers)
+    return lambda: result
+
+
+def _really(
+    mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
+) -> Any:
+    result = func(*args, **kwargs)
+    # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
+    key = (func, signature_of(tensors if _spreads(func) else args), signature_of(result))
+    op = _REMEMBERED_REAL.get(key)
+    if op is None:
+        op = _REMEMBERED_REAL[key] = executed(func, tensors, args, result)
+    mode.recorder.add(op)
+    mode.recorder.derived(tensors, result)
+    return result
+
+
+_REMEMBERED_REAL: dict[Any, Executed] = {}
+
+
+def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A view shares its storage: made of the tensor itself, which costs nothing."""
+    tensors = tensors_in(args)
+    if tensors and id(tensors[0]) in mode.weights:
+        args = _as_meta(args)
+    result = func(*args, **kwargs)
+    mode.recorder.add(_view_of(func))
+    mode.recorder.derived(tensors, result)
+    return result
+
+
+@cache
+def _view_of(func: Any) -> Executed:
+    return Executed(formulas.plain_name(func), kinds.MOVEMENT, "", "", 0, 0, 0, 0)
+
+
+def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Written into an argument: shapes stay, so nothing runs. A real target keeps its values."""
+    tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
+    if not any(map(mode.is_virtual, tensors)):
+        return _really(mode, func, args, kwargs, tensors)
+    target = kwargs.get("out", args[0] if args else None)
+    mode.recorder.add(executed(func, tensors, args, target))
+    return target if func._schema.returns else None
+
+
+def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """No tensor goes in: real when it is small, virtual when it is large, whatever device was asked for."""
+    if all(argument.name != "device" for argument in func._schema.arguments):
+        return func(*args, **kwargs)
+    generator = kwargs.get("generator")
+    on_meta = {name: value for name, value in kwargs.items() if name != "pin_memory"}
+    on_meta |= {"device": torch.device("meta")} | ({"generator": None} if "generator" in kwargs else {})
+    result = func(*args, **on_meta)
+    if result.numel() <= LARGEST_REAL:
+        device = kwargs.get("device")
+        if device is not None and torch.device(device).type == "meta":
+            kwargs = {**kwargs, "device": generator.device if generator is not None else torch.device("cpu")}
+        result = func(*args, **kwargs)
+    mode.recorder.add(executed(func, [], args, result))
+    return result
+
+
+def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros)."""
+    like = args[0]
+    if not mode.is_virtual(like):
+        return _really(mode, func, args, kwargs, [like])
+    result = _on_meta(func, args, kwargs)
+    if result.numel() <= LARGEST_REAL:
+        value = (
+            0 if len(args) < 2 or "full" not in func.overloadpacket.__name__ else args[2 if "new" in str(func) else 1]
+        )
+        if "ones" in func.overloadpacket.__name__:
+            value = 1
+        result = torch.full(result.shape, value, dtype=result.dtype)
+    elif mode.recorder.open is not None:
+        mode.recorder.live.born(result)
+    mode.recorder.add(executed(func, [], args, result))
+    return result
+
+
+def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Between dtypes and devices: real stays real (unless it is large and goes to meta), virtual stays virtual."""
+    source = args[0]
+    device = kwargs.get("device")
+    to_meta = device is not None and torch.device(device).type == "meta"
+    large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
+    to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
+    if to_there and (to_meta if not source.is_meta else device is not None) and not large:
+        return _view(mode, aten.alias.default, (source,), {})  # where all is on one device, nothing is copied
+    if not mode.is_virtual(source) and not large:
+        if to_meta:
+            kwargs = {**kwargs, "device": source.device}
+        return _really(mode, func, args, kwargs, [source])
+    kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
+    return _ordinary(mode, func, (source if source.is_meta else _as_meta(source),), kwargs)
+
+
+def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A boolean mask decides the shape of the result: a real one by its values, a virtual one as if all were true."""
+    tensors = tensors_in(args)
+    if not any(map(mode.is_virtual, tensors)):
+        mode.recorder.read([index for index in args[1] if index is not None and index.dtype == torch.bool])
+        return _really(mode, func, args, kwargs, tensors)
+    indices: list[torch.Tensor | None] = []
+    for index in args[1]:
+        if index is None or index.dtype not in (torch.bool, torch.uint8):
+            indices.append(index)
+        elif mode.is_virtual(index):
+            mode.recorder.assume(f"a mask of shape {tuple(index.shape)} that depends on weights selects every element")
+            indices += torch.ones(index.shape, dtype=torch.bool).nonzero().unbind(1)
+        else:
+            mode.recorder.read([index])
+            indices += index.nonzero().unbind(1)
+    args = (args[0], indices, *args[2:])
+    return (_in_place if func._schema.is_mutable else _ordinary)(mode, func, args, kwargs)
+
+
+def _topk(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The choice of experts depends on weights: every expert is given its equal share of the tokens, in turn."""
+    result = _ordinary(mode, func, args, kwargs)
+    if not mode.is_virtual(args[0]):
+        return result
+    values, indices = result
+    if indices.numel() > LARGEST_REAL or indices.dim() == 0:
+        return result
+    dim = args[2] if len(args) > 2 else -1
+    choices = args[0].shape[dim]
+    mode.recorder.assume(f"a choice of {args[1]} out of {choices} that depends on weights falls on all equally often")
+    rows = torch.arange(indices.numel()) % choices
+    order = [d for d in range(indices.dim()) if d != dim % indices.dim()] + [dim % indices.dim()]
+    chosen = rows.reshape([indices.shape[d] for d in order]).permute([order.index(d) for d in range(indices.dim())])
+    return type(result)((values, chosen)) if isinstance(result, list) else (values, chosen)
+
+
+def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result depends on values, or has a shape that does. Virtual tensors are zeros here, virtual masks true."""
+    tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
+    virtual = [tensor for tensor in tensors if mode.is_virtual(tensor)]
+    if not virtual:
+        mode.recorder.read(tensors)
+        return _really(mode, func, args, kwargs, tensors)
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in virtual)
+    value = "true" if virtual[0].dtype == torch.bool and virtual[0].dim() else "zero"
+    mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {value}")
+    args = _as_real(mode, args)
+    result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
+    mode.recorder.add(executed(func, tensors, args, result))
+    return result
+
+
+def _as_real(mode: VirtualMode, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return stand_in(value) if mode.is_virtual(value) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_real(mode, part) for part in value)
+    return value
+
+
+def stand_in(tensor: torch.Tensor) -> torch.Tensor:
+    """Real values for a virtual tensor, without memory for them: zeros; for a mask of several elements, true."""
+    fill = tensor.dtype == torch.bool and tensor.dim() > 0
+    return torch.full((), int(fill), dtype=tensor.dtype).expand(tensor.shape)
+
+
+def real_zeros(tensor: torch.Tensor) -> torch.Tensor:
+    """A writable real tensor of the same shape, all zeros, where that is small enough; else the tensor itself."""
+    if tensor.numel() > LARGEST_REAL:
+        return tensor
+    return torch.zeros(tensor.shape, dtype=tensor.dtype)

@@ -1,0 +1,208 @@
+"""`diffprof.profile`: the exact compute profile of one generation, without running it."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.counting.dry_run import DryRunResult, dry_run
+from diffprof.counting.operations.recorder import PIPELINE
+from diffprof.counting.operations.tensors import dtype_text
+from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.arguments import CallArguments, call_arguments, plain
+from diffprof.pipelines.components import (
+    components_of,
+    element_count,
+    modules_of,
+    persistent_buffers,
+    role_of,
+    uncompiled,
+    weight_bytes,
+)
+from diffprof.pipelines.opened import Opened, live, open_virtual
+from diffprof.pipelines.patching import DRY_RUN_LOCK
+from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.pipelines.switches import enable as throw_switch
+from diffprof.pipelines.switches import swap_scheduler
+from diffprof.record.profile import NO_WORK, Call, Component, Environment, Ledger, Profile, Request, Steps
+from diffprof.record.progress import Progress
+from diffprof.version import __version__
+
+
+def profile(
+    model: Any,
+    *,
+    dtype: str | torch.dtype | None = None,
+    scheduler: str | None = None,
+    enable: Sequence[str] = (),
+    progress: Progress | None = None,
+    **arguments: Any,
+) -> Profile:
+    """Profile one call of a pipeline: what every component costs, exactly, without weights and without computing.
+
+    `model` is a catalogue name, a hub id, a folder in diffusers layout, or a live diffusers pipeline, which is left
+    exactly as it was. All other arguments are those of the pipeline's own call; what is not given has its default.
+    """
+    enable = (enable,) if isinstance(enable, str) else tuple(enable)
+    if isinstance(model, (str, Path)):
+        with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
+            opened = open_virtual(model, dtype, progress)
+            return _profile(opened, scheduler, enable, progress, arguments)
+    if not hasattr(model, "register_modules") or not callable(model):
+        raise RequestError(
+            f"cannot profile a {type(model).__name__}; give a model name, a folder or a diffusers pipeline"
+        )
+    if dtype is not None:
+        raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
+    opened = live(model)
+    return _profile(opened, scheduler, enable, progress, arguments)
+
+
+def _profile(
+    opened: Opened,
+    scheduler: str | None,
+    enable: Sequence[str],
+    progress: Progress | None,
+    requested: Mapping[str, Any],
+) -> Profile:
+    pipeline = opened.pipeline
+    call = call_arguments(pipeline, requested, opened.call)
+
+    def prepare() -> None:
+        if scheduler is not None:
+            swap_scheduler(pipeline, scheduler)
+        for name in enable:
+            throw_switch(pipeline, name)
+
+    result, used = count(pipeline, call, prepare, progress)
+    return composed(opened, call, used, result, scheduler, enable)
+
+
+def composed(
+    opened: Opened,
+    call: CallArguments,
+    used: Mapping[str, Any],
+    result: DryRunResult,
+    scheduler: str | None = None,
+    enable: Sequence[str] = (),
+) -> Profile:
+    """The profile of a call that was counted; `used` are the stand-ins that it was made with."""
+    pipeline = opened.pipeline
+    outside = Call(PIPELINE, "__call__", "", None, result.outside)
+    calls = (*result.calls, outside)
+    stand_ins = [
+        f"{name} was not given: {_shown(value)} stands in" for name, value in used.items() if name != "output_type"
+    ]
+    resized = [
+        f"{name} {call.given[name]} was asked for; the pipeline makes {size}"
+        for name, size in result.sizes.items()
+        if call.given.get(name) not in (None, size)
+    ]
+    return Profile(
+        request=Request(
+            model=opened.name,
+            source=opened.source,
+            pipeline=type(pipeline).__name__,
+            arguments={name: plain(value) for name, value in call.given.items()},
+            defaults={name: plain(value) for name, value in {**call.defaults, **result.sizes, **used}.items()},
+            dtype=opened.dtype,
+            scheduler=scheduler,
+            enable=tuple(enable),
+        ),
+        environment=_environment(),
+        components=_components(pipeline, calls),
+        steps=Steps(result.stages),
+        calls=calls,
+        ledger=_ledger(calls, (*resized, *stand_ins, *opened.assumptions, *result.assumptions)),
+    )
+
+
+def count(
+    pipeline: Any, call: CallArguments, prepare: Any, progress: Progress | None
+) -> tuple[DryRunResult, dict[str, Any]]:
+    """The dry run and the stand-ins that it used. Images are supplied only when the call does not work without."""
+    used = dict(call.stand_ins)
+    try:
+        return dry_run(pipeline, {**call.given, **used}, prepare, progress), used
+    except PipelineError:
+        if not call.on_refusal:
+            raise
+        used |= call.on_refusal
+        with contextlib.suppress(PipelineError):
+            return dry_run(pipeline, {**call.given, **used}, prepare, progress), used
+        raise
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(plain(value))
+
+
+def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
+    """In the order in which the pipeline first calls them; what it does not call comes after."""
+    models = components_of(pipeline)
+    order = dict.fromkeys([call.component for call in calls if call.component in models] + list(models))
+    components = {}
+    counted: set[int] = set()
+    for slot in order:
+        model = models[slot]
+        own = [] if id(uncompiled(model)) in counted else [uncompiled(model)]
+        counted.add(id(uncompiled(model)))
+        components[slot] = Component(
+            slot=slot,
+            class_name=type(uncompiled(model)).__name__,
+            role=role_of(slot, model),
+            dtype=dtype_text(next(model.parameters(), None)),
+            parameters=sum(element_count(weight) for part in own for weight in part.parameters()),
+            buffers=sum(buffer.numel() for part in own for buffer in persistent_buffers(part)),
+            weight_bytes=sum(weight_bytes(part) for part in own),
+            modules=tuple(module for part in own for module in modules_of(part)),
+            **_done(slot, calls),
+        )
+    components[PIPELINE] = Component(
+        slot=PIPELINE, class_name=type(pipeline).__name__, role="pipeline", dtype="", parameters=0, buffers=0,
+        weight_bytes=0, **_done(PIPELINE, calls),
+    )  # fmt: skip
+    return components
+
+
+def _done(slot: str, calls: Sequence[Call]) -> dict[str, Any]:
+    own = [call for call in calls if call.component == slot]
+    return {
+        "calls": len(own),
+        "work": sum((call.work for call in own), NO_WORK),
+        "peak_live_bytes": max((call.cost.peak_live_bytes for call in own), default=0),
+    }
+
+
+def _ledger(calls: Sequence[Call], assumptions: Sequence[str]) -> Ledger:
+    executed = known = moved = known_bytes = 0
+    unknown: dict[str, int] = {}
+    costs = {id(call.cost): call.cost for call in calls}
+    for number, times in Counter(id(call.cost) for call in calls).items():
+        for operation in costs[number].operations:
+            count, moved_bytes = operation.count * times, operation.work.moved_bytes * times
+            executed += count
+            moved += moved_bytes
+            if operation.known:
+                known += count
+                known_bytes += moved_bytes
+            else:
+                unknown[operation.name] = unknown.get(operation.name, 0) + count
+    return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
+
+
+def _environment() -> Environment:
+    return Environment(
+        diffprof=__version__,
+        python=platform.python_version(),
+        torch=torch.__version__,
+        diffusers=version("diffusers"),
+        transformers=version("transformers"),
+    )

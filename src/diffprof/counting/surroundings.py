@@ -1,0 +1,175 @@
+"""What must be different around a pipeline while it runs dry: devices, offloading, progress bars, autocast."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from diffprof.counting.attention_backends import catch_attention_backends
+from diffprof.counting.operations.functions import is_accelerator
+from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.pipelines.components import is_compiled
+from diffprof.pipelines.patching import Patches
+
+
+def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
+    """Everything that has to be changed for a dry run; `Patches` puts it back."""
+    from diffusers import DiffusionPipeline
+
+    catch_attention_backends(patches, mode)
+    patches.function(DiffusionPipeline, "progress_bar", lambda original: _silent_progress_bar)
+    patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
+    _without_offloading(patches)
+    if _is_built_without_weights(pipeline):
+        for owner in type(pipeline).__mro__:
+            for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline) else ():
+                if name in vars(owner):
+                    patches.property(owner, name, torch.device("cpu"))
+
+
+@contextlib.contextmanager
+def without_autocast() -> Iterator[None]:
+    """Autocast around a profile would cast the weights that hold data and not those that are virtual."""
+    with contextlib.ExitStack() as stack:
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+@contextlib.contextmanager
+def uncompiled_code(components: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
+    if any(map(is_compiled, components)):
+        with torch.compiler.set_stance("force_eager"):
+            yield
+    else:
+        yield
+
+
+def real_weights(components: Iterable[torch.nn.Module]) -> frozenset[int]:
+    """`id`s of weights that hold data: in a dry run they stand for their shape only."""
+    return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
+
+
+def on_accelerator(pipeline: Any) -> bool:
+    """Does the pipeline compute on something other than the CPU?"""
+    return is_accelerator(getattr(pipeline, "_execution_device", None))
+
+
+def _is_built_without_weights(pipeline: Any) -> bool:
+    from diffprof.pipelines.components import components_of
+
+    parts = components_of(pipeline).values()
+    return not real_weights(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
+
+
+def keeps_state(modules: Iterable[torch.nn.Module]) -> bool:
+    """Can a call of these modules depend on calls before it? Then each call is counted, none replayed.
+
+    True of diffusers' caches (hooks with a state) and of code that is not of the libraries we know.
+    """
+    for module in modules:
+        registry = getattr(module, "_diffusers_hook", None)
+        if registry is not None and any(getattr(hook, "_is_stateful", False) for hook in registry.hooks.values()):
+            return True
+        if type(module).__module__.split(".")[0] not in KNOWN_LIBRARIES:
+            return True
+    return False
+
+
+class Watchers:
+    """Those who look into the modules of a component while it runs: hooks, and processors that keep what they see."""
+
+    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
+        self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
+        self._with_processor = [module for module in modules if hasattr(module, "processor")]
+
+    def any(self) -> bool:
+        """Is there one now? Then it must see each call."""
+        return any(self._hooks) or any(
+            not type(module.processor).__module__.startswith(STATELESS_PROCESSORS) for module in self._with_processor
+        )
+
+
+KNOWN_LIBRARIES = frozenset({"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum"})
+STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
+
+
+def call_module(original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """Call a module; a linear layer with packed weights is called as the linear layer that it stands for."""
+    if type(module).__name__ in PACKED_LINEARS:
+        shape: Any = (module.out_features, module.in_features)
+        weight = torch.empty(shape, device="meta", dtype=args[0].dtype)
+        return F.linear(args[0], weight, getattr(module, "bias", None))
+    return original(module, *args, **kwargs)
+
+
+PACKED_LINEARS = frozenset({"Linear4bit", "Linear8bitLt", "LinearNF4", "LinearFP4", "QLinear", "GGUFLinear"})
+"""Of bitsandbytes, quanto and diffusers' GGUF: their kernels need data; their products are those of a linear layer."""
+
+
+class _SilentProgressBar:
+    """Stands in for tqdm."""
+
+    def __init__(self, iterable: Iterable[Any] = ()) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._iterable)
+
+    def __enter__(self) -> _SilentProgressBar:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+    def update(self, n: int = 1) -> None:
+        return None
+
+    def set_description(self, text: str) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+def _silent_progress_bar(pipeline: Any, iterable: Any = None, total: Any = None) -> _SilentProgressBar:
+    return _SilentProgressBar(() if iterable is None else iterable)
+
+
+def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]:
+    """`torch.autocast(x.device.type)` does not know the meta device; the CPU stands in for it."""
+
+    @functools.wraps(original)
+    def init(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        original(self, "cpu" if device_type == "meta" else device_type, *args, **kwargs)
+
+    return init
+
+
+def _without_offloading(patches: Patches) -> None:
+    """Hooks that move weights between devices have nothing to move: what they wrap is called as if it were there."""
+    from accelerate import hooks as accelerate_hooks
+
+    def let_inputs_through(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda hook, module, *args, **kwargs: (args, kwargs)
+
+    def let_output_through(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda hook, module, output: output
+
+    for hook in (accelerate_hooks.AlignDevicesHook, accelerate_hooks.CpuOffload):
+        patches.function(hook, "pre_forward", let_inputs_through)
+        if "post_forward" in vars(hook):
+            patches.function(hook, "post_forward", let_output_through)
+    patches.function(accelerate_hooks.UserCpuOffloadHook, "offload", lambda original: lambda hook: None)
+    with contextlib.suppress(ImportError):
+        from diffusers.hooks import group_offloading
+
+        for name in ("onload_", "offload_"):
+            patches.function(group_offloading.ModuleGroup, name, lambda original: lambda group: None)

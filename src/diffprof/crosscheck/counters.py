@@ -1,0 +1,193 @@
+"""How each tool is asked to count one call, and what it took the MACs for.
+
+All run without gradients, as a pipeline does. Each function returns MACs by part, in the words of
+`diffprof.crosscheck.result`; their sum is the tool's own total.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from diffprof.counting.dry_run import dry_run
+from diffprof.counting.formulas import kinds
+from diffprof.crosscheck.one_call import OneCall
+from diffprof.crosscheck.result import (
+    ATTENTION,
+    CONVOLUTIONS,
+    MATRIX_PRODUCTS,
+    NORMS,
+    OTHER,
+    RESAMPLING,
+    SOFTMAX,
+    SQUARED,
+)
+from diffprof.pipelines.patching import Patches
+
+Parts = dict[str, int]
+
+
+class _OneCallPipeline:
+    """The least that the engine takes for a pipeline: it makes one call of one component."""
+
+    def __init__(self, call: OneCall, tensors: Sequence[torch.Tensor]) -> None:
+        self.config = {"component": ("", "")}
+        self.component = call.component
+        self._call = call.forward
+        self._tensors = tensors
+
+    def __call__(self) -> SimpleNamespace:
+        with torch.no_grad():
+            self._call(*self._tensors)
+        return SimpleNamespace(values=lambda: ())
+
+
+def with_diffprof(call: OneCall, tensors: Sequence[torch.Tensor]) -> tuple[Parts, int]:
+    """Our own count on virtual weights, and the bytes of activations that a real call would hold at most."""
+    result = dry_run(_OneCallPipeline(call, tensors), {})
+    parts: Counter[str] = Counter()
+    for made in result.calls:
+        for operation in made.cost.operations:
+            parts[OUR_PARTS.get(operation.kind, OTHER)] += operation.work.macs
+    peak = max((made.cost.peak_live_bytes for made in result.calls), default=0)
+    return {part: macs for part, macs in parts.items() if macs}, peak
+
+
+OUR_PARTS = {
+    kinds.LINEAR: MATRIX_PRODUCTS,
+    kinds.MATMUL: MATRIX_PRODUCTS,
+    kinds.CONVOLUTION: CONVOLUTIONS,
+    kinds.ATTENTION: ATTENTION,
+}
+
+
+def with_thop(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
+    """thop hooks the layer classes that it knows; attention is a function, which it does not see."""
+    import thop
+
+    _, _, layers = thop.profile(call, inputs=tuple(tensors), verbose=False, ret_layer_info=True)
+    parts: Counter[str] = Counter()
+    _add_layers(call, layers, parts)
+    return dict(parts)
+
+
+def _add_layers(module: torch.nn.Module, layers: Mapping[str, Any], parts: Counter[str]) -> None:
+    for name, (macs, _, inner) in layers.items():
+        child = module.get_submodule(name)
+        if inner:
+            _add_layers(child, inner, parts)
+        elif macs:
+            parts[_part_of(type(child).__name__.lower())] += int(macs)
+
+
+def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
+    """thop, and attention as the original guides count it: by replacing `scaled_dot_product_attention` meanwhile.
+
+    Their formula takes N, the query tokens, for the key tokens too: B·H·N²·D for QKᵀ, as much for AV, and B·H·N² for
+    the softmax. It is right for self-attention, but for the softmax; in cross-attention it counts N² for N·N_k.
+    """
+    parts: Counter[str] = Counter()
+
+    def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **options: Any) -> Any:
+            batch, heads, tokens, size = query.shape
+            squared = 2 * batch * heads * tokens * tokens * size
+            products = 2 * batch * heads * tokens * key.shape[-2] * size
+            parts[ATTENTION] += products
+            parts[SQUARED] += squared - products
+            parts[SOFTMAX] += batch * heads * tokens * tokens
+            return original(query, key, value, *rest, **options)
+
+        return attend
+
+    with Patches() as patches:
+        patches.function(F, "scaled_dot_product_attention", counting)
+        layers = with_thop(call, tensors)
+    return {part: macs for part, macs in (parts + Counter(layers)).items() if macs}
+
+
+def with_calflops(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
+    """calflops replaces functions of torch by ones that count; scaled_dot_product_attention is not among them."""
+    from calflops import calculate_pipline
+
+    pipeline = calculate_pipline.CalFlopsPipline(call, include_backPropagation=False, compute_bp_factor=2.0)
+    pipeline.start_flops_calculate()
+    parts: Counter[str] = Counter()
+
+    def note(module: torch.nn.Module, inputs: Any, output: Any) -> None:
+        if calculate_pipline.module_mac_count:
+            # calflops keeps the bound `__str__` of a function as its name.
+            for name_of, macs in calculate_pipline.module_mac_count[-1]:
+                parts[_part_of(name_of())] += macs
+
+    for module in call.modules():
+        if hasattr(module, "__post_hook_handle__"):
+            module.register_forward_hook(note, prepend=True)
+    with torch.no_grad():
+        call(*tensors)
+    pipeline.end_flops_calculate()
+    return dict(parts)
+
+
+def with_fvcore(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
+    """fvcore traces the call and looks the operations up; it counts one fused multiply-add as one FLOP, as a MAC."""
+    from fvcore.nn import FlopCountAnalysis
+
+    with torch.no_grad():
+        analysis = FlopCountAnalysis(call, tuple(tensors))
+        analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
+        counted = analysis.by_operator()
+    parts: Counter[str] = Counter()
+    for operator, macs in counted.items():
+        parts[_part_of(operator)] += int(macs)
+    return {part: macs for part, macs in parts.items() if macs}
+
+
+def with_flop_counter(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
+    """torch's own counter sees every ATen operation and has formulas for some; half its FLOPs are MACs."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        call(*tensors)
+    parts: Counter[str] = Counter()
+    for operator, flops in counter.get_flop_counts().get("Global", {}).items():
+        parts[_part_of(str(operator))] += flops // 2
+    return dict(parts)
+
+
+COUNTERS: dict[str, Callable[[OneCall, Sequence[torch.Tensor]], Parts]] = {
+    "thop-sdpa": with_thop_and_attention,
+    "thop": with_thop,
+    "calflops": with_calflops,
+    "fvcore": with_fvcore,
+    "torch-meta": with_flop_counter,
+    "torch-cpu": with_flop_counter,
+}
+
+
+def _part_of(name: str) -> str:
+    """The part that a layer class, function or operator of this name belongs to."""
+    return next((part for word, part in PARTS if word in name), OTHER)
+
+
+PARTS = (
+    ("attention", ATTENTION),
+    ("norm", NORMS),
+    ("softmax", SOFTMAX),
+    ("conv", CONVOLUTIONS),
+    ("pool", RESAMPLING),
+    ("upsampl", RESAMPLING),
+    ("interpolate", RESAMPLING),
+    ("grid_sampl", RESAMPLING),
+    ("linear", MATRIX_PRODUCTS),
+    ("mm", MATRIX_PRODUCTS),
+    ("matmul", MATRIX_PRODUCTS),
+    ("einsum", MATRIX_PRODUCTS),
+)
+"""Words in a name, the telling ones first."""

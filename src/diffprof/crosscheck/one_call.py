@@ -1,0 +1,156 @@
+"""One call of one component: caught in the dry run of its pipeline, and made again as a module of its own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+from diffprof.counting.boundary import described, leaves
+from diffprof.counting.profile import profile
+from diffprof.errors import RequestError
+from diffprof.pipelines import blueprint_of, build
+from diffprof.pipelines.components import components_of, entry_methods
+from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.record.profile import Call, Profile
+
+
+@dataclass(frozen=True)
+class CaughtCall:
+    """How the pipeline calls a component: the method, its arguments, and their names and shapes."""
+
+    component: str
+    method: str
+    inputs: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def save(self, file: Path) -> None:
+        torch.save(replace(self, **_without_generators(self)), file)
+
+    @staticmethod
+    def load(file: Path) -> CaughtCall:
+        """Only ever of a file that this program has just written to a folder of its own."""
+        call = torch.load(file, weights_only=False)
+        assert isinstance(call, CaughtCall)
+        return call
+
+
+def _without_generators(call: CaughtCall) -> dict[str, Any]:
+    """A random generator cannot be written to a file, and no count depends on one."""
+    args, kwargs = _pytree.tree_map(
+        lambda leaf: None if isinstance(leaf, torch.Generator) else leaf, (call.args, call.kwargs)
+    )
+    return {"args": args, "kwargs": kwargs}
+
+
+def open_pipeline(model: str) -> tuple[Any, dict[str, Any]]:
+    """The pipeline on virtual weights in float32, and the call arguments that its description asks for."""
+    blueprint = blueprint_of(model)
+    with quiet_libraries():
+        pipeline, _ = build(blueprint, torch.float32)
+    return pipeline, dict(blueprint.call)
+
+
+def catch(pipeline: Any, slot: str | None, arguments: dict[str, Any]) -> CaughtCall:
+    """Dry-run the pipeline and catch the costliest call of a component; of its denoiser when none is named."""
+    parts = components_of(pipeline)
+    if slot is not None and slot not in parts:
+        raise RequestError(f"{type(pipeline).__name__} has no component {slot!r}; it has {', '.join(parts)}")
+    caught: list[CaughtCall] = []
+    for name, component in parts.items():
+        _listen(name, component, caught)
+    with quiet_libraries():
+        made = profile(pipeline, **arguments)
+    call = _costliest(made, slot or _denoiser(made))
+    return next(
+        one for one in caught if (one.component, one.method, one.inputs) == (call.component, call.method, call.inputs)
+    )
+
+
+def _listen(slot: str, component: torch.nn.Module, caught: list[CaughtCall]) -> None:
+    """Note every call of the component by any of its methods. The pipeline is ours: nothing has to be put back."""
+
+    def noting(method: str) -> Callable[..., Any]:
+        function = getattr(type(component), method)
+
+        @functools.wraps(function)
+        def note(*args: Any, **kwargs: Any) -> Any:
+            caught.append(CaughtCall(slot, method, described(function, args, kwargs), args, kwargs))
+            return getattr(type(component), method)(component, *args, **kwargs)
+
+        return note
+
+    for method in dict.fromkeys(("forward", *(name for _, name in entry_methods(component)))):
+        vars(component)[method] = noting(method)
+
+
+def _denoiser(made: Profile) -> str:
+    stage = made.steps.main
+    if stage is None or not stage.denoisers:
+        slots = [slot for slot, part in made.components.items() if part.calls]
+        raise RequestError(f"{made.request.pipeline} has no denoising loop; name a --component: {', '.join(slots)}")
+    return stage.denoisers[0]
+
+
+def _costliest(made: Profile, slot: str) -> Call:
+    calls = [call for call in made.calls if call.component == slot]
+    if not calls:
+        raise RequestError(
+            f"{made.request.pipeline} does not call {slot} with these arguments; name another --component"
+        )
+    return max(calls, key=lambda call: call.macs)
+
+
+class OneCall(torch.nn.Module):
+    """A component and one call of it, as a module that takes tensors and gives tensors: what every counter can run."""
+
+    def __init__(self, component: torch.nn.Module, call: CaughtCall) -> None:
+        super().__init__()
+        self.component = component
+        self.method = call.method
+        self._leaves, self._shape = _pytree.tree_flatten((call.args, call.kwargs))
+        self._places = [place for place, leaf in enumerate(self._leaves) if isinstance(leaf, torch.Tensor)]
+
+    def tensors(self, device: str) -> list[torch.Tensor]:
+        """The tensor inputs; on the CPU, those that the dry run left virtual or empty hold random numbers."""
+        found = [self._leaves[place] for place in self._places]
+        return [tensor.to("meta") if device == "meta" else _real(tensor) for tensor in found]
+
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        values = list(self._leaves)
+        for place, tensor in zip(self._places, tensors, strict=True):
+            values[place] = tensor
+        args, kwargs = _pytree.tree_unflatten(values, self._shape)
+        called = self.component if self.method == "forward" else getattr(self.component, self.method)
+        return tuple(_tensors_of(called(*args, **kwargs)))
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    empty = tensor.is_meta or not bool(tensor.any())
+    if tensor.is_floating_point() and empty and tensor.dim():
+        return torch.randn(tensor.shape, dtype=tensor.dtype)
+    return torch.zeros(tensor.shape, dtype=tensor.dtype) if tensor.is_meta else tensor.clone()
+
+
+def _tensors_of(output: Any) -> Sequence[torch.Tensor]:
+    found = []
+    for leaf in leaves(output):
+        # A distribution or the like: its tensors are its attributes.
+        held = leaf if isinstance(leaf, torch.Tensor) or not hasattr(leaf, "__dict__") else vars(leaf)
+        found += [part for part in leaves(held) if isinstance(part, torch.Tensor)]
+    return found
+
+
+def with_real_weights(component: torch.nn.Module) -> torch.nn.Module:
+    """A model of the same architecture with random weights of its own, in float32 on the CPU."""
+    owner: Any = type(component)
+    config: Any = component.config
+    with quiet_libraries():
+        model = owner(config) if getattr(owner, "config_class", None) is not None else owner.from_config(config)
+    return model.eval().float()

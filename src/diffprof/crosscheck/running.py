@@ -1,0 +1,109 @@
+"""`crosscheck`: runs every tool on the same call of the same component, one after another, each in its own process.
+
+This side imports no torch: what it holds does not count against the memory that the tools need.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from diffprof import errors
+from diffprof.crosscheck.result import DIFFPROF, Count, Crosscheck
+from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.machine_memory import available_bytes
+from diffprof.record.progress import Progress
+
+LIBRARIES_BYTES = 700_000_000
+"""What torch, diffusers and transformers take before anything is computed."""
+
+TOO_LARGE = "the free memory does not hold a real run of the model"
+
+
+def crosscheck(
+    model: str,
+    component: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    tools: Sequence[str] = tuple(TOOLS),
+    timeout: float = 900,
+    progress: Progress | None = None,
+) -> Crosscheck:
+    """Count one call of a component (the denoiser when none is named) with several tools, on the same inputs.
+
+    The inputs are those of the pipeline's own call with `arguments`; weights are random ones of the true architecture.
+    A tool that is missing, fails, would not fit into memory or needs more than `timeout` seconds says so in its row.
+    """
+    wanted = _wanted(tools)
+    request = {"model": model, "component": component, "arguments": dict(arguments or {})}
+    report = progress or (lambda message, done, total: None)
+    with tempfile.TemporaryDirectory(prefix="diffprof-crosscheck-") as name:
+        folder = Path(name)
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        report(f"opening {model}", 0, len(wanted))
+        caught = _truth(_run(folder, CAPTURE, timeout))
+        counts = []
+        needed = 0
+        for done, tool in enumerate(wanted):
+            report(f"counting with {tool.title}", done, len(wanted))
+            free = available_bytes()
+            if tool.real and free is not None and needed > free:
+                counts.append(Count(tool.name, tool.title, reason=TOO_LARGE, needed_bytes=needed, free_bytes=free))
+                continue
+            result = _run(folder, tool.name, timeout)
+            if tool.name == DIFFPROF:
+                needed = _needed_bytes(caught, _truth(result))
+            counts.append(_count(tool, result))
+    described = {key: caught[key] for key in ("component", "class_name", "method", "inputs", "parameters")}
+    return Crosscheck(model=model, counts=tuple(counts), **described)
+
+
+def _wanted(names: Sequence[str]) -> list[Tool]:
+    unknown = [name for name in names if name not in TOOLS]
+    if unknown:
+        raise RequestError(f"there is no tool {unknown[0]!r}; there are {', '.join(TOOLS)}")
+    # Ours is what the others are held against, and says how much memory they would need.
+    return [TOOLS[name] for name in dict.fromkeys((DIFFPROF, *names))]
+
+
+def _truth(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without which there is nothing to compare with."""
+    if "error" in result:
+        raise (RequestError if result.get("exit_code") == 2 else DiffprofError)(result["error"])
+    return result
+
+
+def _needed_bytes(caught: Mapping[str, Any], ours: Mapping[str, Any]) -> int:
+    """Of a real run: libraries, weights, and the activations with half as much again for what kernels set aside."""
+    weights, activations = int(caught["weight_bytes"]), int(ours["activation_bytes"])
+    return LIBRARIES_BYTES + weights + activations * 3 // 2
+
+
+def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:
+    command = [sys.executable, "-m", "diffprof.crosscheck.worker", str(folder), name]
+    source = str(Path(errors.__file__).parent.parent)
+    paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    try:
+        ended = subprocess.run(command, env=environment, capture_output=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"error": f"not done after {timeout:g} seconds; --timeout gives it more"}
+    result = folder / f"{name}.json"
+    if result.is_file():
+        return dict(json.loads(result.read_text(encoding="utf-8")))
+    if ended.returncode < 0:
+        return {"error": f"was ended by signal {-ended.returncode}, most likely for want of memory"}
+    said = ended.stderr.decode(errors="replace").strip().splitlines()
+    return {"error": f"failed: {said[-1] if said else f'exit code {ended.returncode}'}"}
+
+
+def _count(tool: Tool, result: Mapping[str, Any]) -> Count:
+    if "error" in result:
+        return Count(tool.name, tool.title, reason=str(result["error"]))
+    return Count(tool.name, tool.title, result["macs"], result["parts"], result["seconds"], result["peak_bytes"])

@@ -1,0 +1,121 @@
+"""A crosscheck as people and programs read it: one row for each tool."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from diffprof.crosscheck.differences import CrosscheckRow, Difference, crosscheck_table
+from diffprof.crosscheck.result import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
+from diffprof.render import numbers
+from diffprof.render.clean import clean
+from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.csv import table_csv
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLUMNS = ("tool", "macs", "share", "seconds", "peak_bytes", "missed", "counted_besides", "reason")
+
+
+def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
+    """The tools side by side, and what each missed."""
+    from rich.text import Text
+
+    rows = crosscheck_table(crosscheck)
+    console.print(Text(clean(_headline(crosscheck)), style="bold"))
+    console.print(Text(clean(f"inputs: {crosscheck.inputs}"), style="dim"))
+    console.print()
+    columns = [
+        Column("tool", [row.count.title for row in rows], justify="left", least=16),
+        Column("MACs", [_macs(row) for row in rows]),
+        Column("of the truth", ["" if row.share is None else numbers.percent_of(row.share) for row in rows]),
+        Column("time", [_seconds(row) for row in rows], rank=2),
+        Column("memory", [_memory(row) for row in rows], rank=1),
+        Column("what it missed or counted besides", [_findings(row) for row in rows], justify="left", least=28),
+    ]
+    print_table(fitting(columns, console.width), console)
+    console.print()
+    for line in NOTES:
+        console.print(Text(line, style="dim"))
+
+
+NOTES = (
+    "Time: of the count alone, model and inputs ready. Memory: the most that its whole process held.",
+    "Weights are random ones of the true architecture, in float32; inputs are those that the pipeline passes.",
+    "The patch for attention takes N² for query times key tokens, as the guides that it comes from do.",
+)
+
+
+def crosscheck_json(crosscheck: Crosscheck) -> str:
+    """Everything that was found out, as JSON."""
+    plain = dataclasses.asdict(crosscheck)
+    for written, row in zip(plain["counts"], crosscheck_table(crosscheck), strict=True):
+        written["share"] = row.share
+        written["differences"] = [dataclasses.asdict(difference) for difference in row.differences]
+    return json.dumps(plain, indent=2) + "\n"
+
+
+def crosscheck_csv(crosscheck: Crosscheck) -> str:
+    """The table as CSV: exact numbers, no units."""
+    return table_csv(COLUMNS, [_plain(row) for row in crosscheck_table(crosscheck)])
+
+
+def _plain(row: CrosscheckRow) -> dict[str, Any]:
+    count = row.count
+    return {
+        "tool": count.tool,
+        "macs": count.macs,
+        "share": row.share,
+        "seconds": count.seconds,
+        "peak_bytes": count.peak_bytes,
+        "missed": None if count.macs is None else -sum(one.macs for one in row.differences if one.missed),
+        "counted_besides": None if count.macs is None else sum(one.macs for one in row.differences if not one.missed),
+        "reason": _reason(count),
+    }
+
+
+def _headline(crosscheck: Crosscheck) -> str:
+    called = crosscheck.component if crosscheck.method == "forward" else f"{crosscheck.component}.{crosscheck.method}"
+    size = numbers.parameters(crosscheck.parameters)
+    return f"{crosscheck.model} · one call of {called} ({crosscheck.class_name}, {size} parameters)"
+
+
+def _macs(row: CrosscheckRow) -> str:
+    return "" if row.count.macs is None else numbers.macs(row.count.macs)
+
+
+def _seconds(row: CrosscheckRow) -> str:
+    return "" if row.count.seconds is None else numbers.seconds(row.count.seconds)
+
+
+def _memory(row: CrosscheckRow) -> str:
+    return "" if row.count.peak_bytes is None else numbers.gigabytes(row.count.peak_bytes)
+
+
+def _findings(row: CrosscheckRow) -> str:
+    if row.count.reason:
+        return _reason(row.count)
+    if row.count.tool == DIFFPROF:
+        return "(the truth that the others are held against)"
+    return "; ".join(map(_finding, row.differences)) or "nothing"
+
+
+def _reason(count: Count) -> str:
+    if count.needed_bytes is None or count.free_bytes is None:
+        return count.reason
+    needed, free = numbers.gigabytes(count.needed_bytes), numbers.gigabytes(count.free_bytes)
+    return f"{count.reason}: it takes about {needed}, and {free} are free"
+
+
+def _finding(difference: Difference) -> str:
+    amount = numbers.macs(abs(difference.macs))
+    if difference.part == SQUARED:
+        few = " too few" if difference.missed else ""
+        return f"{difference.part}: {amount}{few}"
+    if difference.missed:
+        return f"missed {amount} of {difference.part}"
+    if difference.part in REAL_PRODUCTS:
+        return f"{amount} too many for {difference.part}"
+    return f"{difference.part} counted as {amount}"

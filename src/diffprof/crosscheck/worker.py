@@ -1,0 +1,89 @@
+"""The process that one tool counts in: ``python -m diffprof.crosscheck.worker FOLDER TOOL``.
+
+It reads ``request.json`` in the folder and writes ``TOOL.json`` beside it; nobody reads what the tools print.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from diffprof.crosscheck.result import DIFFPROF
+from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
+from diffprof.errors import DiffprofError
+from diffprof.pipelines.machine_memory import peak_bytes
+
+CALL = "call.pt"
+
+
+def main(folder: Path, name: str) -> None:
+    """Do what was asked; also a failure is a result."""
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    warnings.simplefilter("ignore")
+    try:
+        result = _capture(folder, request) if name == CAPTURE else _count(folder, request, TOOLS[name])
+    except DiffprofError as error:
+        result = {"error": str(error), "exit_code": error.exit_code}
+    except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; it is told in its row
+        result = {"error": f"failed: {_first_line(error)}", "exit_code": 1}
+    (folder / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def _first_line(error: Exception) -> str:
+    message = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
+
+
+def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    from diffprof.crosscheck.one_call import catch, open_pipeline
+    from diffprof.pipelines.components import components_of, element_count, weight_bytes
+
+    pipeline, needed = open_pipeline(request["model"])
+    call = catch(pipeline, request["component"], {**needed, **request["arguments"]})
+    call.save(folder / CALL)
+    component = components_of(pipeline)[call.component]
+    return {
+        "component": call.component,
+        "class_name": type(component).__name__,
+        "method": call.method,
+        "inputs": call.inputs,
+        "parameters": sum(element_count(weight) for weight in component.parameters()),
+        "weight_bytes": weight_bytes(component),
+    }
+
+
+def _count(folder: Path, request: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    if importlib.util.find_spec(tool.package) is None:
+        raise DiffprofError(f"{tool.package} is not installed; `pip install diffprof[crosscheck]` brings it.")
+    from diffprof.crosscheck.counters import COUNTERS, with_diffprof
+    from diffprof.crosscheck.one_call import CaughtCall, OneCall, open_pipeline, with_real_weights
+    from diffprof.pipelines.components import components_of
+
+    call = CaughtCall.load(folder / CALL)
+    pipeline, _ = open_pipeline(request["model"])
+    component = components_of(pipeline)[call.component]
+    del pipeline
+    one_call = OneCall(with_real_weights(component) if tool.real else component, call).eval()
+    tensors = one_call.tensors("meta" if tool.name == "torch-meta" else "cpu")
+    begun = time.perf_counter()
+    if tool.name == DIFFPROF:
+        parts, activation_bytes = with_diffprof(one_call, tensors)
+    else:
+        parts, activation_bytes = COUNTERS[tool.name](one_call, tensors), 0
+    seconds = time.perf_counter() - begun
+    return {
+        "macs": sum(parts.values()),
+        "parts": parts,
+        "seconds": seconds,
+        "peak_bytes": peak_bytes(),
+        "activation_bytes": activation_bytes,
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,146 @@
+"""Caches that do not help, and weights that are moved so much that it takes the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from diffprof.breakdown.caches import CacheRow, cache_table
+from diffprof.breakdown.moves import move_table, step_move_table, sum_of
+from diffprof.breakdown.moves import moved_each_step as moved_again
+from diffprof.breakdown.shares import share
+from diffprof.breakdown.steps import NANOSECONDS
+from diffprof.findings.finding import Evidence, Finding, Rule, Threshold
+from diffprof.record.measured import Measured
+from diffprof.record.profile import Profile
+
+MOVING = Threshold("busy_share", 0.25, "a quarter of the time is worth a change, and nothing is computed by it")
+ASKED_AGAIN = Threshold("asked_again", 3, "the first time always misses, and the second may by chance")
+SELDOM = Threshold("hit_share", 0.1, "nine of ten times it is kept for nothing")
+HELD = Threshold("held_bytes", 64 * 1024**2, "less is not missed elsewhere")
+
+
+def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """The host's time for moving weights in the wall time, without what ran beside other work."""
+    rows = move_table(measured.timed)
+    wall_ns = _wall_ns(measured)
+    whole = sum_of(move for iteration in measured.timed for move in iteration.moves)
+    busy_ns = whole.exposed_ns + whole.unknown_ns
+    if not rows or share(busy_ns, wall_ns) < MOVING.value:
+        return
+    yield Finding(
+        "offload_dominates",
+        "busy",
+        share(busy_ns, wall_ns),
+        {
+            "busy_seconds": busy_ns / NANOSECONDS,
+            "busy_share": share(busy_ns, wall_ns),
+            "wall_seconds": wall_ns / NANOSECONDS,
+            "unknown_seconds": whole.unknown_ns / NANOSECONDS or None,
+            "moved_bytes": whole.all_bytes,
+            "moves": whole.times_in + whole.times_out,
+            "component": rows[0].component,
+            "component_seconds": rows[0].moved.host_ns / NANOSECONDS,
+        },
+    )
+
+
+def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """Components that were moved to the device again in every step that they ran in."""
+    for component in moved_again(measured.timed):
+        rows = [
+            row
+            for one in measured.timed
+            for row in step_move_table(one)
+            if row.step is not None and row.component == component
+        ]
+        busy_ns = sum(row.moved.host_ns for row in rows)
+        moved_bytes = sum(row.moved.all_bytes for row in rows)
+        yield Finding(
+            "moved_each_step",
+            "in_again",
+            share(busy_ns, _wall_ns(measured)),
+            {
+                "component": component,
+                "steps": len(rows),
+                "moved_bytes": moved_bytes,
+                "step_bytes": moved_bytes // len(rows),
+                "busy_seconds": busy_ns / NANOSECONDS,
+                "busy_share": share(busy_ns, _wall_ns(measured)),
+            },
+        )
+
+
+def _wall_ns(measured: Measured) -> int:
+    return sum(iteration.wall.host_ns for iteration in measured.timed)
+
+
+def cache_never_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """Caches that were asked again and again and never had the result."""
+    for row in cache_table(profile):
+        again = row.asks - _first_asks(measured, row)
+        if row.hits == 0 and again >= ASKED_AGAIN.value:
+            yield Finding("cache_never_hits", "no_hit", _held_share(measured, row), _use(row))
+
+
+def cache_seldom_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """Caches that hold memory for few hits."""
+    for row in cache_table(profile):
+        if 0 < row.hit_rate < SELDOM.value and (row.held_bytes or 0) >= HELD.value:
+            yield Finding("cache_seldom_hits", "few_hits", _held_share(measured, row), _use(row))
+
+
+def _first_asks(measured: Measured, row: CacheRow) -> int:
+    """In each call of the pipeline each module has to be computed once before there is anything to hit."""
+    asked = [
+        (number, event.module)
+        for number, iteration in enumerate(measured.timed)
+        for event in iteration.caches
+        if (event.cache, event.component) == (row.cache, row.component)
+    ]
+    return len(set(asked))
+
+
+def _held_share(measured: Measured, row: CacheRow) -> float:
+    return share(row.held_bytes or 0, measured.device.memory_bytes or 0)
+
+
+def _use(row: CacheRow) -> Evidence:
+    return {
+        "cache": row.cache,
+        "component": row.component,
+        "hits": row.hits,
+        "asks": row.asks,
+        "hit_share": row.hit_rate,
+        "held_bytes": row.held_bytes,
+        "saved_macs_share": row.macs_saved_share,
+    }
+
+
+OFFLOAD_DOMINATES = Rule(
+    "offload_dominates",
+    "Moving weights between host and device takes a large part of the time.",
+    ("busy",),
+    (MOVING,),
+    offload_dominates,
+)
+MOVED_EACH_STEP = Rule(
+    "moved_each_step",
+    "A component is moved to the device again in each denoising step that it runs in, of at least two.",
+    ("in_again",),
+    (),
+    moved_each_step,
+)
+CACHE_NEVER_HITS = Rule(
+    "cache_never_hits",
+    "A cache is asked again and again and never has the result.",
+    ("no_hit",),
+    (ASKED_AGAIN,),
+    cache_never_hits,
+)
+CACHE_SELDOM_HITS = Rule(
+    "cache_seldom_hits",
+    "A cache holds memory and seldom has the result.",
+    ("few_hits",),
+    (SELDOM, HELD),
+    cache_seldom_hits,
+)

@@ -1,0 +1,73 @@
+"""Prompts that are encoded although that was done before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from diffprof.breakdown.clocks import clock_of
+from diffprof.breakdown.shares import share
+from diffprof.breakdown.steps import NANOSECONDS
+from diffprof.findings.finding import Finding, Rule, Threshold
+from diffprof.record.measured import Iteration, Measured, Sample
+from diffprof.record.profile import Profile
+
+WORTH_SAVING = Threshold("saved_share", 0.01, "less is not worth a change of the program")
+
+
+@dataclass(frozen=True)
+class _Again:
+    sample: Sample
+    in_same_call: bool
+    """Was it encoded before in the same call of the pipeline?"""
+
+
+def prompt_encoded_again(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """Encodings of what has the same digest as something that the same section encoded before."""
+    # A measurement repeats its call, the encoding with it: that is no program that encodes a prompt twice.
+    groups = [(one,) for one in measured.timed] if measured.repeated else [measured.iterations]
+    again = [found for iterations in groups for found in _encoded_again(iterations)]
+    ran = [iteration for iterations in groups for iteration in iterations]
+    clock = clock_of(ran)
+    whole_ns = sum(clock.length_ns(iteration.wall) for iteration in ran)
+    for section in dict.fromkeys(found.sample.section for found in again):
+        same = [found for found in again if found.sample.section == section]
+        saved_ns = sum(clock.length_ns(found.sample.span) for found in same)
+        if share(saved_ns, whole_ns) < WORTH_SAVING.value:
+            continue
+        yield Finding(
+            "prompt_encoded_again",
+            "in_one_call" if all(found.in_same_call for found in same) else "over_calls",
+            share(saved_ns, whole_ns),
+            {
+                "section": section,
+                "again": len(same),
+                "prompts": len({found.sample.digest for found in same}),
+                "saved_seconds": saved_ns / NANOSECONDS,
+                "saved_share": share(saved_ns, whole_ns),
+            },
+        )
+
+
+def _encoded_again(iterations: Sequence[Iteration]) -> Iterator[_Again]:
+    first: dict[tuple[str, str | None, str], int] = {}
+    for number, iteration in enumerate(iterations):
+        counted: set[int] = set()
+        for place, sample in enumerate(iteration.samples):
+            if sample.parent in counted:
+                counted.add(place)  # it is a part of the time that was counted
+            elif sample.digest is not None and not sample.failed:
+                key = (sample.section, sample.component, sample.digest)
+                if key in first:
+                    counted.add(place)
+                    yield _Again(sample, first[key] == number)
+                first.setdefault(key, number)
+
+
+PROMPT_ENCODED_AGAIN = Rule(
+    "prompt_encoded_again",
+    "The same prompt is encoded more than once, in one call of the pipeline or over several.",
+    ("in_one_call", "over_calls"),
+    (WORTH_SAVING,),
+    prompt_encoded_again,
+)

@@ -1,0 +1,114 @@
+"""Where the time goes: what takes most of it, and what the scheduler takes of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from diffprof.breakdown.clocks import clock_of
+from diffprof.breakdown.sections import BETWEEN, SectionRow, section_table
+from diffprof.breakdown.shares import share
+from diffprof.breakdown.steps import NANOSECONDS
+from diffprof.findings.finding import Evidence, Finding, Rule, Threshold
+from diffprof.record.measured import Measured
+from diffprof.record.profile import Profile
+
+DOMINANT = Threshold("total_share", 0.5, "everything else together takes less")
+SCHEDULER = Threshold("scheduler_share", 0.01, "a few operations on the latents are next to nothing beside a model")
+
+CASES_BY_ROLE = {
+    "denoiser": "denoiser",
+    "controlnet": "denoiser",
+    "vae": "vae",
+    "text_encoder": "encoder",
+    "image_encoder": "encoder",
+}
+
+
+def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """The row of the section table with at least half of the time: its own, without the sections inside it."""
+    rows = section_table(measured.timed)
+    most = max(rows, key=lambda row: row.self_ns, default=None)
+    if most is None or most.self_share < DOMINANT.value:
+        return
+    component = _component(measured, most)
+    yield Finding(
+        "dominant_section",
+        "between" if most.section == BETWEEN else _case(profile, component),
+        most.self_share,
+        {**_taken(most), "component": component, **_longest(rows, most)},
+    )
+
+
+def _component(measured: Measured, row: SectionRow) -> str | None:
+    samples = [sample for iteration in measured.timed for sample in iteration.samples]
+    return next((sample.component for sample in samples if sample.section == row.section), None)
+
+
+def _case(profile: Profile, component: str | None) -> str:
+    part = profile.components.get(component or "")
+    return CASES_BY_ROLE.get(part.role, "other") if part is not None else "other"
+
+
+def _taken(row: SectionRow) -> Evidence:
+    return {
+        "section": row.section,
+        "calls": row.count,
+        "total_seconds": row.self_ns / NANOSECONDS,
+        "mean_seconds": row.self_ns / row.count / NANOSECONDS,
+        "total_share": row.self_share,
+        "rest_share": 1 - row.self_share,
+    }
+
+
+def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
+    """What has the longest calls and is not what takes most of the time: the wrong place to begin."""
+    sections = [row for row in rows if row.section != BETWEEN]
+    longest = max(sections, key=lambda row: row.self_ns / row.count, default=most)
+    if longest is most:
+        return {"longest": None}
+    return {
+        "longest": longest.section,
+        "longest_seconds": longest.self_ns / longest.count / NANOSECONDS,
+        "longest_share": longest.self_share,
+    }
+
+
+def scheduler_overhead(profile: Profile, measured: Measured) -> Iterator[Finding]:
+    """The scheduler's share of the denoising steps."""
+    clock = clock_of(measured.timed)
+    steps = [clock.length_ns(step.span) for iteration in measured.timed for step in iteration.steps]
+    taken = [
+        clock.length_ns(sample.span)
+        for iteration in measured.timed
+        for sample in iteration.samples
+        if sample.section.endswith("scheduler_step") and sample.step is not None
+    ]
+    if share(sum(taken), sum(steps)) > SCHEDULER.value:
+        yield Finding(
+            "scheduler_overhead",
+            "step",
+            share(sum(taken), sum(clock.length_ns(iteration.wall) for iteration in measured.timed)),
+            {
+                "scheduler_share": share(sum(taken), sum(steps)),
+                "total_seconds": sum(taken) / NANOSECONDS,
+                "mean_seconds": sum(taken) / len(taken) / NANOSECONDS,
+                "step_seconds": sum(steps) / len(steps) / NANOSECONDS,
+                "steps": len(steps),
+            },
+        )
+
+
+DOMINANT_SECTION = Rule(
+    "dominant_section",
+    "One section takes most of the total time, however short each of its calls is.",
+    ("denoiser", "vae", "encoder", "other", "between"),
+    (DOMINANT,),
+    dominant_section,
+)
+SCHEDULER_OVERHEAD = Rule(
+    "scheduler_overhead",
+    "The scheduler takes more of a denoising step than its few operations should.",
+    ("step",),
+    (SCHEDULER,),
+    scheduler_overhead,
+)

@@ -1,0 +1,121 @@
+"""What was generated, for people: one picture with what its parts took, or several models side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from diffprof.findings import findings
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.clean import clean
+from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.csv import table_csv
+from diffprof.render.findings import finding_lines, print_findings
+from diffprof.render.run import print_heading, print_lines
+from diffprof.render.run_sentences import step_lines
+from diffprof.render.run_views import part_columns
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+UNKNOWN = "-"
+NO_PICTURE = "no picture"
+
+OF_A_MODEL = ("model_id", "model_name", "image_path", "seed", "error")
+OF_ITS_PROFILE = (
+    "inference_time_seconds", "num_executed_steps", "total_macs", "total_flops", "macs_per_step", "throughput_tflops",
+    "steps_per_second", "pipeline_params", "peak_memory_bytes", "peak_memory_of", "load_seconds", "device",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GenerationRow:
+    """One model: what it took, or nothing where it made no picture or was not measured."""
+
+    model: str
+    made: bool = True
+    seconds: float | None = None
+    macs: int | None = None
+    flops_per_second: float | None = None
+    peak_memory_bytes: int | None = None
+    parameters: int | None = None
+    """Of the whole pipeline."""
+    steps: int | None = None
+    """As executed."""
+    profile: Profile | None = None
+    notes: Sequence[str] = ()
+    """What to know about it."""
+
+
+def print_generation(profile: Profile, notes: Sequence[str], console: Console) -> None:
+    """One picture: what was asked for, what its parts took, its steps, and last what stands out."""
+    print_heading(profile, console)
+    columns = part_columns(profile, console.options.ascii_only)
+    if columns[0].cells:
+        print_table(fitting(columns, console.width), console, total=True)
+        console.print()
+    print_lines([*step_lines(profile, console.options.ascii_only), *(("Note", note) for note in notes)], console)
+    print_findings(findings(profile), console)
+
+
+def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
+    """A row for each model, below what to know about them, and last what stands out most in each."""
+    columns = [
+        Column("model", [row.model for row in rows], justify="left", style="bold", least=12),
+        Column("steps", _cells(rows, lambda row: row.steps, numbers.exact), rank=3),
+        Column("time", [_time(row) for row in rows]),
+        Column("parameters", _cells(rows, lambda row: row.parameters, numbers.parameters), rank=4),
+        Column("MACs", _cells(rows, lambda row: row.macs, numbers.short)),
+        Column("throughput", _cells(rows, lambda row: row.flops_per_second, numbers.flops_per_second), rank=1),
+        Column("peak memory", _cells(rows, lambda row: row.peak_memory_bytes, numbers.gigabytes), rank=2),
+    ]
+    print_table(fitting(columns, console.width), console)
+    _print_by_model("Notes", [(row.model, note) for row in rows for note in row.notes], console)
+    firsts = [(row.model, _first_finding(row.profile)) for row in rows if row.profile is not None]
+    _print_by_model("Findings", firsts, console)
+
+
+def generations_csv(models: Sequence[Mapping[str, Any]]) -> str:
+    """The ``models`` of a ``generation_config.json`` as CSV."""
+    return table_csv(
+        (*OF_A_MODEL, *OF_ITS_PROFILE),
+        [
+            {
+                **{name: model.get(name) for name in OF_A_MODEL},
+                **{name: (model["compute_profile"] or {}).get(name) for name in OF_ITS_PROFILE},
+            }
+            for model in models
+        ],
+    )
+
+
+def _first_finding(profile: Profile) -> str:
+    found = findings(profile)
+    return finding_lines(found[0]).title if found else "nothing stands out."
+
+
+def _print_by_model(title: str, lines: Sequence[tuple[str, str]], console: Console) -> None:
+    """Lines under their title; nothing where there are none."""
+    from rich.text import Text
+
+    if not lines:
+        return
+    console.print()
+    console.print(Text(title, style="bold"))
+    for model, line in lines:
+        console.print(Text(clean(f"{model}: {line}")))
+
+
+def _cells(
+    rows: Sequence[GenerationRow], figure: Callable[[GenerationRow], Any], shown: Callable[[Any], str]
+) -> list[str]:
+    figures = [figure(row) for row in rows]
+    return [UNKNOWN if one is None else shown(one) for one in figures]
+
+
+def _time(row: GenerationRow) -> str:
+    if not row.made:
+        return NO_PICTURE
+    return UNKNOWN if row.seconds is None else numbers.duration(row.seconds)

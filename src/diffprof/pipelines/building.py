@@ -1,0 +1,209 @@
+"""Builds a pipeline from its plan, with virtual weights: shapes and dtypes on the meta device, no initialisation."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.classes import part_class, pipeline_class
+from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
+from diffprof.pipelines.tokenizers import tokenizer_of
+
+IGNORED_KEYS = (
+    "quantization_config",
+    "compression_config",
+    "_attn_implementation",
+    "attn_implementation",
+    "torch_dtype",
+)
+
+
+MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.Module]
+"""Makes a model of a class from its part of the plan and its configuration, in a dtype."""
+
+
+def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None = None) -> tuple[Any, tuple[str, ...]]:
+    """The pipeline, and what had to be assumed to build it; its weights are virtual unless `make_model` has others."""
+    assumptions = list(blueprint.assumptions)
+    for library, class_name in blueprint.named:
+        part_class(library, class_name)
+    owner = pipeline_class(blueprint.pipeline)
+    signature = inspect.signature(owner.__init__).parameters
+    parts: dict[str, Any] = {}
+    with DRY_RUN_LOCK:
+        for slot, plan in blueprint.parts.items():
+            if slot in signature:
+                parts[slot] = _part(blueprint, plan, dtype, assumptions, make_model or _virtual_model)
+    settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
+    for name, parameter in signature.items():
+        if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                continue
+            parts[name] = None
+    if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
+        settings["requires_safety_checker"] = False
+    try:
+        return owner(**parts, **settings), tuple(assumptions)
+    except (TypeError, ValueError, AttributeError, ImportError) as error:
+        raise RequestError(f"{blueprint.pipeline} cannot be put together from these components: {error}") from error
+
+
+def _part(
+    blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions: list[str], make_model: MakeModel
+) -> Any:
+    if "Tokenizer" in plan.class_name:
+        return tokenizer_of(blueprint, plan, assumptions)
+    owner = part_class(plan.library, plan.class_name, plan.config)
+    config = {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
+    if "quantization_config" in plan.config:
+        assumptions.append(
+            f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
+        )
+    try:
+        if issubclass(owner, torch.nn.Module):
+            return make_model(owner, plan, config, dtype)
+        if hasattr(owner, "from_config"):
+            return owner.from_config(config)
+        if hasattr(owner, "from_dict"):
+            return owner.from_dict(config)
+        return owner(**config)
+    except DiffprofError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RequestError(
+            f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})"
+        ) from error
+
+
+def _virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
+    with Patches() as patches, virtual_weights(patches, dtype):
+        model = construct(owner, plan, config)
+    for module in model.modules():
+        module.training = False
+        _make_virtual(module)
+    if dtype in (torch.float16, torch.bfloat16):
+        keep_in_float32(model, dtype)
+    return model
+
+
+def construct(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> torch.nn.Module:
+    """A new model of the class, as its library makes it before it loads weights."""
+    if hasattr(owner, "config_class") and owner.config_class is not None:
+        model = owner(transformers_config(owner, plan, config))
+        model.tie_weights()
+    else:
+        model = owner.from_config(dict(config))
+    return model
+
+
+def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
+    """The configuration as an object of the class that the model takes."""
+    values = _without_dtypes(config)
+    return owner.config_class(**values) if plan.only_differences else owner.config_class.from_dict(values)
+
+
+def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Also in the configurations of parts: each would be built in the dtype that it was once saved in."""
+    return {
+        name: _without_dtypes(value) if isinstance(value, Mapping) else value
+        for name, value in config.items()
+        if name not in ("dtype", "torch_dtype")
+    }
+
+
+def _make_virtual(module: torch.nn.Module) -> None:
+    """Some models make parameters in ways that a default device does not reach."""
+    for name, parameter in module._parameters.items():
+        if parameter is not None and not parameter.is_meta:
+            virtual = torch.empty_like(parameter, device="meta")
+            module._parameters[name] = torch.nn.Parameter(virtual, requires_grad=parameter.requires_grad)
+
+
+def keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
+    """What the libraries keep in float32 when they load a model in half precision."""
+    kept = list(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
+    if dtype == torch.float16 or not hasattr(model, "config_class") or model.config_class is None:
+        kept += list(getattr(model, "_keep_in_fp32_modules", None) or ())
+    if not kept:
+        return
+    for path, module in model.named_modules():
+        for name, parameter in module._parameters.items():
+            full = f"{path}.{name}".split(".")
+            if parameter is not None and parameter.dtype == dtype and any(part in full for part in kept):
+                virtual = torch.empty_like(parameter, dtype=torch.float32)
+                module._parameters[name] = torch.nn.Parameter(virtual, requires_grad=parameter.requires_grad)
+
+
+@contextlib.contextmanager
+def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
+    """Inside, new tensors are made on the meta device in `dtype`, and nothing is initialised."""
+    skip_initialisation(patches)
+    patches.function(torch.nn.Module, "__init__", _bounded)
+    with _VirtualFactories(dtype):
+        yield
+
+
+def skip_initialisation(patches: Patches) -> None:
+    """What gives new weights their first values does nothing."""
+    import transformers
+    from torch.nn import init
+
+    def skip(original: Any) -> Any:
+        return lambda tensor, *args, **kwargs: tensor
+
+    for name in [name for name in vars(init) if name.endswith("_") and not name.startswith("_")]:
+        patches.function(init, name, skip)
+    for layer in (torch.nn.Linear, torch.nn.Embedding, torch.nn.LayerNorm, torch.nn.GroupNorm):
+        patches.function(layer, "reset_parameters", lambda original: lambda module: None)
+    patches.function(torch.nn.modules.conv._ConvNd, "reset_parameters", lambda original: lambda module: None)
+    patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
+
+
+def _bounded(original: Any) -> Any:
+    """A configuration may ask for any number of layers; each is an object, also without weights."""
+    made = itertools.count(1)
+
+    def init(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
+        if next(made) > MOST_MODULES:
+            raise RequestError(
+                f"the model has more than {MOST_MODULES:,} modules; check the layer counts of its config"
+            )
+        original(module, *args, **kwargs)
+
+    return init
+
+
+MOST_MODULES = 100_000
+
+
+class _VirtualFactories(TorchFunctionMode):
+    """Gives factories a device and a dtype where the caller named none; for this thread only."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in CONSTRUCTORS:
+            if kwargs.get("device") is None:
+                kwargs["device"] = torch.device("meta")
+            if func in FLOATING and kwargs.get("dtype") is None:
+                kwargs["dtype"] = self.dtype
+        return func(*args, **kwargs)
+
+
+CONSTRUCTORS = frozenset(_device_constructors())
+FLOATING = frozenset({torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn, torch.empty_strided, torch.eye})

@@ -1,0 +1,154 @@
+"""The components of a pipeline: what plays which role, how large it is, and by which methods it is entered."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from diffprof.record.profile import Module
+
+DENOISING_ROLES = frozenset({"denoiser", "controlnet"})
+
+
+def components_of(pipeline: Any) -> dict[str, torch.nn.Module]:
+    """The pipeline's models by slot name, in the pipeline's own order."""
+    return {slot: part for slot, part in parts_of(pipeline).items() if isinstance(part, torch.nn.Module)}
+
+
+def parts_of(pipeline: Any) -> dict[str, Any]:
+    """Models, schedulers, tokenizers and processors by slot name; also those a pipeline forgot to declare."""
+    # Not by `hasattr`: a pipeline gives its settings too when asked that way, and warns about it.
+    parts = {name: vars(pipeline)[name] for name in pipeline.config if name[0] != "_" and name in vars(pipeline)}
+    for name, value in vars(pipeline).items():
+        if isinstance(value, torch.nn.Module):
+            parts.setdefault(name, value)
+    return parts
+
+
+def role_of(slot: str, component: torch.nn.Module) -> str:
+    """What a component is for, from where its class lives in the libraries and what its slot is called."""
+    component = uncompiled(component)
+    place = type(component).__module__
+    if "safety" in slot:
+        return "safety_checker"
+    if ".autoencoders." in place or slot in ("vae", "movq", "vqgan", "vqvae", "audio_vae"):
+        return "vae"
+    if "controlnet" in place or "controlnet" in slot:
+        return "controlnet"
+    if "adapter" in place.rsplit(".", 1)[-1] or "motion_adapter" in slot:
+        return "adapter"
+    if place.startswith("transformers."):
+        return "image_encoder" if "image" in slot or "vision" in slot else "text_encoder"
+    denoisers = (".unets.", ".transformers.")
+    if any(part in place for part in denoisers) or slot.removeprefix("prior_") in (
+        "unet",
+        "transformer",
+        "prior",
+        "decoder",
+    ):
+        return "denoiser"
+    if "text" in slot:
+        return "text_encoder"
+    if "image" in slot:
+        return "image_encoder"
+    return "other"
+
+
+def uncompiled(component: torch.nn.Module) -> torch.nn.Module:
+    """The module inside a `torch.compile` wrapper."""
+    return getattr(component, "_orig_mod", component)
+
+
+def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
+    """Every module with the parameters it holds itself; a shared parameter belongs to the first that holds it."""
+    seen: set[int] = set()
+    modules = []
+    for path, module in uncompiled(component).named_modules():
+        own = 0
+        for parameter in module._parameters.values():
+            if parameter is not None and id(parameter) not in seen:
+                seen.add(id(parameter))
+                own += element_count(parameter)
+        modules.append(Module(path, type(module).__name__, own))
+    return tuple(modules)
+
+
+def element_count(parameter: torch.Tensor) -> int:
+    """Elements of a weight; a packed 4-bit one holds more than its storage shows."""
+    shape = getattr(getattr(parameter, "quant_state", None), "shape", None)
+    return int(torch.Size(shape).numel()) if shape is not None else parameter.numel()
+
+
+def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
+    """Buffers that a checkpoint stores."""
+    for module in uncompiled(component).modules():
+        for name, buffer in module._buffers.items():
+            if buffer is not None and name not in module._non_persistent_buffers_set:
+                yield buffer
+
+
+def weight_bytes(component: torch.nn.Module) -> int:
+    tensors = [*uncompiled(component).parameters(), *persistent_buffers(component)]
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
+    """Methods other than ``forward`` by which pipelines enter a component: ``decode``, ``encode``, ``generate``...
+
+    Those that the model's own classes define, up to the base classes that every model shares.
+    """
+    for owner in type(uncompiled(component)).__mro__:
+        if owner.__name__ in SHARED_BASES or owner.__module__.startswith("torch."):
+            continue
+        names = ("generate",) if owner.__name__ == "GenerationMixin" else tuple(vars(owner))
+        for name in names:
+            if (
+                not name.startswith("_")
+                and name not in NOT_ENTERED
+                and isinstance(vars(owner).get(name), types.FunctionType)
+            ):
+                yield owner, name
+
+
+def own_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
+    """Methods that somebody has replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
+    component = uncompiled(component)
+    return {
+        name: value
+        for name, value in vars(component).items()
+        if callable(value) and name[0] != "_" and name not in NOT_ENTERED and hasattr(type(component), name)
+    }
+
+
+def is_compiled(component: torch.nn.Module) -> bool:
+    """Was it, or a part of it, handed to `torch.compile`?"""
+    if component is not uncompiled(component) or any(map(is_compiled_function, own_methods(component).values())):
+        return True
+    return any(module._compiled_call_impl is not None for module in component.modules())
+
+
+def is_compiled_function(function: Callable[..., Any]) -> bool:
+    return hasattr(function, "_torchdynamo_orig_callable")
+
+
+SHARED_BASES = frozenset(
+    [
+        "ModelMixin",
+        "ConfigMixin",
+        "PreTrainedModel",
+        "PushToHubMixin",
+        "PeftAdapterMixin",
+        "FromOriginalModelMixin",
+        "UNet2DConditionLoadersMixin",
+        "CacheMixin",
+        "AttentionMixin",
+        "ModuleUtilsMixin",
+        "EmbeddingAccessMixin",
+        "object",
+        "Generic",
+    ]
+)
+NOT_ENTERED = frozenset({"forward", "get_input_embeddings", "set_input_embeddings", "get_output_embeddings"})

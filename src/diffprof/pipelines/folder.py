@@ -1,0 +1,127 @@
+"""Reads the plan of a pipeline from a folder in diffusers layout. The folder is data: nothing in it is run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.pipelines.blueprint import Blueprint, PartPlan
+
+CONFIG_FILES = ("config.json", "scheduler_config.json", "preprocessor_config.json", "tokenizer_config.json")
+LARGEST_CONFIG_BYTES = 64 * 1024 * 1024
+
+
+def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
+    """The plan that ``model_index.json`` and the component configs describe."""
+    index_file = folder / "model_index.json"
+    if not index_file.is_file():
+        raise RequestError(
+            f"{folder} is not a diffusers pipeline: it has no model_index.json; "
+            "give the folder that DiffusionPipeline.save_pretrained wrote"
+        )
+    index = read_json(index_file)
+    pipeline = index.get("_class_name")
+    if not isinstance(pipeline, str):
+        raise UnsafeModelError(
+            f"{index_file} asks for pipeline code of its own ({pipeline!r}); "
+            "diffprof only builds pipeline classes of diffusers and runs nothing from a model folder"
+        )
+    parts: dict[str, PartPlan] = {}
+    named: list[tuple[str, str]] = []
+    settings: dict[str, Any] = {}
+    for slot, value in index.items():
+        if slot.startswith("_"):
+            continue
+        if isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
+            if value[0] is not None and value[1] is not None:
+                _refuse_foreign_library(value[0], value[1])
+                named.append((value[0], value[1]))
+                part = _part(folder, slot, value[0], value[1])
+                if part is not None:
+                    parts[slot] = part
+        else:
+            settings[slot] = value
+    return Blueprint(
+        name=name, source=source, pipeline=pipeline, parts=parts, pipeline_config=settings, named=tuple(named)
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file that may be anything."""
+    try:
+        if path.stat().st_size > LARGEST_CONFIG_BYTES:
+            raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{path} is not valid JSON ({error}); correct or replace the file") from None
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror or error}") from None
+    if not isinstance(value, dict):
+        raise RequestError(f"{path} does not hold a JSON object; correct or replace the file")
+    return value
+
+
+def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan | None:
+    if Path(slot).name != slot or slot in ("", ".", ".."):
+        raise UnsafeModelError(f"model_index.json names a component outside of its folder: {slot!r}")
+    place = folder / slot
+    tokenizer = "Tokenizer" in class_name
+    processor = class_name.endswith(("Processor", "FeatureExtractor"))
+    config = _config(place)
+    if config is None:
+        if slot == "safety_checker":
+            return None
+        if not (tokenizer or processor):
+            missing = "scheduler_config.json" if class_name.endswith("Scheduler") else "config.json"
+            raise RequestError(
+                f"{place} has no config file, but model_index.json lists {slot} ({class_name}); "
+                f"add its {missing} (weights are not needed)"
+            )
+        config = {}
+    _refuse_foreign_code(place, config)
+    return PartPlan(
+        slot=slot, library=library, class_name=class_name, config=config, folder=place if tokenizer else None
+    )
+
+
+def _config(place: Path) -> dict[str, Any] | None:
+    for name in CONFIG_FILES:
+        if (place / name).is_file():
+            return read_json(place / name)
+    return None
+
+
+def _refuse_foreign_library(library: str, class_name: str) -> None:
+    if library not in ("diffusers", "transformers") and not is_pipeline_package(library):
+        raise UnsafeModelError(
+            f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
+        )
+
+
+def is_pipeline_package(library: str) -> bool:
+    """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
+    return bool(re.fullmatch(r"[a-z0-9_]+", library)) and any(folder.is_dir() for folder in pipeline_packages(library))
+
+
+def pipeline_packages(library: str) -> Iterator[Path]:
+    """Where diffusers keeps the package of a pipeline; found without importing diffusers."""
+    found = importlib.util.find_spec("diffusers")
+    for top in (found.submodule_search_locations or ()) if found else ():
+        yield from (Path(top) / "pipelines" / library, Path(top) / "pipelines" / "deprecated" / library)
+
+
+def _refuse_foreign_code(place: Path, config: Any) -> None:
+    """Also in the configurations inside of a configuration."""
+    if isinstance(config, dict) and (config.get("auto_map") or config.get("trust_remote_code")):
+        raise UnsafeModelError(
+            f"{place} asks for code from its repository (auto_map / trust_remote_code); "
+            "diffprof only builds classes of diffusers and transformers and runs nothing from a model folder"
+        )
+    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
+        if isinstance(part, (dict, list)):
+            _refuse_foreign_code(place, part)

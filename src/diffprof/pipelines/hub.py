@@ -1,0 +1,89 @@
+"""Fetches the configuration of a pipeline from the Hugging Face hub: JSON and tokenizer files, never weights."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.folder import read_json
+
+ANSWER_SECONDS = 10
+CONFIGURATION = ("config.json", "scheduler_config.json", "preprocessor_config.json", "generation_config.json")
+TOKENIZER = (
+    "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "vocab.txt", "merges.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "chat_template.jinja",
+    "chat_template.json",
+)  # fmt: skip
+
+
+def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
+    """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
+    from huggingface_hub import hf_hub_download, snapshot_download
+
+    with explained(hub_id, for_weights):
+        known_only = not reachable(hub_id)
+        index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
+        slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
+        wanted = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
+        return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=known_only))
+
+
+@contextlib.contextmanager
+def explained(hub_id: str, for_weights: bool = False) -> Iterator[None]:
+    """What goes wrong between here and the hub becomes one sentence."""
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        yield
+    except GatedRepoError:
+        raise RequestError(f"{hub_id} is gated: accept its licence on the hub and run `hf auth login`") from None
+    except RepositoryNotFoundError:
+        raise RequestError(
+            f"the hub has no model {hub_id}, or it is private; check the name or run `hf auth login`"
+        ) from None
+    except LocalEntryNotFoundError:
+        raise _offline(hub_id, for_weights) from None
+    except EntryNotFoundError:
+        raise RequestError(f"{hub_id} is not a diffusers pipeline: the repository has no model_index.json") from None
+    except HfHubHTTPError as error:
+        raise DiffprofError(f"the hub did not answer for {hub_id} ({error}); try again later") from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiffprofError(f"the disk is full: {hub_id} could not be fetched to its end") from None
+        raise _offline(hub_id, for_weights, str(error)) from None
+
+
+def reachable(hub_id: str) -> bool:
+    """Does the hub answer? Asked once and briefly: a download would try again and again for half a minute."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        HfApi().model_info(hub_id, timeout=ANSWER_SECONDS)
+    except HfHubHTTPError:
+        raise
+    except Exception:  # noqa: BLE001  whatever the HTTP library of the day raises when there is no network
+        return False
+    return True
+
+
+def _offline(hub_id: str, for_weights: bool, why: str = "") -> DiffprofError:
+    reason = f" ({why})" if why else ""
+    lacking = f"the weights of {hub_id} are not on this machine" if for_weights else f"{hub_id} is not in the catalogue"
+    otherwise = (
+        "measure with random weights (`diffprof run --random-weights`)"
+        if for_weights
+        else "choose one of `diffprof models`"
+    )
+    return DiffprofError(
+        f"{lacking} and the hub cannot be reached{reason}; connect to the network, give a local folder, or {otherwise}"
+    )

@@ -1,0 +1,76 @@
+"""A pipeline and where it came from: opened by name on virtual weights, or made by somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError
+from diffprof.pipelines.building import build
+from diffprof.pipelines.source import blueprint_of
+from diffprof.record.progress import Progress
+
+DTYPES = {
+    "float32": torch.float32, "fp32": torch.float32, "float16": torch.float16, "fp16": torch.float16,
+    "half": torch.float16, "bfloat16": torch.bfloat16, "bf16": torch.bfloat16, "float64": torch.float64,
+}  # fmt: skip
+
+
+class Opened:
+    """A pipeline to be profiled and where it came from."""
+
+    def __init__(
+        self,
+        pipeline: Any,
+        name: str,
+        source: str,
+        dtype: str | None = None,
+        call: Mapping[str, Any] | None = None,
+        assumptions: tuple[str, ...] = (),
+    ) -> None:
+        self.pipeline = pipeline
+        self.name = name
+        self.source = source
+        self.dtype = dtype
+        self.call = call or {}
+        self.assumptions = assumptions
+
+
+def live(pipeline: Any) -> Opened:
+    """A pipeline that somebody else has made."""
+    return Opened(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
+
+
+_BUILT: dict[tuple[Any, torch.dtype], Opened] = {}
+_BUILT_LIMIT = 2
+"""Pipelines that are kept built in this process: a second profile of one only has to count."""
+
+
+def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> Opened:
+    """The pipeline of a name, folder or hub id, on virtual weights; the last ones stay built."""
+    if progress:
+        progress(f"opening {model}", None, None)
+    blueprint = blueprint_of(model)
+    chosen = chosen_dtype(dtype or blueprint.dtype)
+    key = (repr(blueprint), chosen)
+    opened = _BUILT.get(key)
+    if opened is None:
+        pipeline, assumptions = build(blueprint, chosen)
+        while len(_BUILT) >= _BUILT_LIMIT:
+            _BUILT.pop(next(iter(_BUILT)))
+        name = str(chosen).removeprefix("torch.")
+        opened = _BUILT[key] = Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
+    return opened
+
+
+def chosen_dtype(dtype: str | torch.dtype) -> torch.dtype:
+    """The dtype that a name stands for."""
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    found = DTYPES.get(dtype.lower().removeprefix("torch."))
+    if found is None:
+        raise RequestError(f"unknown dtype {dtype!r}; use float32, float16 or bfloat16")
+    return found

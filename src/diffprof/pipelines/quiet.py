@@ -1,0 +1,27 @@
+"""Libraries that say nothing while a model is built that nobody will use."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Building and dry-running a model that nobody will use must not warn about using it."""
+    import diffusers.utils.logging
+    import transformers.utils.logging  # importing these sets the levels that are changed next
+
+    loggers = [logging.getLogger(module.__name__.split(".")[0]) for module in (diffusers, transformers)]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

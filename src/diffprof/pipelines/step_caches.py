@@ -1,0 +1,148 @@
+"""diffusers' caches by short names: what a denoiser has computed in one step, used again in the next."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.components import components_of, role_of
+
+WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+@dataclasses.dataclass(frozen=True)
+class CacheChoice:
+    """A cache of the installed diffusers and the settings that were given for it."""
+
+    name: str
+    config_class: Any
+    settings: Mapping[str, Any]
+
+
+def cache_choice(text: str) -> CacheChoice:
+    """``first_block`` or ``first_block:threshold=0.1``: refused here when there is no such cache or setting."""
+    name, _, given = text.partition(":")
+    known = known_caches()
+    wanted = _plain(name)
+    found = next((own for own in known if _plain(own) == wanted), None)
+    if found is None:
+        raise RequestError(f"unknown cache {name!r}; the installed diffusers has {', '.join(known)}")
+    owner = known[found]
+    fields = [field.name for field in dataclasses.fields(owner) if not field.name.startswith("_")]
+    settings = {}
+    # A comma inside of a list is followed by no name.
+    for setting in re.split(r",(?=\s*\w+\s*=)", given) if given else ():
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals:
+            raise RequestError(f"the settings of a cache are written {found}:key=value,key=value, not {given!r}")
+        if key not in fields:
+            hints = difflib.get_close_matches(key, fields, n=2)
+            hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(fields)}."
+            raise RequestError(f"the cache {found} has no setting {key!r}; {hint}")
+        settings[key] = _value(value)
+    return CacheChoice(found, owner, settings)
+
+
+def known_caches() -> dict[str, Any]:
+    """The caches of the installed diffusers by short name: ``FirstBlockCacheConfig`` is ``first_block``."""
+    import diffusers.hooks
+
+    found = {}
+    for name in sorted(vars(diffusers.hooks)):
+        stem = re.fullmatch(r"(\w+?)(?:Cache|Broadcast)Config", name)
+        if stem:
+            short = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem[1]).lower()
+            found[OTHER_NAMES.get(short, short)] = getattr(diffusers.hooks, name)
+    return found
+
+
+OTHER_NAMES = {"taylor_seer": "taylorseer"}
+
+
+def use_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any]) -> None:
+    """Switch the cache on in every denoiser; `arguments` are those of the call that is to be made."""
+    denoisers: dict[str, Any] = {
+        slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"
+    }
+    able = {slot: part for slot, part in denoisers.items() if hasattr(part, "enable_cache")}
+    if not able:
+        classes = ", ".join(type(part).__name__ for part in denoisers.values()) or "no denoiser"
+        raise RequestError(f"{type(pipeline).__name__} cannot use a cache: diffusers has none for its {classes}")
+    for slot, denoiser in able.items():
+        usual = USUAL_SETTINGS.get(choice.name, lambda *_: {})(pipeline, denoiser, arguments)
+        try:
+            denoiser.enable_cache(choice.config_class(**{**usual, **choice.settings}))
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise PipelineError(f"{slot} cannot use the cache {choice.name}: {reason}") from error
+        # diffusers takes some caches for any model and then finds nothing in it to skip.
+        if not any(hasattr(module, "_diffusers_hook") for path, module in denoiser.named_modules() if path):
+            raise RequestError(f"the cache {choice.name} does nothing in a {type(denoiser).__name__}; choose another")
+
+
+def _timestep(pipeline: Any) -> Callable[[], Any]:
+    if not hasattr(type(pipeline), "current_timestep"):
+        raise RequestError(f"{type(pipeline).__name__} does not tell its current timestep, which this cache goes by")
+    return lambda: pipeline.current_timestep
+
+
+def _pyramid_attention(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"spatial_attention_block_skip_range": 2, "current_timestep_callback": _timestep(pipeline)}
+
+
+def _faster(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = _defaults_of_call(pipeline)
+    if "num_frames" not in parameters:
+        shape = "BCHW"
+    else:
+        shape = "BFCHW" if type(denoiser).__name__.startswith("CogVideoX") else "BCFHW"
+    return {
+        "current_timestep_callback": _timestep(pipeline),
+        "tensor_format": shape,
+        "is_guidance_distilled": bool(getattr(denoiser.config, "guidance_embeds", False)),
+    }
+
+
+def _mag(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    usual: dict[str, Any] = {}
+    steps = arguments.get("num_inference_steps", _defaults_of_call(pipeline).get("num_inference_steps"))
+    if isinstance(steps, int):
+        usual["num_inference_steps"] = steps
+    if type(denoiser).__name__ == "FluxTransformer2DModel":
+        from diffusers.hooks.mag_cache import FLUX_MAG_RATIOS
+
+        usual["mag_ratios"] = FLUX_MAG_RATIOS
+    return usual
+
+
+USUAL_SETTINGS: dict[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] = {
+    "pyramid_attention": _pyramid_attention,
+    "faster": _faster,
+    "mag": _mag,
+}
+"""What a cache needs and diffusers has no default for."""
+
+
+def _defaults_of_call(pipeline: Any) -> dict[str, Any]:
+    import inspect
+
+    return {name: one.default for name, one in inspect.signature(type(pipeline).__call__).parameters.items()}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _value(text: str) -> Any:
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,72 @@
+"""Switches of a pipeline that are thrown before the dry run: its own ``enable_...`` methods and its scheduler."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from diffprof.errors import DiffprofError, PipelineError, RequestError
+from diffprof.pipelines.classes import scheduler_class
+
+USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
+"""FreeU's four factors have no defaults; these are the ones its authors give for Stable Diffusion."""
+
+
+def enable(pipeline: Any, name: str) -> None:
+    """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
+    switches = _switches(pipeline)
+    if "offload" in name:
+        raise RequestError(f"{name} changes where the weights lie and not what is computed; leave it out of a profile")
+    if name not in switches:
+        known = sorted(other for other in switches if "offload" not in other)
+        hints = difflib.get_close_matches(name, known, n=2)
+        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(known)}."
+        raise RequestError(f"{type(pipeline).__name__} has nothing to enable called {name!r}; {hint}")
+    try:
+        switches[name](**{needed: USUAL_VALUES[needed] for needed in _needed(switches[name])})
+    except Exception as error:
+        raise PipelineError(f"{type(pipeline).__name__} cannot enable {name}: {error}") from error
+
+
+def _needed(switch: Any) -> list[str]:
+    """Arguments that a switch has no default for."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(switch).parameters.values()
+    return [one.name for one in parameters if one.default is one.empty and one.kind in kinds]
+
+
+def _switches(pipeline: Any) -> dict[str, Any]:
+    switches: dict[str, Any] = {}
+    vae = getattr(pipeline, "vae", None)
+    for owner, prefix in ((vae, "vae_"), (pipeline, "")):
+        for attribute in dir(type(owner)) if owner is not None else ():
+            if attribute.startswith("enable_") and callable(getattr(type(owner), attribute)):
+                switches[prefix + attribute.removeprefix("enable_")] = getattr(owner, attribute)
+    for name in ("vae_tiling", "vae_slicing"):  # the pipeline's method only warns and calls the VAE's
+        own = getattr(vae, f"enable_{name.removeprefix('vae_')}", None)
+        if own is not None:
+            switches[name] = own
+    return {name: switch for name, switch in switches.items() if set(_needed(switch)) <= USUAL_VALUES.keys()}
+
+
+def swap_scheduler(pipeline: Any, name: str) -> None:
+    """Put another scheduler in the place of the pipeline's, with the configuration of the one that was there."""
+    owner = scheduler_class(name)
+    if getattr(pipeline, "scheduler", None) is None:
+        raise RequestError(f"{type(pipeline).__name__} has no scheduler to swap")
+    try:
+        pipeline.scheduler = owner.from_config(pipeline.scheduler.config)
+    except DiffprofError:
+        raise
+    except Exception as error:
+        raise PipelineError(f"{owner.__name__} cannot take the place of the scheduler: {error}") from error
+
+
+def switch(pipeline: Any, scheduler: str | None, names: Sequence[str]) -> None:
+    """Give the pipeline another scheduler and throw its switches, where that was asked for."""
+    if scheduler is not None:
+        swap_scheduler(pipeline, scheduler)
+    for name in names:
+        enable(pipeline, name)

@@ -1,0 +1,158 @@
+"""Profiles kept on disk, each under a key made from all that it depends on; reading one needs no torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diffprof import settings as config
+from diffprof.errors import DiffprofError
+from diffprof.record.files import FORMAT_VERSION, load, save
+from diffprof.record.profile import Profile
+
+MAX_BYTES = 256 * 1024 * 1024
+COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
+
+# What belongs to the cache, finished or left by a killed writer: nothing else in its folder is ever removed.
+_OURS = re.compile(r"(\.)?[0-9a-f]{64}\.json\.gz(\.[0-9a-f]+\.tmp)?")
+_MODEL_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bpe")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the cache holds."""
+
+    folder: Path
+    entries: int
+    size_bytes: int
+
+
+def folder() -> Path:
+    """Where the cache lies: ``$DIFFPROF_CACHE_DIR``, else as the settings say, else the platform's place for caches."""
+    return config.CACHE_DIR
+
+
+def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
+    """The name under which a profile is kept.
+
+    `content` stands for the model's configuration (a catalogue file, or a `digest_of_folder`), `request` for the call
+    arguments and switches. The versions of all that takes part in counting belong to it, and so do diffprof's own
+    sources: with a development install, the version stays while the code changes.
+    """
+    facts = {
+        "model": model,
+        "content": hashlib.sha256(content).hexdigest(),
+        "request": dict(request),
+        "format": FORMAT_VERSION,
+        "python": list(sys.version_info[:3]),
+        "versions": _versions(),
+        "sources": _digest_of_sources(),
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of_folder(model_folder: Path) -> bytes:
+    """A digest of every configuration and tokenizer file below the folder, names included; weights are not read."""
+    digest = hashlib.sha256()
+    for path in sorted([*model_folder.glob("*"), *model_folder.glob("*/*")]):
+        if path.suffix.lower() in _MODEL_FILES and path.is_file():
+            _add_file(digest, path.relative_to(model_folder).as_posix(), path.read_bytes())
+    return digest.digest()
+
+
+def read(entry: str) -> Profile | None:
+    """The profile kept under the key, or None; a damaged file counts as none and will be written again."""
+    path = _path(entry)
+    try:
+        profile = load(path)
+        # The order of use, so that what is used stays when the cache is full.
+        os.utime(path)
+    except (DiffprofError, OSError):
+        return None
+    return profile
+
+
+def write(entry: str, profile: Profile) -> bool:
+    """Keep the profile; False when the folder cannot be written, which must not fail the profile itself."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        save(profile, _path(entry))
+        _drop_oldest()
+    except (DiffprofError, OSError):
+        return False
+    return True
+
+
+def info() -> Contents:
+    """Where the cache is, how many profiles it holds and what they take."""
+    sizes = [path.stat().st_size for path in _files()]
+    return Contents(folder(), len(sizes), sum(sizes))
+
+
+def clear() -> Contents:
+    """Remove every kept profile; what was removed is returned."""
+    before = info()
+    for path in _files():
+        path.unlink(missing_ok=True)
+    return before
+
+
+def _path(entry: str) -> Path:
+    return folder() / f"{entry}.json.gz"
+
+
+def _files() -> Iterator[Path]:
+    place = folder()
+    if place.is_dir():
+        yield from (path for path in place.iterdir() if _OURS.fullmatch(path.name))
+
+
+def _drop_oldest() -> None:
+    """Keep the folder below `MAX_BYTES`. Another process may be doing the same: a file that is gone is fine."""
+    aged = []
+    for path in _files():
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        aged.append((status.st_mtime_ns, status.st_size, path))
+    size = sum(entry[1] for entry in aged)
+    for _, entry_bytes, path in sorted(aged):
+        if size <= MAX_BYTES:
+            break
+        path.unlink(missing_ok=True)
+        size -= entry_bytes
+
+
+def _versions() -> dict[str, str | None]:
+    return {library: _version(library) for library in COUNTING_LIBRARIES}
+
+
+def _version(library: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _digest_of_sources() -> str:
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        _add_file(digest, path.relative_to(package).as_posix(), path.read_bytes())
+    return digest.hexdigest()
+
+
+def _add_file(digest: Any, name: str, data: bytes) -> None:
+    # Lengths keep apart what plain joining would mix: the end of one name or file and the start of the next.
+    digest.update(f"{len(name)}:{name}:{len(data)}:".encode())
+    digest.update(data)

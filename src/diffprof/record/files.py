@@ -1,0 +1,113 @@
+"""Profiles as files: one versioned JSON format, exact integers, readable without torch."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+from diffprof.errors import FileFormatError
+from diffprof.record.atomic_files import replace_file
+from diffprof.record.decode import decode_profile
+from diffprof.record.encode import encode_profile
+from diffprof.record.profile import Profile
+
+FORMAT_NAME = "diffprof-profile"
+
+# History of the format; docs/profile.schema.json describes the newest version.
+# 1: the first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
+FORMAT_VERSION = 1
+
+# A file is untrusted: a few kilobytes of gzip can stand for terabytes.
+MAX_FILE_BYTES = 1 << 30
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def save(profile: Profile, path: str | Path) -> Path:
+    """Write the profile to `path` in one go, compressed when the name ends in ``.gz``; an existing file is replaced."""
+    data = dumps(profile).encode()
+    if str(path).lower().endswith(".gz"):
+        data = compress(data)
+    return replace_file(path, data)
+
+
+def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES) -> Profile:
+    """Read a profile that `save` wrote; a `FileFormatError` says in one sentence why a file is not one."""
+    try:
+        values = json.loads(_read(Path(path), most_bytes), parse_constant=_refuse_constant)
+    except OSError as error:
+        raise FileFormatError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except EOFError as error:
+        raise FileFormatError(f"Cannot read {path}: the compressed file ends too early.") from error
+    except RecursionError as error:
+        raise FileFormatError(f"Cannot read {path}: it is not a diffprof profile.") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"Cannot read {path}: it is neither JSON nor any other text.") from error
+    except ValueError as error:
+        raise FileFormatError(f"Cannot read {path}: it is not valid JSON ({error}).") from error
+    try:
+        return from_json(values)
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def dumps(profile: Profile) -> str:
+    """The profile as the text that `save` writes: ASCII, so that any terminal and any prompt pass unharmed."""
+    return json.dumps(to_json(profile), separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def compress(data: bytes) -> bytes:
+    """Gzip without a time stamp, so that the same profile is the same file."""
+    return gzip.compress(data, compresslevel=6, mtime=0)
+
+
+def to_json(profile: Profile) -> dict[str, Any]:
+    """The profile as plain values: dictionaries, lists, texts, exact integers, measured fractions."""
+    return {"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **encode_profile(profile)}
+
+
+def from_json(values: object) -> Profile:
+    """The profile that `to_json` made the values from; a `FileFormatError` when they are not of a profile."""
+    form = values.get("format") if isinstance(values, dict) else None
+    if isinstance(values, dict) and "traceEvents" in values:
+        raise FileFormatError("This is a trace, not a diffprof profile; read it with `diffprof trace`.")
+    if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
+        raise FileFormatError("This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`.")
+    version = form.get("version")
+    if type(version) is not int or version < 1:
+        raise FileFormatError(
+            f"The profile's format version {version!r} is unknown; this diffprof reads {FORMAT_VERSION}."
+        )
+    if version > FORMAT_VERSION:
+        raise FileFormatError(
+            f"The profile has format version {version}, this diffprof reads up to {FORMAT_VERSION}; upgrade diffprof."
+        )
+    return decode_profile(values)
+
+
+def _read(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    # By content, not by name: a file that was renamed still opens.
+    if data.startswith(_GZIP_MAGIC):
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as unpacked:
+            data = _unpack(unpacked, most)
+    if len(data) > most:
+        raise ValueError(f"larger than {most:,} bytes")
+    return data
+
+
+def _unpack(file: gzip.GzipFile, most: int) -> bytes:
+    import zlib
+
+    try:
+        return file.read(most + 1)
+    except zlib.error as error:
+        raise OSError(f"the compressed file is damaged ({error})") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")

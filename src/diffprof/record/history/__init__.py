@@ -1,0 +1,19 @@
+"""Profiles that were kept: one SQLite file that many processes may write at once, searched without torch."""
+
+from diffprof.record.history.filters import KINDS, METRICS, ORDERS, Filters
+from diffprof.record.history.history import History
+from diffprof.record.history.kept import Kept, Pruned, Series, Trend
+from diffprof.record.history.place import default_path
+
+__all__ = [
+    "KINDS",
+    "METRICS",
+    "ORDERS",
+    "Filters",
+    "History",
+    "Kept",
+    "Pruned",
+    "Series",
+    "Trend",
+    "default_path",
+]

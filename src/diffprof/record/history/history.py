@@ -1,0 +1,186 @@
+"""`History`: keep profiles, find them again, and see how a figure went."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from diffprof.errors import FileFormatError, RequestError
+from diffprof.record.history import filters as queries
+from diffprof.record.history import rows
+from diffprof.record.history.filters import KINDS, METRICS, Filters, Query, moment
+from diffprof.record.history.kept import Kept, Pruned, Trend
+from diffprof.record.history.place import default_path
+from diffprof.record.history.store import PATIENCE_SECONDS, Store
+
+if TYPE_CHECKING:
+    from diffprof.record.profile import Profile
+
+TagChange = Callable[[sqlite3.Connection, int, Sequence[str]], None]
+LONGEST_TAG = 100
+ALL = Filters()
+
+
+class History:
+    """The runs that were kept in one file, which is made when the first one is added.
+
+    Any number of threads and processes may use it at once. `patience_seconds` is how long to wait for another writer.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+    ) -> None:
+        self.path = default_path() if path is None else Path(path)
+        self._store = Store(self.path, patience_seconds)
+        self._now = now
+
+    def check_writable(self) -> None:
+        """Find out before a long run, not after it, that it could not be kept; makes the file where there is none."""
+        self._store.write(lambda connection: rows.exists(connection, 1))
+
+    def add(self, profile: Profile, kind: str, tags: Iterable[str] = (), picture: bytes | None = None) -> int:
+        """Keep a profile, and the encoded picture that it made; the number by which it is found is returned."""
+        from diffprof.record.history.documents import pack
+        from diffprof.record.history.summary import summary
+
+        if kind not in KINDS:
+            raise RequestError(f"A run cannot be of the kind {kind!r}; there are {', '.join(KINDS)}.")
+        values = {"created_at": moment(self._now()), "kind": kind, **summary(profile)}
+        document, labels = pack(profile), _checked(tags)
+        return self._store.write(lambda connection: rows.insert(connection, values, document, labels, picture))
+
+    def get(self, run: int) -> Profile:
+        """The whole profile."""
+        from diffprof.record.history.documents import unpack
+
+        data = self._document(run, "profile")
+        try:
+            return unpack(data or b"")
+        except FileFormatError as error:
+            raise FileFormatError(f"Run {run} of the history {self.path}: {error}") from error
+
+    def picture(self, run: int) -> bytes | None:
+        """The picture that is kept with a run, as it was given."""
+        return self._document(run, "picture")
+
+    def kept(self, run: int) -> Kept:
+        """The figures of one run."""
+        self._check_number(run)
+        found = self._store.read(lambda connection: rows.kept(connection, run), None)
+        if found is None:
+            raise self._unknown(run)
+        return found
+
+    def find(
+        self,
+        filters: Filters = ALL,
+        *,
+        limit: int | None = 50,
+        offset: int = 0,
+        order: str = "created_at",
+        reverse: bool = False,
+    ) -> tuple[Kept, ...]:
+        """The runs that are meant, the newest or largest first; `reverse` for the oldest or smallest."""
+        query = queries.selection(filters, order, reverse, limit, offset)
+        return self._store.read(lambda connection: rows.find(connection, query), ())
+
+    def count(self, filters: Filters = ALL) -> int:
+        """How many runs are meant."""
+        return self._store.read(lambda connection: rows.number(connection, queries.count(filters)), 0)
+
+    def trend(self, metric: str, filters: Filters = ALL, *, limit: int | None = None) -> Trend:
+        """How a figure went: a series for each request and device, at most `limit` of those with the newest runs."""
+        if metric not in METRICS:
+            raise RequestError(f"There is no trend of {metric!r}; there are {', '.join(METRICS)}.")
+        nothing = Trend(metric, (), 0)
+        return self._store.read(lambda connection: rows.trend(connection, metric, filters, limit), nothing)
+
+    def tag(self, run: int, *tags: str) -> None:
+        """Put tags on a run."""
+        self._change_tags(run, rows.add_tags, tags)
+
+    def untag(self, run: int, *tags: str) -> None:
+        """Take tags off a run; one that it does not have is no error."""
+        self._change_tags(run, rows.remove_tags, tags)
+
+    def export(self, path: str | Path, filters: Filters = ALL) -> int:
+        """Write the figures of all that is meant to a .csv or .parquet file, the oldest first; how many there were."""
+        from diffprof.record.history.export import checked, write
+
+        target = checked(Path(path))
+        found = self.find(filters, limit=None, reverse=True)
+        write(found, target)
+        return len(found)
+
+    def prune(
+        self,
+        *,
+        keep: int | None = None,
+        older_than: datetime | timedelta | None = None,
+        filters: Filters = ALL,
+        dry_run: bool = False,
+    ) -> Pruned:
+        """Remove all but the newest `keep` of the runs that are meant, or those that are older than a moment or age."""
+        query, nothing = self._outdated(keep, older_than, filters), Pruned(0, 0, 0)
+        if dry_run:
+            return self._store.read(lambda connection: rows.measure(connection, query), nothing)
+        if self._store.is_new():
+            return nothing
+        pruned = self._store.write(lambda connection: rows.remove(connection, query))
+        self._store.give_room_back()
+        return pruned
+
+    def _outdated(self, keep: int | None, older_than: datetime | timedelta | None, filters: Filters) -> Query:
+        if (keep is None) == (older_than is None):
+            raise RequestError("Say what is to go: either all but the newest so many, or what is older than so long.")
+        if older_than is not None:
+            edge = older_than if isinstance(older_than, datetime) else self._now() - older_than
+            where = queries.conditions(filters)
+            return Query(f"SELECT id FROM runs WHERE created_at < ? AND {where.sql}", (moment(edge), *where.values))
+        if keep is None or keep < 0:
+            raise RequestError(f"The number of runs to keep must be 0 or more, not {keep}.")
+        return queries.selection(filters, "created_at", False, None, keep)
+
+    def _change_tags(self, run: int, change: TagChange, tags: Iterable[str]) -> None:
+        labels = _checked(tags)
+        self._check_number(run)
+
+        def work(connection: sqlite3.Connection) -> None:
+            if not rows.exists(connection, run):
+                raise self._unknown(run)
+            change(connection, run, labels)
+
+        if self._store.is_new():
+            raise self._unknown(run)
+        self._store.write(work)
+
+    def _document(self, run: int, column: str) -> bytes | None:
+        self._check_number(run)
+        query = Query(f"SELECT {column} FROM documents WHERE run = ?", (run,))
+        found = self._store.read(lambda connection: next(rows.rows(connection, query), None), None)
+        if found is None:
+            raise self._unknown(run)
+        return found[0]
+
+    def _check_number(self, run: int) -> None:
+        # SQLite cannot even be asked for a larger one.
+        if not 0 < run < 2**63:
+            raise self._unknown(run)
+
+    def _unknown(self, run: int) -> RequestError:
+        return RequestError(f"There is no run {run} in {self.path}; `diffprof history list` says what there is.")
+
+
+def _checked(tags: Iterable[str]) -> list[str]:
+    labels = [tag.strip() for tag in tags]
+    for tag in labels:
+        if not 0 < len(tag) <= LONGEST_TAG or not tag.isprintable():
+            raise RequestError(f"A tag must be 1 to {LONGEST_TAG} printable characters on one line, not {tag!r}.")
+    return labels

@@ -1,0 +1,133 @@
+"""From a profile to the figures that it is found by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import statistics
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from diffprof.record.history.filters import storable
+from diffprof.record.measured import Iteration, Measured
+from diffprof.record.plain import plain
+from diffprof.record.profile import Profile, Request
+
+# SQLite's integers end here; what is larger is found by its nearest fraction, and exact in the profile itself.
+_LARGEST = 2**63 - 1
+
+_PROMPT = re.compile(r"(negative_)?prompt(_\d+)?")
+
+
+def summary(profile: Profile) -> dict[str, Any]:
+    """The columns of the table of runs that come from the profile."""
+    request, measured = profile.request, profile.measured
+    values: dict[str, Any] = {
+        "model": request.model,
+        "pipeline": request.pipeline,
+        "device": measured.device.name if measured else None,
+        "device_kind": measured.device.kind if measured else None,
+        "dtype": _dtype(profile),
+        "height": _count(request.value("height")),
+        "width": _count(request.value("width")),
+        "frames": _count(request.value("num_frames")),
+        "steps": profile.steps.count,
+        "macs": profile.total.macs,
+        "parameters": profile.total.parameters,
+        "iterations": len(measured.timed) if measured else None,
+        "wall_seconds": wall_seconds(measured) if measured else None,
+        "peak_memory_bytes": peak_memory_bytes(measured) if measured else None,
+        "request": digest(request),
+        **vars(profile.environment),
+        "words": _words(profile),
+    }
+    return {name: _storable(value) for name, value in values.items()}
+
+
+def digest(request: Request) -> str:
+    """The same for all requests that ask for the same work, however they were written.
+
+    What a prompt says and which noise it starts from is left out: other pictures, the same work.
+    """
+    values = {**request.arguments, **request.defaults}
+    facts = {
+        "model": request.model,
+        "pipeline": request.pipeline,
+        "arguments": {name: _without_words(name, value) for name, value in values.items() if name != "generator"},
+        "dtype": request.dtype,
+        "scheduler": request.scheduler,
+        "enable": sorted(request.enable),
+    }
+    return hashlib.sha256(json.dumps(plain(facts, "request"), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def wall_seconds(measured: Measured) -> float | None:
+    """The median of the timed iterations: by the device's clock where it knows them all, else by the host's."""
+    walls = [iteration.wall for iteration in measured.timed]
+    on_device = [wall.device_ns for wall in walls if wall.device_ns is not None]
+    times = on_device if len(on_device) == len(walls) else [wall.host_ns for wall in walls]
+    return statistics.median(times) / 1e9 if times else None
+
+
+def peak_memory_bytes(measured: Measured) -> int | None:
+    """Over all iterations but traced ones: a trace takes memory itself."""
+    whole = [iteration for iteration in measured.iterations if not iteration.traced]
+    on_device = [figure for iteration in whole for figure in _device_bytes(iteration)]
+    of_process = [figure for iteration in whole for figure in _process_bytes(iteration, measured)]
+    return max(on_device or of_process, default=None)
+
+
+def _device_bytes(iteration: Iteration) -> Iterator[int]:
+    points = iteration.memory
+    # The first point's peak is that of the time before the iteration.
+    figures = [point.allocated_bytes for point in points] + [point.peak_allocated_bytes for point in points[1:]]
+    return (figure for figure in figures if figure is not None)
+
+
+def _process_bytes(iteration: Iteration, measured: Measured) -> Iterator[int]:
+    points = iteration.memory
+    yield from (point.rss_bytes for point in points)
+    # The process's own peak says something about this time only where it rose in it.
+    for earlier, later in pairwise(points):
+        if later.peak_rss_bytes > earlier.peak_rss_bytes:
+            yield later.peak_rss_bytes
+    if points:
+        begin, end = iteration.began_ns + points[0].at_ns, iteration.began_ns + points[-1].at_ns
+        yield from (point.rss_bytes for point in measured.system if begin <= point.at_ns <= end)
+
+
+def _dtype(profile: Profile) -> str | None:
+    if profile.request.dtype:
+        return profile.request.dtype
+    return next((part.dtype for part in profile.components.values() if part.role == "denoiser"), None)
+
+
+def _words(profile: Profile) -> str:
+    """What a search looks through: names and prompts, without capitals."""
+    request = profile.request
+    device = [profile.measured.device.name, profile.measured.device.kind] if profile.measured else []
+    given = [value for name, value in request.arguments.items() if _PROMPT.fullmatch(name)]
+    prompts = [text for value in given for text in (value if isinstance(value, list | tuple) else [value])]
+    names = [request.model, request.pipeline, _dtype(profile) or "", request.scheduler or "", *request.enable, *device]
+    return "\n".join([*names, *(text for text in prompts if isinstance(text, str))]).casefold()
+
+
+def _without_words(name: str, value: Any) -> Any:
+    """How many prompts there are counts, and whether there is one; what they say does not."""
+    if not _PROMPT.fullmatch(name):
+        return value
+    if isinstance(value, list | tuple):
+        return [_without_words(name, item) for item in value]
+    return "" if isinstance(value, str) else value
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    return float(value) if type(value) is int and value > _LARGEST else value

@@ -1,0 +1,338 @@
+"""The record of one profiled generation: plain, frozen values that know nothing of torch.
+
+A `Profile` holds facts only. Every total is the sum of its parts, every share and rate is derived when asked for,
+and every MAC can be followed from the total to a component, a call, a module and an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from diffprof.record.measured import Measured
+
+
+@dataclass(frozen=True)
+class Work:
+    """What some operations cost: exact integers, added with ``+`` and repeated with ``*``."""
+
+    macs: int = 0
+    other_flops: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    @property
+    def flops(self) -> int:
+        """Two floating-point operations for each multiply-accumulate; `other_flops` are kept apart."""
+        return 2 * self.macs
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.macs + other.macs,
+            self.other_flops + other.other_flops,
+            self.read_bytes + other.read_bytes,
+            self.written_bytes + other.written_bytes,
+        )
+
+    def __mul__(self, times: int) -> Work:
+        return Work(self.macs * times, self.other_flops * times, self.read_bytes * times, self.written_bytes * times)
+
+
+NO_WORK = Work()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One kind of operation on one set of shapes, as often as one component call executed it."""
+
+    name: str
+    kind: str
+    """linear, convolution, attention, matmul, norm, activation, elementwise, reduction, embedding, ... """
+    shapes: str
+    """Of the tensors that go in and come out, such as ``2x4096x320, 320x320, 320 -> 2x4096x320``."""
+    dtype: str
+    count: int
+    work: Work
+    """Of all `count` executions together."""
+    known: bool = True
+    """False: there is no formula for this operation; the ledger names it."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One shape of attention in one component call."""
+
+    relation: str
+    """self, cross or joint."""
+    module: str
+    """Path of the module it was called from, with running numbers replaced by ``*``."""
+    batch: int
+    query_tokens: int
+    key_tokens: int
+    heads: int
+    key_heads: int
+    head_size: int
+    value_size: int
+    causal: bool
+    masked: bool
+    count: int
+    qk_macs: int
+    softmax_flops: int
+    av_macs: int
+
+    @property
+    def macs(self) -> int:
+        return self.qk_macs + self.av_macs
+
+
+@dataclass(frozen=True)
+class ModuleWork:
+    """What one module did itself, its children not included."""
+
+    path: str
+    """Relative to the component, ``""`` is the component itself."""
+    class_name: str
+    calls: int
+    work: Work
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one call of a component with certain inputs costs; calls that cost the same share one `Cost`."""
+
+    work: Work
+    peak_live_bytes: int
+    """Most bytes of activations that were alive at one time during the call, inputs and weights not included."""
+    operations: tuple[Operation, ...] = ()
+    modules: tuple[ModuleWork, ...] = ()
+    attention: tuple[Attention, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a component by the pipeline, in the order of execution."""
+
+    component: str
+    method: str
+    inputs: str
+    """Names and shapes of the tensor inputs, such as ``sample 2x4x64x64, timestep scalar``."""
+    step: int | None
+    """The denoising step it belongs to, counted from 0; None outside of the loop."""
+    cost: Cost
+
+    @property
+    def work(self) -> Work:
+        return self.cost.work
+
+    @property
+    def macs(self) -> int:
+        return self.cost.work.macs
+
+    @property
+    def flops(self) -> int:
+        return self.cost.work.flops
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of a component: what it is and the parameters it holds itself, its children not included."""
+
+    path: str
+    class_name: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Component:
+    """One slot of the pipeline (``unet``, ``text_encoder``, ``vae``...) and all that it did."""
+
+    slot: str
+    class_name: str
+    role: str
+    """denoiser, text_encoder, image_encoder, vae, controlnet, adapter, safety_checker, pipeline or other."""
+    dtype: str
+    parameters: int
+    """Elements of all parameters, shared ones once."""
+    buffers: int
+    """Elements of persistent buffers: a checkpoint's size counts them too."""
+    weight_bytes: int
+    """Parameters and persistent buffers in their dtypes."""
+    calls: int = 0
+    work: Work = NO_WORK
+    peak_live_bytes: int = 0
+    modules: tuple[Module, ...] = ()
+
+    @property
+    def macs(self) -> int:
+        return self.work.macs
+
+    @property
+    def flops(self) -> int:
+        return self.work.flops
+
+    @property
+    def other_flops(self) -> int:
+        return self.work.other_flops
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One denoising loop: a scheduler, the denoisers it drove and what each step cost."""
+
+    scheduler: str
+    denoisers: tuple[str, ...]
+    step_macs: tuple[int, ...]
+    """MACs of the denoisers, ControlNets and adapters in each executed step."""
+
+    @property
+    def count(self) -> int:
+        return len(self.step_macs)
+
+    @property
+    def macs(self) -> int:
+        """MACs of one step: of the most frequent one where steps differ (the first of them when tied)."""
+        return max(self.step_macs, key=self.step_macs.count, default=0)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The denoising steps as executed. A cascade has one stage for each of its loops."""
+
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def main(self) -> Stage | None:
+        """The stage that costs most."""
+        return max(self.stages, key=lambda stage: sum(stage.step_macs), default=None)
+
+    @property
+    def count(self) -> int:
+        return self.main.count if self.main else 0
+
+    @property
+    def macs(self) -> int:
+        return self.main.macs if self.main else 0
+
+
+@dataclass(frozen=True)
+class Total:
+    """The whole generation: the sum of the components."""
+
+    work: Work
+    parameters: int
+    buffers: int
+    weight_bytes: int
+    calls: int
+
+    @property
+    def macs(self) -> int:
+        return self.work.macs
+
+    @property
+    def flops(self) -> int:
+        return self.work.flops
+
+    @property
+    def other_flops(self) -> int:
+        return self.work.other_flops
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the count knows and what it does not: nothing is silently zero."""
+
+    executed_ops: int
+    known_ops: int
+    """Of the executed ones, those with a formula or known to be data movement."""
+    moved_bytes: int
+    known_bytes: int
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    """Operations without a formula and how often they ran."""
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked: a plain value, from which the same profile can be made again."""
+
+    model: str
+    source: str
+    """catalogue, folder, hub or object."""
+    pipeline: str
+    arguments: Mapping[str, Any]
+    """Call arguments that were given, as plain values."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Call arguments that were not given and what the pipeline used: its own defaults and stand-ins."""
+    dtype: str | None = None
+    scheduler: str | None = None
+    enable: tuple[str, ...] = ()
+
+    def value(self, argument: str) -> Any:
+        """The value that was in force for a call argument, given or not; None when there is none.
+
+        A size that was asked for and not made stands among the defaults as it was made.
+        """
+        return self.defaults.get(argument, self.arguments.get(argument))
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Versions that a count can depend on."""
+
+    diffprof: str
+    python: str
+    torch: str
+    diffusers: str
+    transformers: str
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The cost of one generation, and where it goes."""
+
+    request: Request
+    environment: Environment
+    components: Mapping[str, Component]
+    steps: Steps
+    calls: tuple[Call, ...]
+    ledger: Ledger
+    measured: Measured | None = None
+    """What real runs took; None where it was only counted."""
+
+    @cached_property
+    def total(self) -> Total:
+        parts = self.components.values()
+        return Total(
+            work=sum((part.work for part in parts), NO_WORK),
+            parameters=sum(part.parameters for part in parts),
+            buffers=sum(part.buffers for part in parts),
+            weight_bytes=sum(part.weight_bytes for part in parts),
+            calls=sum(part.calls for part in parts),
+        )
+
+    def costs(self) -> Iterator[tuple[Call, int]]:
+        """Each distinct cost once: the first call that had it, and how many calls had it."""
+        counts: dict[tuple[str, int], int] = {}
+        first: dict[tuple[str, int], Call] = {}
+        for call in self.calls:
+            key = (call.component, id(call.cost))
+            counts[key] = counts.get(key, 0) + 1
+            first.setdefault(key, call)
+        for key, call in first.items():
+            yield call, counts[key]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the profile to a file that `diffprof.load` reads; an existing file is replaced in one go."""
+        from diffprof.record.files import save
+
+        return save(self, path)
+
+    def __repr__(self) -> str:
+        return f"<Profile of {self.request.model}: {self.total.macs:,} MACs, {self.total.parameters:,} parameters>"

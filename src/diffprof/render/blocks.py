@@ -1,0 +1,82 @@
+"""A text with tables that a console and a pull request both can show: blocks of a title, lines and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from diffprof.render.clean import clean
+from diffprof.render.columns import Column, fitting, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Block:
+    """A title, lines below it, and a table below these; each may be missing."""
+
+    title: str = ""
+    lines: Sequence[str] = ()
+    columns: Sequence[Column] = ()
+    after: Sequence[str] = ()
+    """Lines below the table."""
+
+
+def print_blocks(blocks: Sequence[Block], console: Console) -> None:
+    """The blocks on a console, an empty line between them."""
+    from rich.text import Text
+
+    for number, block in enumerate(blocks):
+        if number:
+            console.print()
+        if block.title:
+            console.print(Text(clean(block.title), style="bold"))
+        for line in block.lines:
+            console.print(Text(clean(line)))
+        if block.columns:
+            print_table(fitting(block.columns, console.width), console)
+        for line in block.after:
+            console.print(Text(clean(line)))
+
+
+def markdown(blocks: Sequence[Block]) -> str:
+    """The blocks as Markdown of GitHub; nothing that comes from outside is markup."""
+    parts = []
+    for number, block in enumerate(blocks):
+        level = "##" if number == 0 else "###"
+        lists = [[f"- {_escaped(line)}" for line in lines] for lines in (block.lines, block.after)]
+        parts += [
+            "\n".join(lines)
+            for lines in (
+                [f"{level} {_escaped(block.title)}"] if block.title else [],
+                lists[0],
+                _table(block),
+                lists[1],
+            )
+            if lines
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(block: Block) -> list[str]:
+    if not block.columns:
+        return []
+    sides = ["---" if column.justify == "left" else "---:" for column in block.columns]
+    rows = zip(*(column.cells for column in block.columns), strict=True)
+    return [
+        _row([column.name for column in block.columns]),
+        f"| {' | '.join(sides)} |",
+        *(_row([cell.replace("\n", ", ") for cell in row]) for row in rows),
+    ]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    """Letters of a name that would be markup stand for themselves."""
+    plain = clean(text).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{letter}" if letter in "\\`*_[]|#~@" else letter for letter in plain)

@@ -1,0 +1,194 @@
+"""The components as blocks inside blocks, down to single modules: the larger, the more it costs. One can zoom in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from diffprof.breakdown.clocks import clock_of
+from diffprof.breakdown.modules import ModuleRow, module_table
+from diffprof.breakdown.section_tree import SectionNode, section_tree
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.charts.style import GREY, component_colours, figure, ink_on, lighter, lines, objects, shown
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HEIGHT = 480
+DEEPEST = 9
+MOST_BLOCKS = 1_200
+LEVELS_AT_ONCE = 5
+
+
+_Path = tuple[str, ...]
+
+
+class Measure(str, Enum):
+    """What the size of a block is."""
+
+    macs = "macs"
+    parameters = "parameters"
+    time = "time"
+
+
+def components_figure(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
+    """The generation, its components and their modules; by time its sections. None where there is nothing of it.
+
+    Modules are shown as deep as there are at most `most_blocks` of them.
+    """
+    blocks = _sections(profile) if by is Measure.time else _modules(profile, by, most_blocks)
+    if not blocks or not blocks[0].amount:
+        return None
+    return _icicle(blocks)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One block: its place among the others, and what is written in it."""
+
+    path: _Path
+    """Empty for the whole."""
+    name: str
+    amount: float
+    figure: str
+    """The amount as it is written."""
+    about: str
+    """More, for those who point at it."""
+    colour: str
+
+
+def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
+    written: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
+    total = profile.total.macs if by is Measure.macs else profile.total.parameters
+    colours = component_colours(profile)
+    whole = _Block((), "all", total, written(total), numbers.times(len(profile.components), "component"), GREY)
+    rows = [row for row in _rows(profile, most_blocks) if _amount(row, by)]
+    return [whole, *(_block(row, by, written, colours[row.component]) for row in rows)]
+
+
+def _rows(profile: Profile, most: int) -> list[ModuleRow]:
+    for depth in range(DEEPEST, 0, -1):
+        rows = module_table(profile, depth)
+        if len(rows) <= most:
+            return rows
+    return module_table(profile, 0)
+
+
+def _amount(row: ModuleRow, by: Measure) -> int:
+    return row.macs if by is Measure.macs else row.parameters
+
+
+def _block(row: ModuleRow, by: Measure, written: Callable[[int], str], colour: str) -> _Block:
+    path = (row.component, *(row.path.split(".") if row.path else ()))
+    many = f"{numbers.exact(row.repeats)} together" if row.repeats > 1 else ""
+    amount = _amount(row, by)
+    return _Block(
+        path=path,
+        name=_name(path),
+        amount=amount,
+        figure=written(amount),
+        about=lines(
+            shown(".".join(path)),
+            shown(row.class_name) + (f" ({many})" if many else ""),
+            numbers.macs(row.macs),
+            _parameters(row.parameters),
+            f"{numbers.exact(row.calls)} calls" if row.calls else "never called",
+        ),
+        colour=lighter(colour, min(0.12 * row.depth, 0.6)),
+    )
+
+
+def _name(path: Sequence[str]) -> str:
+    """The last part; a running number says nothing without what it is a number of."""
+    numbered = len(path) > 1 and path[-1].replace("-", "").isdecimal()
+    return ".".join(path[-2:]) if numbered else path[-1]
+
+
+def _sections(profile: Profile) -> list[_Block]:
+    timed = profile.measured.timed if profile.measured else ()
+    if not timed:
+        return []
+    clock = clock_of(timed)
+    wall = sum(clock.length_ns(one.wall) for one in timed) / len(timed)
+    colours = component_colours(profile)
+    whole = _Block((), "generation", wall, numbers.nanoseconds(wall), f"mean of {len(timed)}", GREY)
+    return [
+        whole,
+        *(_section(node, len(timed), colours.get(node.component or "", GREY)) for node in section_tree(timed)),
+    ]
+
+
+def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
+    time = node.total_ns / iterations
+    return _Block(
+        path=node.path,
+        name=node.path[-1],
+        amount=time,
+        figure=numbers.nanoseconds(time),
+        about=lines(
+            shown(" > ".join(node.path)),
+            f"{numbers.significant(node.count / iterations)} times in a generation",
+            f"{numbers.nanoseconds(node.total_ns / node.count)} each",
+        ),
+        colour=colour,
+    )
+
+
+def _icicle(blocks: Sequence[_Block]) -> Figure:
+    own = _own_areas(blocks)
+    whole = blocks[0].amount
+    text = [f"{block.figure} · {numbers.percent(block.amount / whole)}" for block in blocks]
+    numbered = {block.path: str(number) for number, block in enumerate(blocks)}
+    trace = objects().Icicle(
+        ids=list(numbered.values()),
+        parents=[numbered[block.path[:-1]] if block.path else "" for block in blocks],
+        labels=[shown(block.name) for block in blocks],
+        values=own,
+        branchvalues="remainder",
+        text=text,
+        hovertext=[lines(about, size) for about, size in zip((one.about for one in blocks), text, strict=True)],
+        hoverinfo="text",
+        textinfo="label+text",
+        # Plotly's own choice is a grey that is hard to read on the middle shades.
+        textfont={"color": [ink_on(block.colour) for block in blocks]},
+        textposition="middle left",
+        sort=False,
+        leaf={"opacity": 1},
+        maxdepth=LEVELS_AT_ONCE,
+        tiling={"orientation": "h", "pad": 1},
+        pathbar={"visible": True, "thickness": 26, "side": "top"},
+        marker={"colors": [block.colour for block in blocks], "line": {"width": 0}},
+    )
+    return figure([trace], HEIGHT, margin={"l": 0, "r": 0, "t": 30, "b": 0})
+
+
+def _own_areas(blocks: Sequence[_Block]) -> list[float]:
+    """The share of the whole that is each block's own, what lies inside it taken off.
+
+    Weights that two modules share count once in the component and once in each of them: what lies inside is then
+    drawn smaller, so that it fits.
+    """
+    amount = {block.path: block.amount for block in blocks}
+    inside = _sums(blocks, amount)
+    area: dict[_Path, float] = {blocks[0].path: 1.0}
+    for block in blocks[1:]:
+        around = block.path[:-1]
+        area[block.path] = area[around] * block.amount / max(amount[around], inside[around])
+    taken = _sums(blocks, area)
+    return [float(f"{max(area[block.path] - taken.get(block.path, 0), 0):.6g}") for block in blocks]
+
+
+def _sums(blocks: Sequence[_Block], of: Mapping[_Path, float]) -> dict[_Path, float]:
+    """What lies directly inside each block, together."""
+    sums: dict[_Path, float] = {}
+    for block in blocks[1:]:
+        around = block.path[:-1]
+        sums[around] = sums.get(around, 0) + of[block.path]
+    return sums
+
+
+def _parameters(number: int) -> str:
+    return f"{numbers.parameters(number)} parameters"

@@ -1,0 +1,118 @@
+"""The denoising steps: the MACs of each, and the time that each took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.breakdown.steps import StepRow, StepSample, step_samples, step_table
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.charts.style import (
+    COLOURS,
+    GREY,
+    amounts,
+    component_colours,
+    figure,
+    lines,
+    objects,
+    seconds,
+    shown,
+    steps_axis,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+def step_macs_figure(profile: Profile) -> Figure | None:
+    """The MACs of each denoising step; a cascade has one colour for each of its loops."""
+    colours, bars, first = component_colours(profile), [], 0
+    for stage in profile.steps.stages:
+        steps = list(range(first, first + stage.count))
+        what = ", ".join(stage.denoisers) or stage.scheduler
+        bars.append(
+            objects().Bar(
+                name=shown(what),
+                x=steps,
+                y=list(stage.step_macs),
+                hovertext=[
+                    lines(
+                        f"<b>step {number}</b> of {shown(what)}", numbers.macs(macs), f"with {shown(stage.scheduler)}"
+                    )
+                    for number, macs in enumerate(stage.step_macs)
+                ],
+                hoverinfo="text",
+                marker={"color": colours.get(stage.denoisers[0] if stage.denoisers else "", COLOURS[0])},
+            )
+        )
+        first += stage.count
+    if not first:
+        return None
+    return figure(
+        bars, 260, showlegend=len(bars) > 1, bargap=0.15,
+        xaxis=steps_axis(first), yaxis=amounts("MACs"),
+    )  # fmt: skip
+
+
+def step_times_figure(profile: Profile) -> Figure | None:
+    """The time of each denoising step: every iteration as a thin line, their median as a thick one."""
+    rows, samples = step_table(profile), step_samples(profile)
+    if not rows:
+        return None
+    schedulers = list(dict.fromkeys(row.scheduler for row in rows))
+    place = {(row.scheduler, row.number): number for number, row in enumerate(rows)}
+    several = len(schedulers) > 1
+    traces, named = [], set()
+    for iteration in dict.fromkeys(sample.iteration for sample in samples):
+        steps = [one for one in samples if one.iteration == iteration and (one.scheduler, one.number) in place]
+        kind = "warm-up" if steps and steps[0].warmup else "iteration"
+        line = _iteration_line(steps, [place[one.scheduler, one.number] for one in steps], kind)
+        traces.append(line.update(showlegend=kind not in named))
+        named.add(kind)
+    for number, scheduler in enumerate(schedulers):
+        own = [row for row in rows if row.scheduler == scheduler]
+        name = f"median, {shown(scheduler)}" if several else "median"
+        traces.append(_median_line(own, [place[scheduler, row.number] for row in own], name, COLOURS[number]))
+    return figure(
+        traces, 320,
+        xaxis=steps_axis(len(rows)),
+        yaxis=amounts(f"time by the {rows[0].clock}'s clock", "s"),
+    )  # fmt: skip
+
+
+def _iteration_line(steps: Sequence[StepSample], places: Sequence[int], kind: str) -> Any:
+    return objects().Scatter(
+        name=f"{kind}s",
+        legendgroup=kind,
+        x=list(places),
+        y=[seconds(one.length_ns) for one in steps],
+        mode="lines",
+        line={"color": GREY, "width": 1, "dash": "dot" if kind == "warm-up" else "solid"},
+        opacity=0.7,
+        # Not a text for each: these are many, and only the browser knows which of them is pointed at.
+        hovertemplate=f"{kind} {steps[0].iteration + 1}, step %{{x}}: %{{y:.4~s}}s<extra></extra>" if steps else None,
+    )
+
+
+def _median_line(rows: Sequence[StepRow], places: Sequence[int], name: str, colour: str) -> Any:
+    return objects().Scatter(
+        name=name,
+        x=list(places),
+        y=[seconds(row.median_ns) for row in rows],
+        mode="lines+markers",
+        line={"color": colour, "width": 2.5},
+        marker={"size": 6},
+        hovertext=[_about_step(row) for row in rows],
+        hoverinfo="text",
+    )
+
+
+def _about_step(row: StepRow) -> str:
+    return lines(
+        f"<b>step {row.number}</b>",
+        numbers.nanoseconds(row.median_ns),
+        f"from {numbers.nanoseconds(row.min_ns)} to {numbers.nanoseconds(row.max_ns)}",
+        "" if row.macs is None else numbers.macs(row.macs),
+        "" if row.flops_per_second is None else numbers.flops_per_second(row.flops_per_second),
+    )

@@ -1,0 +1,176 @@
+"""What all figures have in common: one palette, a light and a dark template, and text that stays text."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.errors import RequestError
+from diffprof.record.profile import Profile
+from diffprof.render.clean import clean
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+    from plotly.graph_objects.layout import Template
+
+# Told apart by people who see few colours, and readable on white and on black.
+COLOURS = (
+    "#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e",
+)  # fmt: skip
+GREY = "#9498a0"
+GOOD = "#3ca951"
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+INK = {False: "#1c2430", True: "#e6e9ef"}
+FAINT = {False: "#e4e7ec", True: "#2b3340"}
+CARD = {False: "#ffffff", True: "#171c24"}
+"""Of light and dark: what is written with, what lines are drawn with, and what figures lie on."""
+EVEN = 0.215
+"""How light a colour is on which white and the dark ink can be read equally well."""
+
+ROW = 34
+"""Height of one bar with its name."""
+LONGEST_LABEL = 22
+
+
+def objects() -> Any:
+    """`plotly.graph_objects`, imported when a figure is made."""
+    try:
+        from plotly import graph_objects
+    except ImportError as error:
+        raise RequestError(
+            "Figures need plotly; install it with `pip install 'diffprof[report]'`, or use the tables."
+        ) from error
+    return graph_objects
+
+
+def template(dark: bool) -> Template:
+    """The look of all figures, on a light or a dark page; for ``figure.update_layout(template=...)``."""
+    axis = {
+        "gridcolor": FAINT[dark],
+        "linecolor": FAINT[dark],
+        "zerolinecolor": FAINT[dark],
+        # Room between an axis and its figures, so that those in the corner do not touch.
+        "ticks": "outside",
+        "ticklen": 5,
+        "tickcolor": "rgba(0,0,0,0)",
+        "automargin": True,
+        "title": {"standoff": 8, "font": {"size": 12, "color": GREY}},
+    }
+    return objects().layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 13, "color": INK[dark]},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "colorway": list(COLOURS),
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {
+                "bgcolor": CARD[dark],
+                "bordercolor": GREY,
+                "font": {"family": FONT, "size": 13, "color": INK[dark]},
+                "align": "left",
+                "namelength": -1,
+            },
+            # Above the figure: beside it, a telephone has no room.
+            "legend": {
+                "orientation": "h",
+                "yanchor": "bottom",
+                "y": 1.02,
+                "xanchor": "left",
+                "x": 0,
+                "traceorder": "normal",
+            },
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "bargap": 0.3,
+            # A name that does not fit is left out, not made too small to read.
+            "uniformtext": {"minsize": 11, "mode": "hide"},
+            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": INK[dark]},
+        }
+    )
+
+
+def figure(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
+    """A figure of this look; light unless its template is replaced."""
+    made = objects().Figure(data=list(traces), layout={"template": template(dark=False), "height": height, **layout})
+    # Names of runs and models decide nothing about the layout, so a figure may be drawn in any width.
+    made.update_layout(autosize=True)
+    return made
+
+
+def shown(text: str, longest: int | None = None) -> str:
+    """A name from outside as text: plotly reads tags such as <b> in what it draws."""
+    line = clean(text)
+    if longest is not None and len(line) > longest:
+        line = f"{line[: longest - 1]}…"
+    return html.escape(line, quote=False)
+
+
+def lines(*parts: str) -> str:
+    """Texts that were made safe, each on a line of its own."""
+    return "<br>".join(part for part in parts if part)
+
+
+def component_colours(profile: Profile) -> Mapping[str, str]:
+    """The colour that a component has in every figure; the costliest has the first."""
+    costliest = sorted(profile.components, key=lambda slot: -profile.components[slot].macs)
+    return colours_of(costliest)
+
+
+def colours_of(names: Sequence[str]) -> Mapping[str, str]:
+    """A colour for each; from the tenth on they come again."""
+    return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+
+
+def lighter(colour: str, amount: float) -> str:
+    """The colour mixed with white: 0 leaves it, 1 makes it white."""
+    parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return "#" + "".join(f"{round(part + (255 - part) * amount):02x}" for part in parts)
+
+
+def ink_on(colour: str) -> str:
+    """What can be read on the colour: white, or the ink of a light page."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return INK[False] if 0.2126 * red + 0.7152 * green + 0.0722 * blue > EVEN else "#ffffff"
+
+
+def seconds(nanoseconds: float) -> float:
+    """For an axis of time; not a digit more than was measured, as each takes room in the page."""
+    return round(nanoseconds / 1e9, 9)
+
+
+def amounts(title: str, unit: str = "", **more: Any) -> dict[str, Any]:
+    """An axis of amounts: ``2T``, ``400GB``, ``12ms``."""
+    return {"title": {"text": title}, "tickformat": "~s", "ticksuffix": unit, "rangemode": "tozero", **more}
+
+
+def shares(title: str, **more: Any) -> dict[str, Any]:
+    """An axis of shares in per cent."""
+    return {"title": {"text": title}, "tickformat": ".0%", "rangemode": "tozero", **more}
+
+
+def steps_axis(count: int) -> dict[str, Any]:
+    """An axis of denoising steps: whole numbers, a dozen at most."""
+    every = next(size for size in (1, 2, 5, 10, 20, 50, 100, 200, 500, count) if size * 12 >= count)
+    return {"title": {"text": "denoising step"}, "tick0": 0, "dtick": every, "showgrid": False, "zeroline": False}
+
+
+def names_axis(**more: Any) -> dict[str, Any]:
+    """An axis of names, the first one on top; a name that looks like a number or a date stays a name."""
+    return {"type": "category", "autorange": "reversed", "showgrid": False, **more}
+
+
+def numbered_axis(names: Sequence[str]) -> dict[str, Any]:
+    """An axis of rows, the first one on top, each with its name; two rows may have the same."""
+    return {
+        "type": "linear",
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": list(names),
+        # As far as half a bar beyond the first and the last.
+        "range": [len(names) - 0.5, -0.5],
+        "showgrid": False,
+        "zeroline": False,
+    }

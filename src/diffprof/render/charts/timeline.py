@@ -1,0 +1,130 @@
+"""One iteration of a measured run from begin to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.record.measured import Iteration, Sample
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.charts.style import (
+    COLOURS,
+    GREY,
+    amounts,
+    component_colours,
+    figure,
+    lines,
+    numbered_axis,
+    objects,
+    seconds,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_BARS = 2_000
+LANE = 44
+MOVE_COLOUR = COLOURS[8]
+STEPS, MOVES = -1, 1_000
+"""The lanes of what is no section; sections are in those from 0 on, by what they lie in."""
+
+
+@dataclass(frozen=True)
+class _Bar:
+    lane: int
+    name: str
+    colour: str
+    start_ns: int
+    length_ns: int
+    label: str
+    """What is written in it, where there is room."""
+    about: str = ""
+
+
+def timeline_figure(profile: Profile) -> Figure | None:
+    """The iteration in the middle: its sections, what ran inside them below, the steps on top."""
+    timed = profile.measured.timed if profile.measured else ()
+    if not timed:
+        return None
+    clock = clock_of(timed)
+    iteration = sorted(timed, key=lambda one: clock.length_ns(one.wall))[(len(timed) - 1) // 2]
+    bars = [*_steps(iteration, clock), *_sections(profile, iteration, clock), *_moves(iteration)]
+    if not bars:
+        return None
+    kept = sorted(bars, key=lambda bar: -bar.length_ns)[:MOST_BARS]
+    return _drawn(sorted(kept, key=lambda bar: bar.start_ns), clock, len(bars) - len(kept))
+
+
+def _drawn(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
+    lanes = sorted({bar.lane for bar in bars})
+    names = dict.fromkeys(bar.name for bar in bars)
+    traces = [_trace([bar for bar in bars if bar.name == name], lanes) for name in names]
+    remark = f" ({numbers.exact(left_out)} shorter ones are not shown)" if left_out else ""
+    return figure(
+        traces, LANE * len(lanes) + 130, barmode="overlay", bargap=0.08,
+        xaxis=amounts(f"time by the {clock.name}'s clock{remark}", "s"),
+        yaxis=numbered_axis([_lane(lane) for lane in lanes]),
+    )  # fmt: skip
+
+
+def _trace(bars: Sequence[_Bar], lanes: Sequence[int]) -> Any:
+    name = shown(bars[0].name)
+    return objects().Bar(
+        name=name,
+        orientation="h",
+        y=[lanes.index(bar.lane) for bar in bars],
+        base=[seconds(bar.start_ns) for bar in bars],
+        x=[seconds(bar.length_ns) for bar in bars],
+        marker={"color": bars[0].colour, "line": {"width": 0}},
+        text=[shown(bar.label) for bar in bars],
+        textposition="inside",
+        insidetextanchor="start",
+        textangle=0,
+        hovertext=[lines(f"<b>{name}</b>", _other(bar), bar.about, numbers.nanoseconds(bar.length_ns)) for bar in bars],
+        hoverinfo="text",
+    )
+
+
+def _other(bar: _Bar) -> str:
+    return "" if bar.label == bar.name else shown(bar.label)
+
+
+def _lane(lane: int) -> str:
+    return {STEPS: "steps", 0: "sections", MOVES: "moves"}.get(lane, "inside")
+
+
+def _steps(iteration: Iteration, clock: Clock) -> Iterator[_Bar]:
+    for step in iteration.steps:
+        yield _Bar(STEPS, "step", GREY, clock.start_ns(step.span), clock.length_ns(step.span), str(step.number))
+
+
+def _sections(profile: Profile, iteration: Iteration, clock: Clock) -> Iterator[_Bar]:
+    colours = _colours(profile, iteration.samples)
+    lanes: list[int] = []
+    for sample in iteration.samples:
+        lanes.append(0 if sample.parent is None else lanes[sample.parent] + 1)
+        about = lines(
+            f"step {iteration.steps[sample.step].number}" if sample.step is not None else "",
+            "ended in an exception" if sample.failed else "",
+        )
+        start, length = clock.start_ns(sample.span), clock.length_ns(sample.span)
+        yield _Bar(lanes[-1], sample.section, colours[sample.section], start, length, sample.section, about)
+
+
+def _colours(profile: Profile, samples: Sequence[Sample]) -> dict[str, str]:
+    """Of a component its own colour; others get what is left of the palette."""
+    components = component_colours(profile)
+    mine = {sample.section: components.get(sample.component or "") for sample in samples}
+    free = [colour for colour in COLOURS if colour not in (*mine.values(), MOVE_COLOUR)] or [GREY]
+    others = [name for name, colour in mine.items() if colour is None]
+    return {name: colour or free[others.index(name) % len(free)] for name, colour in mine.items()}
+
+
+def _moves(iteration: Iteration) -> Iterator[_Bar]:
+    for move in iteration.moves:
+        about = numbers.gigabytes(move.moved_bytes)
+        yield _Bar(MOVES, f"weights, {move.direction}", MOVE_COLOUR, move.at_ns, move.host_ns, move.component, about)

@@ -1,0 +1,115 @@
+"""What the work consists of: kinds of operations, attention, and the MACs of each denoising step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diffprof.breakdown.attention import AttentionRow, attention_table
+from diffprof.breakdown.kinds import KindRow, kind_table
+from diffprof.breakdown.shares import share
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.charts.style import (
+    COLOURS,
+    ROW,
+    amounts,
+    figure,
+    lines,
+    names_axis,
+    numbered_axis,
+    objects,
+    shares,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_ROWS = 12
+LONGEST_PLACE = 34
+LEAST_SHARE = 0.001
+
+
+def kinds_figure(profile: Profile) -> Figure | None:
+    """Each kind of work by its share of the MACs and of the bytes: norms have no MACs and still take time."""
+    rows = sorted(
+        (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved(row))
+    )
+    moved = sum(_moved(row) for row in rows)
+    rows = [row for row in rows if max(row.share, share(_moved(row), moved)) >= LEAST_SHARE][:MOST_ROWS]
+    if not rows:
+        return None
+    names = [shown(row.kind) for row in rows]
+    bars = [
+        objects().Bar(
+            name="share of MACs",
+            y=names,
+            x=[row.share for row in rows],
+            hovertext=[_about_kind(row, f"{numbers.macs(row.macs)}, {numbers.percent(row.share)}") for row in rows],
+        ),
+        objects().Bar(
+            name="share of bytes read and written",
+            y=names,
+            x=[share(_moved(row), moved) for row in rows],
+            hovertext=[
+                _about_kind(row, f"{numbers.gigabytes(_moved(row))}, {numbers.percent(share(_moved(row), moved))}")
+                for row in rows
+            ],
+        ),
+    ]
+    for bar in bars:
+        bar.update(orientation="h", hoverinfo="text")
+    return figure(
+        bars, ROW * len(rows) + 110, barmode="group", xaxis=shares("share of the generation"), yaxis=names_axis()
+    )
+
+
+def _moved(row: KindRow) -> int:
+    return (row.read_bytes or 0) + (row.written_bytes or 0)
+
+
+def _about_kind(row: KindRow, size: str) -> str:
+    return lines(
+        f"<b>{shown(row.kind)}</b>",
+        size,
+        f"{numbers.flops(row.other_flops)} besides the MACs" if row.other_flops else "",
+        numbers.times(row.executions, "execution"),
+    )
+
+
+def attention_figure(profile: Profile) -> Figure | None:
+    """The places of attention that cost most, each with its QKᵀ and its AV."""
+    rows = attention_table(profile)[:MOST_ROWS]
+    if not rows:
+        return None
+    places = [_place(row) for row in rows]
+    about = [_about_attention(row) for row in rows]
+    parts = (("QKᵀ", [row.qk_macs for row in rows], COLOURS[0]), ("AV", [row.av_macs for row in rows], COLOURS[5]))
+    bars = [
+        objects().Bar(
+            name=name, y=list(range(len(rows))), x=macs, orientation="h", hovertext=about, hoverinfo="text",
+            marker={"color": colour},
+        )
+        for name, macs, colour in parts
+    ]  # fmt: skip
+    return figure(
+        bars, (ROW + 10) * len(rows) + 90, barmode="stack", xaxis=amounts("MACs"), yaxis=numbered_axis(places)
+    )
+
+
+def _place(row: AttentionRow) -> str:
+    tokens = f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)}"
+    place = numbers.shortened(f"{row.component}.{row.module}", LONGEST_PLACE)
+    return lines(f"{shown(row.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{shown(place)}</span>")
+
+
+def _about_attention(row: AttentionRow) -> str:
+    remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
+    return lines(
+        f"<b>{shown(row.component)}.{shown(row.module)}</b>",
+        f"{shown(row.relation)} attention{', ' + ', '.join(remarks) if remarks else ''}",
+        f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)} tokens, batch {numbers.exact(row.batch)}",
+        f"{numbers.times(row.heads, 'head')} of {numbers.exact(row.head_size)}",
+        f"{numbers.times(row.executions, 'execution')}, {numbers.macs(row.macs)}",
+        f"{numbers.percent(row.share)} of all MACs",
+    )

@@ -1,0 +1,73 @@
+"""The settings that are in force, as people and programs read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diffprof.render.clean import clean
+from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.csv import table_csv
+from diffprof.settings import Setting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLUMNS = ("key", "value", "source", "variable", "about")
+NOT_SET = "-"
+
+
+def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], console: Console) -> None:
+    """A table of what is in force and where it comes from, and the files that were read."""
+    from rich.text import Text
+
+    found = list(settings.values())
+    columns = [
+        Column("setting", [one.option.key for one in found], justify="left", style="bold"),
+        Column("value", [_text(one.value) for one in found], justify="left", least=16),
+        Column("from", [one.source for one in found], justify="left", least=34, style="cyan"),
+        Column("what it is", [one.option.about for one in found], rank=1, justify="left", least=24, style="dim"),
+    ]
+    print_table(fitting(columns, console.width), console)
+    read = ", ".join(str(file) for file in files)
+    console.print(Text(clean(f"Read: {read}" if read else "No file was read: diffprof.toml in this folder would be.")))
+
+
+def settings_json(settings: Mapping[str, Setting], files: Sequence[Path]) -> str:
+    """The settings as JSON."""
+    values = {one.option.key: {"value": _plain(one.value), **_about(one)} for one in settings.values()}
+    return json.dumps({"files": [str(file) for file in files], "settings": values}, indent=2) + "\n"
+
+
+def settings_csv(settings: Mapping[str, Setting]) -> str:
+    """The settings as CSV."""
+    return table_csv(
+        COLUMNS,
+        [{"key": one.option.key, "value": _text(one.value, ""), **_about(one)} for one in settings.values()],
+    )
+
+
+def _about(setting: Setting) -> dict[str, str]:
+    return {"source": setting.source, "variable": setting.option.variable, "about": setting.option.about}
+
+
+def _text(value: Any, not_set: str = NOT_SET) -> str:
+    if value is None or value == ():
+        return not_set
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {width}x{height}" for name, (width, height) in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: list(pair) for name, pair in value.items()}
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return str(value) if isinstance(value, Path) else value

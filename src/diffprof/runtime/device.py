@@ -1,0 +1,169 @@
+"""The device that a pipeline runs on, and what it can do at most: published figures, or a matrix product timed here."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
+import torch
+
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.counting.surroundings import without_autocast
+from diffprof.pipelines.components import components_of
+from diffprof.record.measured import Device
+
+TIMED_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+PUBLISHED_DTYPES = ("float32", "bfloat16", "float16")
+"""Those that networks compute in: weights of 8 bits are nearly always made larger before they are multiplied."""
+
+SMALLEST, LARGEST = 128, 2048
+REPEATS = 5
+BUDGET_NS = 400_000_000
+"""For one dtype: where a CPU only emulates it, a large product would take a minute."""
+
+
+def device_of(pipeline: Any) -> Device:
+    """Where the pipeline's models are executed, also where offloading keeps their weights elsewhere."""
+    place = torch.device(pipeline._execution_device)
+    return _processor(pipeline) if place.type == "cpu" else _accelerator(place)
+
+
+def _processor(pipeline: Any) -> Device:
+    threads = torch.get_num_threads()
+    timed = {_name(dtype): timed_peak(dtype, threads) for dtype in TIMED_DTYPES if dtype in _dtypes(pipeline)}
+    return Device(
+        name=_processor_name(),
+        kind="cpu",
+        memory_bytes=psutil.virtual_memory().total,
+        threads=threads,
+        peak_flops_per_second={dtype: peak.flops_per_second for dtype, peak in timed.items()},
+        peak_source=_how_timed(timed),
+    )
+
+
+def _accelerator(place: torch.device) -> Device:
+    properties = _properties(place)
+    name = getattr(properties, "name", None) or _processor_name()
+    memory = getattr(properties, "total_memory", None)
+    known = find_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
+    if known is None:
+        return Device(name, place.type, memory, peak_source=f"no published peak is known for {name}")
+    tf32 = "tf32" in known.peak_flops_per_second and _tf32_in_products()
+    peaks = {dtype: known.peak_flops_per_second.get(dtype) for dtype in PUBLISHED_DTYPES}
+    if tf32:
+        peaks["float32"] = known.peak_flops_per_second["tf32"]
+    return Device(
+        name,
+        place.type,
+        memory,
+        peak_flops_per_second={dtype: peak for dtype, peak in peaks.items() if peak is not None},
+        peak_source=f"{known.source}: dense, accumulated in float32{_float32_runs(known.peak_flops_per_second, tf32)}",
+    )
+
+
+def _properties(place: torch.device) -> Any:
+    """What torch tells about an accelerator; None where it tells nothing."""
+    if place.type == "mps":
+        name = getattr(torch.backends.mps, "get_name", _processor_name)()  # not in every torch
+        return SimpleNamespace(name=name, total_memory=torch.mps.recommended_max_memory())
+    tell = getattr(getattr(torch, place.type, None), "get_device_properties", None)
+    return tell(place) if tell is not None else None
+
+
+def _float32_runs(peaks: Mapping[str, float], tf32: bool) -> str:
+    """Which of its two peaks an NVIDIA accelerator has for float32: nothing where it has but one."""
+    if tf32:
+        return "; float32 is that of TF32, which torch is allowed to use"
+    if "tf32" not in peaks:
+        return ""
+    convolutions = ", though convolutions may use it" if _tf32_in_convolutions() else ""
+    return f"; float32 is that without TF32, which torch may not use for matrix products{convolutions}"
+
+
+def _tf32_in_products() -> bool:
+    # The older switch may not be asked once a program has set the newer one.
+    precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    return bool(torch.backends.cuda.matmul.allow_tf32) if precision is None else precision == "tf32"
+
+
+def _tf32_in_convolutions() -> bool:
+    precision = getattr(getattr(torch.backends.cudnn, "conv", None), "fp32_precision", None)
+    return bool(torch.backends.cudnn.allow_tf32) if precision is None else precision == "tf32"
+
+
+class TimedPeak(NamedTuple):
+    """The best rate of some matrix products."""
+
+    flops_per_second: float
+    products: int
+    """So many were timed."""
+    size: int
+    """Rows and columns of the largest."""
+
+
+@cache
+def timed_peak(dtype: torch.dtype, threads: int) -> TimedPeak:
+    """What matrix products of this dtype reach here with so many threads; timed once in a process."""
+
+    def product_of(size: int) -> Callable[[], object]:
+        # Ones, not random numbers: the program's own random numbers stay as they would have been.
+        left, right, result = (torch.ones(size, size, dtype=dtype, device="cpu") for _ in range(3))
+        return lambda: torch.mm(left, right, out=result)
+
+    with torch.inference_mode(), without_autocast():
+        return best_rate(product_of)
+
+
+def best_rate(
+    product_of: Callable[[int], Callable[[], object]], clock: Callable[[], int] = time.perf_counter_ns
+) -> TimedPeak:
+    """Time ever larger products, as long as the next size is expected to fit into the budget."""
+    deadline = clock() + BUDGET_NS
+    best, products, size = 0.0, 0, SMALLEST
+    while True:
+        multiply = product_of(size)
+        multiply()  # sets up what later ones find ready
+        shortest = 0
+        for _ in range(REPEATS):
+            began = clock()
+            multiply()
+            took = max(clock() - began, 1)
+            shortest = min(shortest or took, took)
+            products += 1
+            if clock() >= deadline:
+                break
+        best = max(best, 2 * size**3 * 1e9 / shortest)
+        twice_as_large = 8 * shortest * (1 + REPEATS)
+        if size == LARGEST or clock() + twice_as_large > deadline:
+            return TimedPeak(best, products, size)
+        size *= 2
+
+
+def _how_timed(timed: Mapping[str, TimedPeak]) -> str:
+    if not timed:
+        return "nothing was timed: no weights of a dtype that this processor multiplies in"
+    each = [f"{dtype} best of {peak.products} of up to {peak.size}x{peak.size}" for dtype, peak in timed.items()]
+    return f"matrix products timed here: {', '.join(each)}"
+
+
+def _dtypes(pipeline: Any) -> set[torch.dtype]:
+    return {weight.dtype for part in components_of(pipeline).values() for weight in part.parameters()}
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip().lower() == "model name" and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,158 @@
+"""`diffprof.measure` and `diffprof.measuring`: what a pipeline really takes, beside exactly what it computes.
+
+run = diffprof.measure(pipe, prompt="a cat", num_inference_steps=20)
+
+with diffprof.measuring(pipe) as run:
+    image = pipe("a cat", num_inference_steps=20).images[0]
+
+print(run)
+run.profile.save("run.json")
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.opened import Opened, live
+from diffprof.record.display import text_of
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
+from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.repetition import Repetition
+from diffprof.runtime.timing.trace_recorder import Trace, TraceRecorder
+
+SAMPLES_PER_SECOND = 10
+
+
+class Run:
+    """What was measured. More calls may still come while `measuring` is open."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        self._measuring = measuring
+        self.trace: Trace | None = None
+        """The trace that was written, if one was asked for."""
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        """One for each different call that was made, with all its iterations, in the order of the first of each."""
+        return self._measuring.profiles()
+
+    @property
+    def profile(self) -> Profile:
+        """Of the call that came last, when several different ones were made."""
+        profiles = self.profiles
+        if not profiles:
+            raise RequestError("nothing was measured: the pipeline was not called")
+        return profiles[-1]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be measured, and why."""
+        return tuple(self._measuring.notes)
+
+    def __str__(self) -> str:
+        shown = [text_of("Run", profile) for profile in self.profiles]
+        return "\n\n".join(shown or ("nothing was measured", *self.notes))
+
+    def __repr__(self) -> str:
+        calls = sum(len(profile.measured.iterations) for profile in self.profiles if profile.measured)
+        return f"<Run of {calls} calls>"
+
+
+def measure(
+    pipeline: Any,
+    *,
+    warmup: int = 1,
+    iterations: int = 3,
+    trace: bool | str | Path | TraceRecorder = False,
+    sample_hz: float = SAMPLES_PER_SECOND,
+    progress: Progress | None = None,
+    **arguments: Any,
+) -> Run:
+    """Run a live pipeline `warmup` + `iterations` times with these call arguments, and measure it.
+
+    Every iteration starts from the same random state. With `trace`, one more call of a few steps is traced into
+    ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
+    is looked at meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
+    """
+    return measure_opened(
+        live(checked(pipeline)), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
+        progress=progress,
+    )  # fmt: skip
+
+
+def measure_opened(
+    opened: Opened,
+    arguments: dict[str, Any],
+    *,
+    warmup: int = 1,
+    iterations: int = 3,
+    trace: bool | str | Path | TraceRecorder = False,
+    sample_hz: float = SAMPLES_PER_SECOND,
+    progress: Progress | None = None,
+    scheduler: str | None = None,
+    enable: Sequence[str] = (),
+    load_seconds: float | None = None,
+) -> Run:
+    """The same for a pipeline of which more is known: where it came from, and how it was changed and loaded."""
+    repetition = Repetition(opened, arguments, warmup, iterations, progress)
+    measuring = Measuring(
+        opened, sample_hz=sample_hz, stand_ins=repetition.stand_ins, scheduler=scheduler, enable=enable,
+        repeated=True, step_ended=repetition.step_ended if progress is not None else None,
+    )  # fmt: skip
+    measuring.load_seconds = load_seconds
+    run, recorder = Run(measuring), _recorder(trace)
+    measuring.start()
+    try:
+        repetition.run(measuring, recorder)
+    except BaseException as error:
+        error.run = run  # type: ignore[attr-defined]
+        raise
+    finally:
+        measuring.stop()
+    if recorder is not None:
+        run.trace = recorder.traces[-1] if recorder.traces else None
+        if recorder.problem is not None:
+            measuring.notes.append(f"there is no trace: {recorder.problem}")
+    return run
+
+
+@contextlib.contextmanager
+def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Run]:
+    """Measure every call of a live pipeline that is made inside; nothing about the calls changes."""
+    watching = Measuring(live(checked(pipeline)), sample_hz=sample_hz)
+    watching.start()
+    try:
+        yield Run(watching)
+    finally:
+        watching.stop()
+
+
+def checked(pipeline: Any) -> Any:
+    """The pipeline, if it is one."""
+    if isinstance(pipeline, type) or not hasattr(pipeline, "register_modules") or not callable(pipeline):
+        name = f"the class {pipeline.__name__}" if isinstance(pipeline, type) else f"a {type(pipeline).__name__}"
+        raise RequestError(
+            f"cannot measure {name}; give a live diffusers pipeline, or use `diffprof run` for a "
+            "model that has to be loaded first"
+        )
+    return pipeline
+
+
+def _recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
+    if isinstance(trace, TraceRecorder):
+        return trace
+    if trace is False:
+        return None
+    if not isinstance(trace, (bool, str, Path)):
+        raise RequestError(f"trace is True, False or the folder where the trace goes, not {trace!r}")
+    # One call of a few steps from beginning to end: its steps need no schedule to bound them.
+    return TraceRecorder("profiling_results" if trace is True else trace, record_shapes=True, active=WHOLE_CALL)
+
+
+WHOLE_CALL = 1_000_000
+__all__ = ["DiffprofError", "Run", "measure", "measuring"]

@@ -1,0 +1,132 @@
+"""Makes the same call of a pipeline again and again, from the same random state, in order to measure it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from diffprof.counting.profile import count
+from diffprof.counting.snapshot import RandomState
+from diffprof.errors import DiffprofError, PipelineError, RequestError
+from diffprof.pipelines.arguments import CallArguments, call_arguments
+from diffprof.pipelines.opened import Opened
+from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.record.progress import Progress
+from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.timing.trace_recorder import TraceRecorder
+from diffprof.runtime.watching.callbacks import Callbacks
+
+TRACED_STEPS = 4
+"""A trace of these many steps has all that there is to see, and can still be opened."""
+
+
+class Repetition:
+    """A call that will be measured: checked, and completed by what the pipeline needs besides."""
+
+    def __init__(
+        self, opened: Opened, arguments: Mapping[str, Any], warmup: int, iterations: int, progress: Progress | None
+    ) -> None:
+        if not all(isinstance(number, int) for number in (warmup, iterations)):
+            raise RequestError(f"warmup and iterations are whole numbers; asked for: {warmup=}, {iterations=}")
+        if warmup < 0 or iterations < 1:
+            raise RequestError(f"a measurement needs one iteration or more; asked for: {warmup=}, {iterations=}")
+        self._pipeline = opened.pipeline
+        self._warmup, self._iterations, self._progress = warmup, iterations, progress
+        call = call_arguments(self._pipeline, arguments, opened.call)
+        self.stand_ins = self._needed(call)
+        self._arguments = {**call.given, **self.stand_ins}
+        self._label, self._steps = "", self._arguments.get("num_inference_steps", call.defaults.get(STEPS))
+
+    def _needed(self, call: CallArguments) -> dict[str, Any]:
+        """The stand-ins that a dry run needs: what it refuses would be refused after the first minutes of a run too."""
+        # What comes out is looked at by nobody, but making pictures of it is part of what is measured.
+        stand_ins = {name: value for name, value in call.stand_ins.items() if name != "output_type"}
+        callbacks = Callbacks(self._pipeline, lambda section: contextlib.nullcontext())
+        dry = replace(call, given=callbacks.played_back(call.given), stand_ins=stand_ins)
+        try:
+            with quiet_libraries():
+                return count(self._pipeline, dry, None, self._progress)[1]
+        except PipelineError as error:
+            if "refused the call" in str(error):
+                raise
+            return stand_ins  # what only a dry run cannot do is no reason not to measure
+
+    def run(self, measuring: Measuring, trace: TraceRecorder | None = None) -> None:
+        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are as before afterwards."""
+        randomness = RandomState(self._arguments)
+        with silent_progress_bars(self._pipeline):
+            try:
+                for number in range(self._warmup + self._iterations):
+                    measuring.warming_up = number < self._warmup
+                    self._label = self._named(number)
+                    randomness.restore()
+                    self._call(self._arguments)
+                if trace is not None:
+                    measuring.tracing = True
+                    randomness.restore()
+                    self._traced(measuring, trace)
+            finally:
+                randomness.restore()
+
+    def _traced(self, measuring: Measuring, trace: TraceRecorder) -> None:
+        self._label = "tracing"
+        fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
+        if fewer:
+            measuring.notes.append(f"the trace is of one more call with {TRACED_STEPS} steps instead of {self._steps}")
+        with trace.profile("trace"):
+            self._call({**self._arguments, **fewer})
+
+    def _named(self, number: int) -> str:
+        if number < self._warmup:
+            return f"warm-up {number + 1} of {self._warmup}"
+        return f"iteration {number - self._warmup + 1} of {self._iterations}"
+
+    def step_ended(self, steps: int) -> None:
+        """Tell of the progress inside a call."""
+        if self._progress is not None:
+            self._progress(self._label, steps, self._steps if isinstance(self._steps, int) else None)
+
+    def _call(self, arguments: Mapping[str, Any]) -> None:
+        if self._progress is not None:
+            self._progress(self._label, 0, None)
+        try:
+            self._pipeline(**arguments)
+        except DiffprofError:
+            raise
+        except Exception as error:
+            raise PipelineError(f"{type(self._pipeline).__name__} {_reason(error)}") from error
+
+
+STEPS = "num_inference_steps"
+
+
+@contextlib.contextmanager
+def silent_progress_bars(pipeline: Any) -> Iterator[None]:
+    """A bar for each call of each part would say nothing that the measurement's own does not."""
+    holders = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
+    before = [vars(holder).get("_progress_bar_config", _ABSENT) for holder in holders]
+    for holder, config in zip(holders, before, strict=True):
+        holder._progress_bar_config = {**(config if isinstance(config, dict) else {}), "disable": True}
+    try:
+        yield
+    finally:
+        for holder, config in zip(holders, before, strict=True):
+            if config is _ABSENT:
+                del holder._progress_bar_config
+            else:
+                holder._progress_bar_config = config
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    first = lines[0][:300] if lines else type(error).__name__
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in first:
+        return f"ran out of memory; make it smaller, use a smaller dtype or offload ({first})"
+    return f"failed while it was measured: {type(error).__name__}: {first}"
+
+
+_ABSENT = object()

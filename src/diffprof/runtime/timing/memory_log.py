@@ -1,0 +1,159 @@
+"""Memory at named moments, and what stands out in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from diffprof.errors import RequestError
+from diffprof.runtime.timing.distributions import NANOSECONDS
+from diffprof.runtime.timing.memory_snapshots import Allocator, ProcessMemory, Snapshot, TorchAllocator, process_memory
+from diffprof.runtime.timing.sections import Clock
+
+MEBIBYTE = 1024**2
+LARGE_BYTES = 256 * MEBIBYTE
+"""Reserves and changes of the whole process below this say little: allocators take memory in large pieces."""
+NOTICEABLE_BYTES = 64 * MEBIBYTE
+FRAGMENTED = 1.2
+FAR_ABOVE = 1.5
+REPEATS_OF_A_TREND = 3
+
+
+@dataclass(frozen=True)
+class MemoryFinding:
+    """Something about the memory that is worth a look, with its evidence in bytes."""
+
+    kind: str
+    """``fragmentation``, ``held_in_reserve``, ``not_given_back`` or ``grows``."""
+    label: str
+    """Of the snapshot that shows it."""
+    memory: str
+    """``device``, or ``process`` for its resident memory."""
+    evidence: dict[str, int]
+    before: str | None = None
+    """The snapshot that it is compared with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class MemoryLog:
+    """Takes snapshots of the memory, keeps them, and names what stands out."""
+
+    def __init__(
+        self,
+        allocator: Allocator | None = None,
+        process: Callable[[], ProcessMemory] = process_memory,
+        clock: Clock = time.perf_counter_ns,
+    ) -> None:
+        self._allocator = allocator if allocator is not None else TorchAllocator()
+        self._process = process
+        self._clock = clock
+        self._begun: int | None = None
+        self.snapshots: list[Snapshot] = []
+
+    def snapshot(self, label: str) -> Snapshot:
+        """Write down how the memory stands, and let the accelerator's peak begin anew."""
+        now = self._clock()
+        self._begun = now if self._begun is None else self._begun
+        device = self._allocator.read()
+        if device is not None:
+            self._allocator.reset_peak()
+        taken = Snapshot(label, (now - self._begun) / NANOSECONDS, *self._process(), *(device or ()))
+        self.snapshots.append(taken)
+        return taken
+
+    def not_given_back(self, before: str, after: str) -> MemoryFinding | None:
+        """What the last snapshot `after` holds more than the last one `before`; None where that is little."""
+        return _growth("not_given_back", self._last(before), self._last(after))
+
+    def findings(self) -> list[MemoryFinding]:
+        """What stands out, in the order of the snapshots that show it.
+
+        Two snapshots whose labels differ in ``before`` and ``after`` are compared with each other.
+        """
+        found = [*_reserves(self.snapshots), *_pairs(self.snapshots), *_trends(self.snapshots)]
+        places = {snapshot.label: place for place, snapshot in enumerate(self.snapshots)}
+        return sorted(found, key=lambda finding: places[finding.label])
+
+    def reset(self) -> None:
+        """Forget all snapshots."""
+        self.snapshots.clear()
+        self._begun = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "unit": "bytes",
+            "snapshots": [snapshot.to_dict() for snapshot in self.snapshots],
+            "findings": [finding.to_dict() for finding in self.findings()],
+        }
+
+    def _last(self, label: str) -> Snapshot:
+        for snapshot in reversed(self.snapshots):
+            if snapshot.label == label:
+                return snapshot
+        raise RequestError(f"There is no memory snapshot {label!r}.")
+
+
+def _reserves(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+    """The largest reserve that was never needed, and the largest that is not needed any more."""
+    fragmented: list[MemoryFinding] = []
+    held: list[MemoryFinding] = []
+    needed = 0
+    for snapshot in snapshots:
+        allocated, reserved = snapshot.allocated_bytes, snapshot.reserved_bytes
+        if allocated is None or reserved is None:
+            continue
+        needed = max(needed, allocated, snapshot.max_allocated_bytes or 0)
+        # An allocator keeps what it once needed: only what it holds beyond that cannot be used as it is cut up.
+        if reserved - needed >= LARGE_BYTES and reserved >= FRAGMENTED * needed:
+            evidence = {"reserved_bytes": reserved, "most_allocated_bytes": needed, "excess_bytes": reserved - needed}
+            fragmented.append(MemoryFinding("fragmentation", snapshot.label, "device", evidence))
+        elif reserved - allocated >= LARGE_BYTES and reserved >= FAR_ABOVE * allocated:
+            evidence = {"reserved_bytes": reserved, "allocated_bytes": allocated, "excess_bytes": reserved - allocated}
+            held.append(MemoryFinding("held_in_reserve", snapshot.label, "device", evidence))
+    for found in (fragmented, held):
+        if found:
+            yield max(found, key=lambda finding: finding.evidence["excess_bytes"])
+
+
+def _pairs(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+    """Each ``after`` that holds noticeably more than the last ``before`` of the same name."""
+    begun: dict[str, Snapshot] = {}
+    for snapshot in snapshots:
+        if "before" in snapshot.label:
+            begun[snapshot.label.replace("before", "after")] = snapshot
+        elif snapshot.label in begun:
+            found = _growth("not_given_back", begun.pop(snapshot.label), snapshot)
+            if found is not None:
+                yield found
+
+
+def _trends(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+    """Each label under which the memory was higher every time."""
+    for label in dict.fromkeys(snapshot.label for snapshot in snapshots):
+        same = [snapshot for snapshot in snapshots if snapshot.label == label]
+        found = _growth("grows", same[0], same[-1])
+        if found is None or len(same) < REPEATS_OF_A_TREND:
+            continue
+        held = [
+            (snapshot.allocated_bytes if found.memory == "device" else snapshot.rss_bytes) or 0 for snapshot in same
+        ]
+        if all(later > earlier for earlier, later in pairwise(held)):
+            yield found
+
+
+def _growth(kind: str, before: Snapshot, after: Snapshot) -> MemoryFinding | None:
+    """How much more the later one holds: on the accelerator if both know that, else in the process."""
+    if before.allocated_bytes is not None and after.allocated_bytes is not None:
+        memory, enough, first, last = "device", NOTICEABLE_BYTES, before.allocated_bytes, after.allocated_bytes
+    else:
+        memory, enough, first, last = "process", LARGE_BYTES, before.rss_bytes, after.rss_bytes
+    if last - first < enough:
+        return None
+    evidence = {"before_bytes": first, "after_bytes": last, "growth_bytes": last - first}
+    return MemoryFinding(kind, after.label, memory, evidence, before=before.label)

@@ -1,0 +1,114 @@
+"""How the memory stands: of the process, and of the accelerator that is in use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import psutil  # type: ignore[import-untyped]
+
+from diffprof.runtime.timing.devices import in_use
+
+STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The memory at one moment. An accelerator's figures are None where there is none, or it does not tell."""
+
+    label: str
+    seconds: float
+    """Since the first snapshot."""
+    rss_bytes: int
+    peak_rss_bytes: int
+    """Since the process began."""
+    allocated_bytes: int | None = None
+    reserved_bytes: int | None = None
+    max_allocated_bytes: int | None = None
+    """Since the last snapshot; in the first one, since the process began."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; what is not known is not there."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+class ProcessMemory(NamedTuple):
+    """Bytes of main memory that the process holds, and the most that it ever held."""
+
+    rss: int
+    peak_rss: int
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes of an accelerator's allocator; None is what it does not tell."""
+
+    allocated: int | None
+    reserved: int | None
+    max_allocated: int | None
+
+
+class Allocator(Protocol):
+    """What is asked about an accelerator's memory; a test has one of its own."""
+
+    def read(self) -> DeviceMemory | None:
+        """How it stands, or None while no accelerator is in use."""
+
+    def reset_peak(self) -> None:
+        """Let the peak begin anew."""
+
+
+class TorchAllocator:
+    """The allocator of the current accelerator of torch, which is not imported for it."""
+
+    def read(self) -> DeviceMemory | None:
+        backend = _backend()
+        if backend is None:
+            return None
+        allocated = _figure(backend, "memory_allocated", "current_allocated_memory")
+        reserved = _figure(backend, "memory_reserved", "driver_allocated_memory")
+        return DeviceMemory(allocated, reserved, _figure(backend, "max_memory_allocated"))
+
+    def reset_peak(self) -> None:
+        reset = getattr(_backend(), "reset_peak_memory_stats", None)
+        if reset is not None:
+            reset()
+
+
+def process_memory() -> ProcessMemory:
+    """As the operating system counts it."""
+    memory = psutil.Process().memory_info()
+    # The two are not counted at the same moment.
+    return ProcessMemory(memory.rss, max(memory.rss, _peak_rss(memory)))
+
+
+def _backend() -> Any:
+    """``torch.cuda`` or one of its kind, once the program uses it."""
+    torch = sys.modules.get("torch")
+    accelerators = getattr(torch, "accelerator", None)
+    kind = accelerators.current_accelerator() if accelerators is not None else None
+    backend = getattr(torch, kind.type) if kind is not None else None
+    return backend if backend is not None and in_use(backend) else None
+
+
+def _figure(backend: Any, *names: str) -> int | None:
+    """What the backend calls by one of these names; Metal has names of its own."""
+    asked: Callable[[], int] | None = next((getattr(backend, name) for name in names if hasattr(backend, name)), None)
+    return int(asked()) if asked is not None else None
+
+
+def _peak_rss(memory: Any) -> int:
+    if hasattr(memory, "peak_wset"):  # Windows
+        return int(memory.peak_wset)
+    if STATUS.is_file():
+        # getrusage also counts what the process was before it became this program, and a large parent lasts in it.
+        for line in STATUS.read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used if os.uname().sysname == "Darwin" else used * 1024

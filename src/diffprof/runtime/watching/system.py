@@ -1,0 +1,225 @@
+"""What the process and its GPU do while a pipeline runs, looked at in the background a few times a second."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import psutil  # type: ignore[import-untyped]
+import torch
+
+from diffprof.errors import RequestError
+from diffprof.record.measured import SystemPoint
+from diffprof.runtime.timing.sections import Clock
+
+SECOND = 1_000_000_000
+MOST_HZ = 1000
+MOST_POINTS = 36_000
+"""An hour at 10 a second; a longer run is kept at half the resolution, and so on."""
+
+
+class ProcessReading(NamedTuple):
+    """How a process stands: what it has used so far. None: this platform does not tell."""
+
+    cpu_ns: int
+    rss_bytes: int
+    read_bytes: int | None
+    written_bytes: int | None
+
+
+class GpuReading(NamedTuple):
+    """How a GPU stands, with all programs that use it."""
+
+    percent: float
+    memory_bytes: int
+
+
+ReadProcess = Callable[[], ProcessReading]
+ReadGpu = Callable[[], GpuReading]
+
+
+class SystemSampler:
+    """Takes points on a thread of its own, from `start` to `stop`; also a context manager.
+
+    It never disturbs what it watches: an error in it ends the sampling and is told in `problem`.
+    """
+
+    def __init__(
+        self,
+        hz: float = 10,
+        clock: Clock = time.perf_counter_ns,
+        process: ReadProcess | None = None,
+        gpu: ReadGpu | None = None,
+        place: torch.device | None = None,
+    ) -> None:
+        """`process` and `gpu` read what is sampled: this process and the GPU at `place`, unless they are given."""
+        if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
+            raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz!r} times.")
+        self.problem: str | None = None
+        """What could not be sampled, and why."""
+        self._period_ns = round(SECOND / hz)
+        self._clock = clock
+        self._process = process
+        self._gpu = gpu
+        self._place = place
+        self._points: list[SystemPoint] = []
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, began_ns: int | None = None) -> None:
+        """Begin. The points count from `began_ns` on the clock, where the measurement began earlier than now."""
+        try:
+            if self._gpu is None:
+                self._gpu, self.problem = find_gpu(self._place)
+            reader = SystemReader(self._process or this_process(), self._gpu, self._clock, began_ns)
+        except Exception as error:  # noqa: BLE001  whatever it is, the run goes on
+            self._give_up(error)
+            return
+        # A daemon: a program that ends does not wait for it.
+        self._thread = threading.Thread(target=self._run, args=(reader,), name="diffprof system sampler", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> tuple[SystemPoint, ...]:
+        """End, and give the points in the order of time."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout=1)
+            if self._thread.is_alive():
+                self.problem = "The system sampler did not answer: a driver was asked and has not replied."
+        return tuple(self._points)
+
+    def __enter__(self) -> SystemSampler:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def _run(self, reader: SystemReader) -> None:
+        try:
+            due = self._clock() + self._period_ns
+            while not self._stopping.wait(max(due - self._clock(), 0) / SECOND):
+                self._keep(reader.read())
+                due = max(due + self._period_ns, self._clock())  # what was missed is not made up for
+            # The rest of the run, unless it is too short for a rate.
+            if not self._points or self._clock() > due - self._period_ns // 2:
+                self._keep(reader.read())
+        except Exception as error:  # noqa: BLE001  whatever it is, the run goes on
+            self._give_up(error)
+
+    def _keep(self, point: SystemPoint) -> None:
+        self._points.append(point)
+        if len(self._points) >= MOST_POINTS:
+            pairs = zip(self._points[::2], self._points[1::2], strict=True)
+            self._points = [_as_one(first, second) for first, second in pairs]
+            self._period_ns *= 2
+
+    def _give_up(self, error: Exception) -> None:
+        self.problem = f"The system sampler ended early: {type(error).__name__}: {error}"
+
+
+class SystemReader:
+    """Makes a point of what was used since the point before; the first since it was made."""
+
+    def __init__(self, process: ReadProcess, gpu: ReadGpu | None, clock: Clock, began_ns: int | None = None) -> None:
+        self._process, self._gpu, self._clock = process, gpu, clock
+        self._last_ns, self._last = clock(), process()
+        self._began_ns = self._last_ns if began_ns is None else began_ns
+
+    def read(self) -> SystemPoint:
+        now_ns, now = self._clock(), self._process()
+        seconds = max(now_ns - self._last_ns, 1) / SECOND
+        gpu = self._gpu() if self._gpu is not None else None
+        point = SystemPoint(
+            at_ns=now_ns - self._began_ns,
+            cpu_percent=100 * (now.cpu_ns - self._last.cpu_ns) / SECOND / seconds,
+            rss_bytes=now.rss_bytes,
+            read_bytes_per_second=_rate(self._last.read_bytes, now.read_bytes, seconds),
+            written_bytes_per_second=_rate(self._last.written_bytes, now.written_bytes, seconds),
+            gpu_percent=gpu.percent if gpu is not None else None,
+            gpu_memory_bytes=gpu.memory_bytes if gpu is not None else None,
+        )
+        self._last_ns, self._last = now_ns, now
+        return point
+
+
+def _rate(before: int | None, after: int | None, seconds: float) -> float | None:
+    return None if before is None or after is None else (after - before) / seconds
+
+
+def _as_one(first: SystemPoint, second: SystemPoint) -> SystemPoint:
+    """Two points as one of half the resolution: rates are averaged, of memory the most is kept."""
+
+    def mean(*rates: float | None) -> float | None:
+        known = [rate for rate in rates if rate is not None]
+        return fmean(known) if known else None
+
+    memory = [point.gpu_memory_bytes for point in (first, second) if point.gpu_memory_bytes is not None]
+    return SystemPoint(
+        at_ns=second.at_ns,
+        cpu_percent=fmean((first.cpu_percent, second.cpu_percent)),
+        rss_bytes=max(first.rss_bytes, second.rss_bytes),
+        read_bytes_per_second=mean(first.read_bytes_per_second, second.read_bytes_per_second),
+        written_bytes_per_second=mean(first.written_bytes_per_second, second.written_bytes_per_second),
+        gpu_percent=mean(first.gpu_percent, second.gpu_percent),
+        gpu_memory_bytes=max(memory, default=None),
+    )
+
+
+def this_process() -> ReadProcess:
+    """Reads the process that it is called in."""
+    process = psutil.Process()
+    has_io = _tells_io(process)
+
+    def read() -> ProcessReading:
+        io = process.io_counters() if has_io else None
+        return ProcessReading(
+            # Not psutil's, which counts in hundredths of a second: ten of them are a whole period.
+            cpu_ns=time.process_time_ns(),
+            rss_bytes=process.memory_info().rss,
+            read_bytes=io.read_bytes if io is not None else None,
+            written_bytes=io.write_bytes if io is not None else None,
+        )
+
+    return read
+
+
+def _tells_io(process: Any) -> bool:
+    """macOS has no such counters, and some containers do not show them."""
+    try:
+        process.io_counters()
+    except (AttributeError, NotImplementedError, OSError, psutil.Error):
+        return False
+    return True
+
+
+def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | None]:
+    """What reads the GPU at `place` or else the current one, or why nothing does; neither where none is in use."""
+    if not torch.cuda.is_initialized() or (place is not None and place.type != "cuda"):
+        return None, None
+    if torch.version.hip is not None:
+        return None, "The GPU is not sampled: that is done by NVML, which is NVIDIA's."
+    try:
+        import pynvml
+    except ImportError:
+        return None, "The GPU is not sampled: install diffprof[gpu] for it."
+    try:
+        return nvml_gpu(pynvml, str(torch.cuda.get_device_properties(place).uuid)), None
+    except (pynvml.NVMLError, AttributeError) as error:
+        return None, f"The GPU is not sampled: NVML says {error}."
+
+
+def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
+    """Reads the GPU with this UUID: NVML's own numbers do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
+    nvml.nvmlInit()
+    handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
+
+    def read() -> GpuReading:
+        used = nvml.nvmlDeviceGetUtilizationRates(handle).gpu
+        return GpuReading(float(used), nvml.nvmlDeviceGetMemoryInfo(handle).used)
+
+    read()  # what it cannot tell is known now, not in the middle of a run
+    return read

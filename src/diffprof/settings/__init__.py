@@ -1,0 +1,215 @@
+"""What is in force where nothing else is said: profiling or not, sizes, folders, the model, where it runs.
+
+    diffprof.config.ENABLE_COMPUTE_PROFILING          # True
+    diffprof.config.DEFAULT_STEPS = 20                # for this program
+    DIFFPROF_DEFAULT_STEPS=20 diffprof generate ...   # for this command
+    default_steps = 20                                # in diffprof.toml, for this folder
+
+The first place that says something wins: this program, an environment variable, ``diffprof.toml`` in the current
+folder, the user's own ``config.toml``, and last what diffprof does by itself. ``DIFFPROF_CONFIG`` names a file to be
+read instead of those two. `diffprof config` shows what is in force and where it comes from. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from diffprof.errors import RequestError
+from diffprof.settings import values as kinds
+
+ENABLE_COMPUTE_PROFILING: bool
+DEFAULT_MODEL: str
+DEFAULT_STEPS: int | None
+DEFAULT_GUIDANCE_SCALE: float | None
+DEFAULT_WIDTH: int | None
+DEFAULT_HEIGHT: int | None
+DEFAULT_SEED: int | None
+DEFAULT_FPS: int
+SIZE_PRESETS: Mapping[str, tuple[int, int]]
+OUTPUT_DIR: Path
+MODEL_DIRS: tuple[Path, ...]
+MODEL_MEMORY_LIMIT: int | None
+DEVICE: str | None
+DTYPE: str | None
+OFFLOAD: str | None
+KEEP: bool
+HISTORY: Path
+CACHE_DIR: Path
+
+PRESETS = {
+    "square": (512, 512),
+    "portrait": (512, 768),
+    "landscape": (768, 512),
+    "square-large": (1024, 1024),
+    "portrait-large": (832, 1216),
+    "landscape-large": (1216, 832),
+    "wide": (1344, 768),
+    "tall": (768, 1344),
+}
+"""Width and height: sizes that Stable Diffusion 1 and 2 were trained on, then those of the larger models after them."""
+
+FILE = "diffprof.toml"
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something that can be set."""
+
+    key: str
+    """In a file; in Python and, after ``DIFFPROF_``, in the environment it is written in capitals."""
+    read: kinds.Read
+    default: Any
+    """A value, or a function that finds it."""
+    about: str
+
+    @property
+    def variable(self) -> str:
+        return f"DIFFPROF_{self.key.upper()}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is in force."""
+
+    option: Option
+    value: Any
+    source: str
+    """``default``, the name of the environment variable, the file, or ``this program``."""
+
+
+def settings() -> dict[str, Setting]:
+    """All that can be set, by key, with what is in force and where that comes from."""
+    return {key: setting(key) for key in OPTIONS}
+
+
+def setting(key: str) -> Setting:
+    """What is in force for one option."""
+    option = OPTIONS[key]
+    own = globals().get(key.upper(), _ABSENT)
+    if own is not _ABSENT:
+        return Setting(option, _checked(option, own, f"diffprof.config.{key.upper()}", Path()), "this program")
+    said = os.environ.get(option.variable, "").strip()
+    if said:
+        return Setting(option, _checked(option, said, option.variable, Path()), option.variable)
+    for file in files():
+        content = _content(file)
+        if key in content:
+            return Setting(option, _checked(option, content[key], f"{key} in {file}", file.parent), str(file))
+    return Setting(option, option.default() if callable(option.default) else option.default, "default")
+
+
+def files() -> tuple[Path, ...]:
+    """The files that are read, the strongest first."""
+    named = os.environ.get("DIFFPROF_CONFIG")
+    if named:
+        file = Path(named).expanduser()
+        if not file.is_file():
+            raise RequestError(f"DIFFPROF_CONFIG names {named}, and there is no such file.")
+        return (file,)
+    return tuple(file for file in (Path(FILE), user_file()) if file.is_file())
+
+
+def user_file() -> Path:
+    """The user's own settings, for all folders."""
+    return _folder_for("XDG_CONFIG_HOME", ".config", "Application Support", "APPDATA") / "config.toml"
+
+
+def _content(file: Path) -> Mapping[str, Any]:
+    try:
+        state = file.stat()
+        content = _parsed(file, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        raise RequestError(f"Cannot read {file}: {error.strerror or error}.") from error
+    for key in content:
+        if key not in OPTIONS:
+            raise RequestError(f"{file} sets {key!r}, which diffprof does not know; {kinds.meant(key, OPTIONS)}")
+    return content
+
+
+@lru_cache(maxsize=8)
+def _parsed(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
+    """Once for each state of a file; the state is only there to tell them apart."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RequestError(f"{file} is not valid TOML: {error}.") from error
+
+
+def _checked(option: Option, value: Any, where: str, base: Path) -> Any:
+    try:
+        return option.read(value, base)
+    except ValueError as error:
+        raise RequestError(f"{where} must be {error}, not {value!r}.") from None
+
+
+def _folder_for(variable: str, usual: str, on_a_mac: str, on_windows: str) -> Path:
+    """The platform's place for one kind of files of a program."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / on_a_mac / "diffprof"
+    if sys.platform == "win32":
+        return Path(os.environ.get(on_windows) or Path.home() / "AppData" / "Local") / "diffprof"
+    given = os.environ.get(variable, "")
+    # The XDG specification: a relative path is to be ignored.
+    return (Path(given) if given and Path(given).is_absolute() else Path.home() / usual) / "diffprof"
+
+
+def _history() -> Path:
+    return _folder_for("XDG_DATA_HOME", ".local/share", "Application Support", "LOCALAPPDATA") / "history.sqlite"
+
+
+def _cache() -> Path:
+    folder = _folder_for("XDG_CACHE_HOME", ".cache", "Caches", "LOCALAPPDATA")
+    return folder / "Cache" if sys.platform == "win32" else folder
+
+
+def _option(key: str, read: kinds.Read, default: Any | Callable[[], Any], about: str) -> tuple[str, Option]:
+    return key, Option(key, read, default, about)
+
+
+OPTIONS = dict(
+    [
+        _option("enable_compute_profiling", kinds.flag, True, "Profile what is generated."),
+        _option("default_model", kinds.text, "shapes", "The model to generate with."),
+        _option(
+            "default_steps", kinds.whole(1, 100_000), None, "Denoising steps; without, what the model's maker uses."
+        ),
+        _option("default_guidance_scale", kinds.number, None, "Guidance; without, what the model's maker uses."),
+        _option("default_width", kinds.whole(1, 16_384), None, "Pixels; without, what the model was made for."),
+        _option("default_height", kinds.whole(1, 16_384), None, "Pixels; without, what the model was made for."),
+        _option("default_seed", kinds.whole(0, 2**63 - 1), None, "Of the noise; without, another one each time."),
+        _option("default_fps", kinds.whole(1, 240), 8, "Frames a second of a film."),
+        _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
+        _option("output_dir", kinds.folder, Path("outputs"), "Where pictures go."),
+        _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
+        _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; without, all."),
+        _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),
+        _option("dtype", kinds.choice(kinds.DTYPES), None, "Of the weights; without, as the model was published."),
+        _option("offload", kinds.choice(kinds.OFFLOADS), None, "The way weights wait outside of the device, if any."),
+        _option("keep", kinds.flag, False, "Put every profile into the history."),
+        _option("history", kinds.folder, _history, "The file of the history."),
+        _option("cache_dir", kinds.folder, _cache, "Where counted profiles are cached."),
+    ]
+)
+
+_ABSENT = object()
+
+
+def __getattr__(name: str) -> Any:
+    """`ENABLE_COMPUTE_PROFILING` and the others, looked up when they are used: the environment may have changed."""
+    if name.isupper() and name.lower() in OPTIONS:
+        return setting(name.lower()).value
+    raise AttributeError(f"module 'diffprof.config' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *(key.upper() for key in OPTIONS)})

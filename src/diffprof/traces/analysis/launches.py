@@ -1,0 +1,98 @@
+"""From what ran on a device to the runtime call that launched it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from diffprof.traces.facts import LaunchFigures
+from diffprof.traces.reading.columns import MEMCPY, RUNTIME, UNKNOWN, Flags, Gpu, Ints, Trace
+
+# Calls that return only when the device is done with something.
+_WAITS = re.compile(
+    r"Synchronize|MemcpyWithStream|^(cuda|hip)(Memcpy|Memset)(2D|3D)?(_v\d+|_ptsz)?$|^cuMemcpy(?!.*Async)"
+)
+_ASYNC_COPY = re.compile(r"Memcpy.*Async")
+_LAUNCHES = re.compile(r"Launch|Memcpy|Memset")
+GRAPH_LAUNCH = re.compile(r"GraphLaunch")
+
+
+class Launches:
+    """The launching call of each row of `trace.gpu`, and the calls in which the host waited for a device."""
+
+    def __init__(self, trace: Trace) -> None:
+        host = trace.host
+        self.rows = np.flatnonzero(host.kind == RUNTIME)
+        names = host.name[self.rows]
+        self.call = _calls(trace.gpu, self.rows, host.correlation)
+        """The row of `trace.host` that launched each row of `trace.gpu`; `UNKNOWN` where there is no record of it."""
+        by_name = self.rows[_matching(trace.names, names, _LAUNCHES)]
+        self.launching = np.union1d(by_name, self.call[self.call != UNKNOWN])
+        """The rows of `trace.host` that put work into a queue."""
+        waits = _matching(trace.names, names, _WAITS) | self._blocked_copies(trace, names)
+        self.waits = self.rows[waits]
+        """The rows of `trace.host` in which the host waited for a device."""
+
+    def _blocked_copies(self, trace: Trace, names: Ints) -> Flags:
+        """Copies by an asynchronous call that waits all the same: memory that can be swapped out has to be watched."""
+        pageable = np.array(["Pageable" in name for name in trace.names], dtype=bool)
+        gpu = trace.gpu
+        copies = np.flatnonzero((gpu.kind == MEMCPY) & (self.call != UNKNOWN) & pageable[gpu.name])
+        blocked = copies[trace.host.end[self.call[copies]] >= gpu.end[copies]]
+        return _matching(trace.names, names, _ASYNC_COPY) & np.isin(self.rows, self.call[blocked])
+
+
+def launch_figures(trace: Trace, launches: Launches) -> LaunchFigures | None:
+    """How far ahead of the devices the host was; None where launches were not recorded."""
+    known = np.flatnonzero(launches.call != UNKNOWN)
+    if not len(known):
+        return None
+    gpu, host = trace.gpu, trace.host
+    calls = launches.call[known]
+    latency = gpu.start[known] - host.start[calls]
+    devices = np.unique(gpu.device[known])
+    queue = np.concatenate([_queue(trace, known[gpu.device[known] == device], launches) for device in devices])
+    graphs = _matching(trace.names, host.name[calls], GRAPH_LAUNCH)
+    launching = np.unique(calls)
+    return LaunchFigures(
+        launched=len(known),
+        calls=len(launching),
+        call_median_ns=_median(host.end[launching] - host.start[launching]),
+        latency_median_ns=_median(latency),
+        latency_p95_ns=int(np.percentile(latency, 95)),
+        latency_longest_ns=int(latency.max()),
+        queue_median=_median(queue),
+        queue_longest=int(queue.max()),
+        on_empty_queue=int((queue == 0).sum()),
+        graph_launches=len(np.unique(calls[graphs])),
+        graph_kernels=int(graphs.sum()),
+    )
+
+
+def _queue(trace: Trace, rows: Ints, launches: Launches) -> Ints:
+    """How much was launched to one device and not finished, each time that something was launched."""
+    launched = np.sort(trace.host.start[launches.call[rows]])
+    finished = np.sort(trace.gpu.end[rows])
+    return np.arange(len(rows)) - np.searchsorted(finished, launched, side="right")
+
+
+def _median(values: Ints) -> int:
+    return int(np.median(values))
+
+
+def _calls(gpu: Gpu, rows: Ints, correlation: Ints) -> Ints:
+    known = rows[correlation[rows] > 0]
+    numbers, first = np.unique(correlation[known], return_index=True)
+    if not len(numbers):
+        return np.full(len(gpu), UNKNOWN, dtype=np.int64)
+    place = np.minimum(np.searchsorted(numbers, gpu.correlation), len(numbers) - 1)
+    return np.where(numbers[place] == gpu.correlation, known[first[place]], UNKNOWN)
+
+
+def _matching(all_names: list[str], names: Ints, pattern: re.Pattern[str]) -> Flags:
+    """Which of the names match; each distinct name is looked at once."""
+    flags = np.zeros(len(all_names), dtype=bool)
+    for number in np.unique(names):
+        flags[number] = bool(pattern.search(all_names[number]))
+    return flags[names]

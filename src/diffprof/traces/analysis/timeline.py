@@ -1,0 +1,155 @@
+"""How a device spent its time: computation, communication, copies and nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from diffprof.traces.analysis.host import NOTHING, HostTree
+from diffprof.traces.analysis.intervals import Intervals, covered, union
+from diffprof.traces.analysis.kernels import kind_of
+from diffprof.traces.analysis.launches import Launches
+from diffprof.traces.facts import Activity, Copies, Timeline
+from diffprof.traces.reading.columns import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, Trace
+
+# Enough for a figure that is as wide as a page.
+PARTS = 240
+
+_DIRECTIONS = re.compile(r"([HDP])to([HDP])|CopyHostTo(Device)|CopyDeviceTo(Host)", re.I)
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """The rows of `trace.gpu` of one device, and when it did what."""
+
+    device: int
+    rows: Ints
+    computation: Intervals
+    communication: Intervals
+    copies: Intervals
+    busy: Intervals
+
+    @property
+    def start(self) -> int:
+        return int(self.busy.start[0])
+
+    @property
+    def end(self) -> int:
+        return int(self.busy.end[-1])
+
+    @property
+    def exposed_communication(self) -> Intervals:
+        return self.communication.minus(self.computation)
+
+    @property
+    def exposed_copies(self) -> Intervals:
+        return self.copies.minus(self.computation).minus(self.communication)
+
+
+def device_work(trace: Trace) -> list[DeviceWork]:
+    """The work of each device that did any."""
+    found = []
+    communication = is_communication(trace)
+    for device in np.unique(trace.gpu.device):
+        rows = np.flatnonzero(trace.gpu.device == device)
+        copies = trace.gpu.kind[rows] == MEMCPY
+        talks = communication[rows]
+        parts = [_union(trace, rows[chosen]) for chosen in (~copies & ~talks, talks, copies, slice(None))]
+        if len(parts[-1]):
+            found.append(DeviceWork(int(device), rows, *parts))
+    return found
+
+
+def timeline(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches) -> Timeline:
+    """The figures of one device."""
+    gpu = trace.gpu
+    first, last = trace.start_and_end()
+    return Timeline(
+        device=work.device,
+        total_ns=work.end - work.start,
+        computation_ns=work.computation.length,
+        communication_ns=work.communication.length,
+        exposed_communication_ns=work.exposed_communication.length,
+        copy_ns=work.copies.length,
+        exposed_copy_ns=work.exposed_copies.length,
+        busy_ns=work.busy.length,
+        kernels=int((gpu.kind[work.rows] == KERNEL).sum()),
+        streams=len(np.unique(gpu.stream[work.rows])),
+        before_ns=work.start - first,
+        before_what=_on_the_host(work.rows[0], first, work.start, trace, tree, launches),
+        after_ns=last - work.end,
+        after_what=_on_the_host(work.rows[-1], work.end, last, trace, tree, launches),
+    )
+
+
+def activity(trace: Trace, work: DeviceWork) -> Activity:
+    """The same over time: the parts add up to the time line, to the nanosecond."""
+    total = work.end - work.start
+    count = min(PARTS, total)
+    edges = work.start + np.arange(count + 1, dtype=np.int64) * total // count
+    start, end = edges[:-1], edges[1:]
+    sets = (work.computation, work.exposed_communication, work.exposed_copies)
+    columns = [start - trace.start_and_end()[0], end - start, *(covered(one, start, end) for one in sets)]
+    return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
+
+
+def copies(trace: Trace, works: list[DeviceWork]) -> tuple[Copies, ...]:
+    """The copies by direction and memory, those that took longest first."""
+    gpu = trace.gpu
+    sorts = {int(name): copy_sort(trace.names[name]) for name in np.unique(gpu.name[gpu.kind == MEMCPY])}
+    found = []
+    for sort in dict.fromkeys(sorts.values()):
+        names = [name for name, its_sort in sorts.items() if its_sort == sort]
+        rows = np.flatnonzero((gpu.kind == MEMCPY) & np.isin(gpu.name, names))
+        sizes = gpu.size_bytes[rows]
+        known = bool((sizes != UNKNOWN).all())
+        found.append(
+            Copies(
+                *sort,
+                count=len(rows),
+                size_bytes=int(sizes.sum()) if known else None,
+                duration_ns=int((gpu.end[rows] - gpu.start[rows]).sum()),
+                exposed_ns=sum(_exposed(trace, rows, work) for work in works),
+            )
+        )
+    return tuple(sorted(found, key=lambda row: -row.duration_ns))
+
+
+def copy_sort(name: str) -> tuple[str, str]:
+    """``Memcpy HtoD (Pageable -> Device)`` as H2D of pageable memory."""
+    found = _DIRECTIONS.search(name)
+    if not found:
+        return "other", ""
+    ends = (found[1] + found[2]).upper() if found[1] else "HD" if found[3] else "DH"
+    memory = next((word for word in ("pinned", "pageable", "managed") if word in name.lower()), "")
+    return f"{ends[0]}2{ends[1]}", memory if "H" in ends else "device"
+
+
+def is_communication(trace: Trace) -> Flags:
+    """Which rows of `trace.gpu` exchange data with other devices by a kernel."""
+    numbers = np.unique(trace.gpu.name)
+    flags = np.zeros(len(trace.names), dtype=bool)
+    for number in numbers:
+        flags[number] = kind_of(trace.names[number]) == "communication"
+    return flags[trace.gpu.name] & (trace.gpu.kind == KERNEL)
+
+
+def _exposed(trace: Trace, rows: Ints, work: DeviceWork) -> int:
+    own = rows[trace.gpu.device[rows] == work.device]
+    return _union(trace, own).minus(work.computation).minus(work.communication).length
+
+
+def _union(trace: Trace, rows: Ints) -> Intervals:
+    return union(trace.gpu.start[rows], trace.gpu.end[rows])
+
+
+def _on_the_host(row: int, start: int, end: int, trace: Trace, tree: HostTree, launches: Launches) -> str:
+    """What the thread that launched a row of `trace.gpu` did in most of an interval."""
+    call = launches.call[row]
+    if call == UNKNOWN or end <= start:
+        return ""
+    lane = trace.host.lane[[call]]
+    found = tree.covering(lane, np.array([start]), np.array([end]))[0]
+    return "" if found == NOTHING else tree.label(found)

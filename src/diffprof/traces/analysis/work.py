@@ -1,0 +1,108 @@
+"""What was computed: kernels by kind and by name, operators of the host, communication."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from diffprof.traces.analysis.host import NOTHING, HostTree
+from diffprof.traces.analysis.kernels import kind_of
+from diffprof.traces.analysis.timeline import is_communication
+from diffprof.traces.facts import Collective, HostOp, KernelRow, KindRow
+from diffprof.traces.reading.columns import KERNEL, OP, Flags, Trace
+
+# Operators by kind of work, the first that matches; on a CPU there are no kernels to tell.
+_OPS = (
+    ("attention", re.compile(r"scaled_dot_product|attention")),
+    ("gemm", re.compile(r"::(add|b|badd)*mm$|::(addmv|linear|matmul|dot|einsum)$|mkldnn_linear|::_int_mm|scaled_mm")),
+    ("convolution", re.compile(r"conv(?!ert)")),
+    ("norm", re.compile(r"norm")),
+    (
+        "reduction",
+        re.compile(r"softmax|::(sum|mean|max|min|amax|amin|argmax|argmin|var|std|cumsum|topk|sort|any|all)$"),
+    ),
+    (
+        "copy",
+        re.compile(
+            r"::(copy_|_to_copy|to|cat|stack|clone|contiguous|index\w*|gather|scatter\w*|pad|repeat|embedding)$"
+        ),
+    ),
+    (
+        "elementwise",
+        re.compile(r"::(add|sub|rsub|mul|div|pow|sqrt|rsqrt|exp|log|sin|cos|neg|abs|where|fill|zero|clamp)_?$"),
+    ),
+    (
+        "elementwise",
+        re.compile(r"::(gelu|silu|relu|sigmoid|tanh|dropout|masked_fill|upsample\w*|normal|uniform|randn)_?$"),
+    ),
+)
+
+
+def kernels(trace: Trace, is_attention: Flags) -> tuple[KernelRow, ...]:
+    """All that ran on a device, by name, what took longest first."""
+    gpu = trace.gpu
+    duration = gpu.end - gpu.start
+    # A matrix product that is a part of an attention is work of another kind than one of the same name that is not.
+    keys, group = np.unique(np.stack((gpu.name, is_attention)), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    count = np.bincount(group, minlength=keys.shape[1])
+    # Whole numbers all along: `bincount` with weights would add up floats.
+    total = np.zeros(keys.shape[1], dtype=np.int64)
+    longest = np.zeros(keys.shape[1], dtype=np.int64)
+    np.add.at(total, group, duration)
+    np.maximum.at(longest, group, duration)
+    rows = []
+    for number, (name_number, attention) in enumerate(keys.T.tolist()):
+        name = trace.names[name_number]
+        kind = "attention" if attention else kind_of(name)
+        rows.append(KernelRow(name, kind, int(count[number]), int(total[number]), int(longest[number])))
+    return tuple(sorted(rows, key=lambda row: -row.gpu_ns))
+
+
+def kinds(rows: tuple[KernelRow, ...]) -> tuple[KindRow, ...]:
+    """The kinds of work, what took longest first."""
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        counted = found.setdefault(row.kind, [0, 0])
+        counted[0] += row.count
+        counted[1] += row.gpu_ns
+    return tuple(sorted((KindRow(kind, *counted) for kind, counted in found.items()), key=lambda row: -row.gpu_ns))
+
+
+def host_ops(trace: Trace, tree: HostTree) -> tuple[HostOp, ...]:
+    """The operators by the time that each spent itself and not in operators that it called."""
+    host = trace.host
+    rows = np.flatnonzero(host.kind == OP)
+    if not len(rows):
+        return ()
+    own = host.end - host.start
+    callers = tree.nearest(tree.parent[rows], OP)
+    called = callers != NOTHING
+    np.subtract.at(own, callers[called], (host.end - host.start)[rows[called]])
+    names, group = np.unique(host.name[rows], return_inverse=True)
+    count = np.bincount(group)
+    self_ns, total_ns = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+    np.add.at(self_ns, group, own[rows])
+    np.add.at(total_ns, group, (host.end - host.start)[rows])
+    found = [
+        HostOp(trace.names[name], op_kind(trace.names[name]), *map(int, figures))
+        for name, *figures in zip(names, count, self_ns, total_ns, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda row: -row.self_ns))
+
+
+def op_kind(name: str) -> str:
+    """The kind of work that an operator does."""
+    return next((kind for kind, pattern in _OPS if pattern.search(name)), "other")
+
+
+def collectives(trace: Trace) -> tuple[Collective, ...]:
+    """The communication kernels by name, with the time of each call in order: ranks are compared by it."""
+    gpu = trace.gpu
+    rows = np.flatnonzero(is_communication(trace) & (gpu.kind == KERNEL))
+    found = []
+    for name in np.unique(gpu.name[rows]):
+        own = rows[gpu.name[rows] == name]
+        found.append(Collective(trace.names[name], tuple((gpu.end[own] - gpu.start[own]).tolist())))
+    return tuple(found)

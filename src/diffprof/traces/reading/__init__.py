@@ -1,0 +1,1 @@
+"""Reading a trace: a file in, its events as columns out."""

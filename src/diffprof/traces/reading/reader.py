@@ -1,0 +1,275 @@
+"""Reading a trace: a file in, its events as columns out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from decimal import Decimal
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from diffprof.errors import FileFormatError
+from diffprof.traces.reading.columns import (
+    ANNOTATION,
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    OP,
+    PYTHON,
+    RUNTIME,
+    UNKNOWN,
+    Allocations,
+    Gpu,
+    Host,
+    Ints,
+    Names,
+    Spans,
+    Table,
+    Trace,
+)
+from diffprof.traces.reading.walk import Event, TraceWalk
+
+# The categories of torch.profiler, in lower case: before torch 1.12 they were written Kernel, Operator, Runtime.
+GPU_KINDS = {"kernel": KERNEL, "gpu_memcpy": MEMCPY, "memcpy": MEMCPY, "gpu_memset": MEMSET, "memset": MEMSET}
+HOST_KINDS = {
+    "cpu_op": OP,
+    "operator": OP,
+    "python_function": PYTHON,
+    "user_annotation": ANNOTATION,
+    "cuda_runtime": RUNTIME,
+    "cuda_driver": RUNTIME,
+    "runtime": RUNTIME,
+    "xpu_runtime": RUNTIME,
+    "xpu_driver": RUNTIME,
+    "privateuse1_runtime": RUNTIME,
+    "privateuse1_driver": RUNTIME,
+}
+SPAN = "gpu_user_annotation"
+MEMORY = "[memory]"
+
+# A float has room for nanoseconds up to here, in microseconds; traces with times since 1970 are beyond it.
+EXACT_BELOW = float(2**42)
+# What a number of nanoseconds in 64 bits has room for.
+LARGEST_MICROSECONDS = float(2**63 // 1000)
+
+# The operators whose shapes tell which attention could have run.
+_WITH_SHAPES = re.compile("attention|aten::bmm|aten::baddbmm")
+
+
+class _TimesAreTooLarge(Exception):
+    """For a float: the file is to be read with decimals."""
+
+
+def read_trace(path: str | Path) -> Trace:
+    """Read a trace that torch.profiler wrote; a `FileFormatError` says in one sentence why a file is not one."""
+    try:
+        return _Reader(Path(path), exact=False).read()
+    except _TimesAreTooLarge:
+        return _Reader(Path(path), exact=True).read()
+
+
+SomeTable = TypeVar("SomeTable", bound=Table)
+
+
+class _Reader:
+    def __init__(self, path: Path, exact: bool) -> None:
+        self.path, self.exact = path, exact
+        self.walk = TraceWalk(path, exact)
+        self.names, self.lanes, self.shapes = Names(), Names(), Names()
+        self.parts: dict[type[Table], list[Table]] = defaultdict(list)
+        self.negative_durations = 0
+        self.events = 0
+
+    def read(self) -> Trace:
+        for events in self.walk.slices():
+            self.events += len(events)
+            self._take(events)
+        if not self.parts[Gpu] and not self.parts[Host]:
+            many = f"none of its {self.events:,} events is" if self.events else "it has no event that is"
+            raise self._refusal(f"{many} one that torch.profiler writes (kernels, operators, runtime calls)")
+        gpu, host = self._whole(Gpu), self._whole(Host)
+        end = self.walk.end_of_events
+        assert end is not None
+        return Trace(
+            path=str(self.path),
+            events=self.events,
+            gpu=gpu.rows(np.lexsort((gpu.end, gpu.start))),
+            # Of two that begin together, the longer one holds the other.
+            host=host.rows(np.lexsort((-host.end, host.start, host.lane))),
+            spans=self._whole(Spans),
+            allocations=self._whole(Allocations),
+            names=[str(name) for name in self.names.all],
+            lanes=self.lanes.all,
+            shapes=self.shapes.all,
+            metadata=self.walk.metadata,
+            end_of_events=end,
+            negative_durations=self.negative_durations,
+        )
+
+    def _take(self, events: list[Event]) -> None:
+        """Sort one slice by category and append each to its table."""
+        by_category: dict[Any, list[Event]] = defaultdict(list)
+        for event in events:
+            if event.get("ph") == "X":
+                by_category[event.get("cat")].append(event)
+            elif event.get("name") == MEMORY:
+                by_category[MEMORY].append(event)
+        for category, chosen in by_category.items():
+            known = category.lower() if isinstance(category, str) else ""
+            if known in HOST_KINDS:
+                self._take_host(chosen, HOST_KINDS[known])
+            elif known in GPU_KINDS:
+                self._take_gpu(chosen, GPU_KINDS[known])
+            elif known == SPAN:
+                self._take_spans(chosen)
+            elif known == MEMORY:
+                self._take_memory(chosen)
+
+    def _take_host(self, events: list[Event], kind: int) -> None:
+        start, end = self._times(events)
+        count = len(events)
+        name = self._names(events)
+        correlation = shapes = _filled(count, UNKNOWN)
+        if kind == RUNTIME:
+            correlation = _numbers(self._arguments(events), "correlation")
+        elif kind == OP:
+            shapes = self._shapes(events)
+        try:
+            lane = self.lanes.numbers(zip(_column(events, "pid"), _column(events, "tid"), strict=True))
+        except TypeError:
+            raise self._refusal(f"an event of category {events[0].get('cat')} has no process and thread") from None
+        self.parts[Host].append(Host(start, end, _filled(count, kind), name, lane, correlation, shapes))
+
+    def _take_gpu(self, events: list[Event], kind: int) -> None:
+        start, end = self._times(events)
+        arguments = self._arguments(events)
+        device = _numbers(arguments, "device", _column(events, "pid"))
+        stream = _numbers(arguments, "stream", _column(events, "tid"))
+        correlation, size = _numbers(arguments, "correlation"), _numbers(arguments, "bytes")
+        name = self._names(events)
+        row = Gpu(start, end, _filled(len(events), kind), name, device, stream, correlation, size)
+        self.parts[Gpu].append(row)
+
+    def _take_spans(self, events: list[Event]) -> None:
+        start, end = self._times(events)
+        device = _numbers(self._arguments(events), "device", _column(events, "pid"))
+        self.parts[Spans].append(Spans(start, end, self._names(events), device))
+
+    def _take_memory(self, events: list[Event]) -> None:
+        arguments = self._arguments(events)
+        self.parts[Allocations].append(
+            Allocations(
+                self._nanoseconds(events, "ts"),
+                _numbers(arguments, "Device Type"),
+                _numbers(arguments, "Device Id"),
+                _numbers(arguments, "Total Allocated"),
+                _numbers(arguments, "Total Reserved"),
+            )
+        )
+
+    def _names(self, events: list[Event]) -> Ints:
+        names = _column(events, "name")
+        if set(map(type, names)) != {str}:
+            raise self._refusal(f"an event of category {events[0].get('cat')} has no name")
+        return self.names.numbers(names)
+
+    def _arguments(self, events: list[Event]) -> list[dict[str, Any]]:
+        arguments = [event.get("args") or {} for event in events]
+        if set(map(type, arguments)) != {dict}:
+            wrong = next(event for event, given in zip(events, arguments, strict=True) if type(given) is not dict)
+            raise self._refusal(f"the args of the event {_shown(wrong)} are no object")
+        return arguments
+
+    def _shapes(self, events: list[Event]) -> Ints:
+        numbers = _filled(len(events), UNKNOWN)
+        for place, event in enumerate(events):
+            if _WITH_SHAPES.search(event["name"]):
+                given = event.get("args")
+                if isinstance(given, dict) and "Input Dims" in given:
+                    dimensions, types = json.dumps(given["Input Dims"]), json.dumps(given.get("Input type", []))
+                    numbers[place] = self.shapes.numbers([(dimensions, types)])[0]
+        return numbers
+
+    def _times(self, events: list[Event]) -> tuple[Ints, Ints]:
+        start, duration = self._nanoseconds(events, "ts"), self._nanoseconds(events, "dur")
+        negative = duration < 0
+        self.negative_durations += int(negative.sum())
+        return start, start + np.where(negative, 0, duration)
+
+    def _nanoseconds(self, events: list[Event], key: str) -> Ints:
+        """Microseconds with a fraction as whole nanoseconds, without loss."""
+        values = _column(events, key)
+        try:
+            if self.exact:
+                return _ints([int((Decimal(value) * 1000).to_integral_value()) for value in values])
+            floats = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError, ArithmeticError):
+            raise self._without(events, key) from None
+        largest = float(np.abs(floats).max())
+        if not largest < LARGEST_MICROSECONDS:
+            raise self._without(events, key)
+        if largest >= EXACT_BELOW:
+            raise _TimesAreTooLarge
+        return np.rint(floats * 1000).astype(np.int64)
+
+    def _without(self, events: list[Event], key: str) -> FileFormatError:
+        what = {"ts": "time (ts)", "dur": "duration (dur)"}[key]
+        wrong = next((event for event in events if not _is_time(event.get(key))), events[0])
+        problem = "has no" if wrong.get(key) is None else f"has {_shortened(wrong[key])} as its"
+        return self._refusal(f"the event {_shown(wrong)} of category {wrong.get('cat')} {problem} {what}")
+
+    def _whole(self, table: type[SomeTable]) -> SomeTable:
+        parts: list[Any] = self.parts.pop(table, [])
+        columns = table.__dataclass_fields__
+        if not parts:
+            return table(**{name: _ints([]) for name in columns})
+        return table(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})
+
+    def _refusal(self, why: str) -> FileFormatError:
+        return FileFormatError(f"Cannot read {self.path}: {why}.")
+
+
+def _column(events: list[Event], key: str) -> list[Any]:
+    try:
+        return list(map(itemgetter(key), events))
+    except KeyError:
+        return [event.get(key) for event in events]
+
+
+def _numbers(arguments: list[dict[str, Any]], key: str, instead: list[Any] | None = None) -> Ints:
+    """The whole numbers under `key`; where there is none, those of `instead`, or `UNKNOWN`."""
+    values = [given.get(key) for given in arguments]
+    others = instead or [UNKNOWN] * len(values)
+    whole = [
+        value if type(value) is int else other if type(other) is int else UNKNOWN
+        for value, other in zip(values, others, strict=True)
+    ]
+    try:
+        return _ints(whole)
+    except OverflowError:
+        return _ints([number if abs(number) < 2**63 else UNKNOWN for number in whole])
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
+
+
+def _filled(count: int, value: int) -> Ints:
+    return np.full(count, value, dtype=np.int64)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and -LARGEST_MICROSECONDS < value < LARGEST_MICROSECONDS
+
+
+def _shown(event: Event) -> str:
+    return repr(_shortened(event.get("name", "without a name")))
+
+
+def _shortened(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,250 @@
+"""What a trace says as figures: the devices over time, gaps, kinds of work, steps, memory, ranks and changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.render import numbers
+from diffprof.render.charts.style import (
+    COLOURS,
+    GREY,
+    ROW,
+    amounts,
+    figure,
+    lines,
+    names_axis,
+    numbered_axis,
+    objects,
+    seconds,
+    shares,
+    shown,
+)
+from diffprof.render.numbers import milliseconds
+from diffprof.traces import facts as traces
+from diffprof.traces.analysis.comparison import Change
+from diffprof.traces.analysis.ranks import RankComparison
+from diffprof.traces.facts import Activity, Gap, TraceReport
+from diffprof.traces.views.names import CAUSES, place, short
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+MOST_GAPS = 1_000
+MOST_STEPS = 500
+LONGEST_NAME = 80
+
+# One colour for each part of a time line, in all figures.
+PARTS = {
+    "computation": COLOURS[0],
+    "communication, exposed": COLOURS[1],
+    "copies, exposed": COLOURS[2],
+    "idle": "#c9cdd4",
+}
+CAUSE_COLOURS = dict(zip(CAUSES, (*(COLOURS[place] for place in (3, 4, 1, 5, 7, 8)), GREY), strict=True))
+
+
+def activity_figure(activity: Activity) -> Figure | None:
+    """What one device did over time: the share of each part of the time line, idle on top."""
+    if not activity.parts:
+        return None
+    start = [seconds(part[0] + part[1] / 2) for part in activity.parts]
+    length = [part[1] for part in activity.parts]
+    columns = {name: [part[2 + number] for part in activity.parts] for number, name in enumerate(list(PARTS)[:3])}
+    columns["idle"] = [part[1] - sum(part[2:]) for part in activity.parts]
+    bars = [
+        objects().Bar(
+            name=name,
+            x=start,
+            y=[round(time / whole, 5) for time, whole in zip(times, length, strict=True)],
+            width=[seconds(whole) for whole in length],
+            marker={"color": PARTS[name], "line": {"width": 0}},
+            hovertext=[
+                f"{name}: {numbers.percent(time / whole)} of the {numbers.nanoseconds(whole)} from "
+                f"{milliseconds(part[0])} on"
+                for time, whole, part in zip(times, length, activity.parts, strict=True)
+            ],
+            hoverinfo="text",
+        )
+        for name, times in columns.items()
+        if any(times)
+    ]
+    return figure(
+        bars, 300, barmode="stack", bargap=0, showlegend=True,
+        xaxis=amounts("time since the trace began", "s", rangemode="normal"),
+        yaxis=shares("share of the time", range=[0, 1]),
+    )  # fmt: skip
+
+
+def gaps_figure(report: TraceReport) -> Figure | None:
+    """The longest gaps: when each was, how long, and why; lengths by powers of ten."""
+    longest = sorted((gap for gap in report.gaps if gap.length_ns), key=lambda gap: -gap.length_ns)[:MOST_GAPS]
+    if not longest:
+        return None
+    points = []
+    for cause in dict.fromkeys(gap.cause for gap in longest):
+        own = [gap for gap in longest if gap.cause == cause]
+        points.append(
+            objects().Scatter(
+                name=CAUSES[cause],
+                x=[seconds(gap.start_ns) for gap in own],
+                y=[seconds(gap.length_ns) for gap in own],
+                mode="markers",
+                marker={"color": CAUSE_COLOURS[cause], "size": 8, "opacity": 0.7},
+                hovertext=[_about(gap) for gap in own],
+                hoverinfo="text",
+            )
+        )
+    return figure(
+        points, 300, showlegend=True,
+        xaxis=amounts("time since the trace began", "s", rangemode="normal"),
+        yaxis=_powers_of_ten([gap.length_ns for gap in longest], "idle for"),
+    )  # fmt: skip
+
+
+def _powers_of_ten(times: Sequence[int], title: str) -> dict[str, Any]:
+    """An axis of times by powers of ten, from the one below the least to the one above the most."""
+    low, high = (math.log10(time / 1e9) for time in (min(times), max(times)))
+    powers = range(math.floor(low), math.floor(high) + 2)
+    return {
+        "type": "log", "title": {"text": title}, "range": [low - 0.2, high + 0.2], "tickmode": "array",
+        "tickvals": [10.0**power for power in powers], "tickformat": "~s", "ticksuffix": "s",
+    }  # fmt: skip
+
+
+def _about(gap: Gap) -> str:
+    return lines(
+        f"<b>{milliseconds(gap.length_ns)}</b> at {milliseconds(gap.start_ns)}: {CAUSES[gap.cause]}",
+        shown(short(gap.what), LONGEST_NAME),
+        f"in {shown(place(gap.where), LONGEST_NAME)}" if gap.where else "",
+        f"before {shown(short(gap.after), LONGEST_NAME)}" if gap.after else "",
+    )
+
+
+def trace_kinds_figure(report: TraceReport) -> Figure | None:
+    """The GPU time of each kind of work."""
+    rows = [row for row in report.kinds if row.gpu_ns]
+    if not rows:
+        return None
+    colours = dict(zip(traces.KINDS, (*COLOURS[:8], GREY), strict=True))
+    bar = objects().Bar(
+        orientation="h",
+        y=[row.kind for row in rows],
+        x=[seconds(row.gpu_ns) for row in rows],
+        marker={"color": [colours.get(row.kind, GREY) for row in rows]},
+        text=[numbers.percent(row.gpu_ns / report.gpu_ns) for row in rows],
+        textposition="outside",
+        cliponaxis=False,
+        hovertext=[f"{row.kind}: {milliseconds(row.gpu_ns)}, {numbers.times(row.count, 'kernel')}" for row in rows],
+        hoverinfo="text",
+    )
+    longest = max(row.gpu_ns for row in rows)
+    # Room for the share behind the longest bar.
+    axis = amounts("GPU time", "s", range=[0, seconds(longest * 1.25)])
+    return figure([bar], ROW * len(rows) + 70, showlegend=False, xaxis=axis, yaxis=names_axis())
+
+
+def trace_steps_figure(report: TraceReport) -> Figure | None:
+    """For how long each step kept the host, and for how long the device."""
+    steps = report.steps
+    if steps is None or not 1 < len(steps.kernels) <= MOST_STEPS:
+        return None
+    names = [str(number) for number in range(1, len(steps.kernels) + 1)]
+    measured = [("host", steps.host_ns, GREY)]
+    if report.timelines:
+        measured.append(("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
+    bars = [
+        objects().Bar(
+            name=name,
+            x=names,
+            y=[seconds(time) for time in times],
+            marker={"color": colour},
+            hovertext=[
+                f"step {number}: {milliseconds(time)} {name}, {numbers.times(kernels, 'kernel')}"
+                for number, time, kernels in zip(names, times, steps.kernels, strict=True)
+            ],
+            hoverinfo="text",
+        )
+        for name, times, colour in measured
+    ]
+    axis = {"type": "category", "showgrid": False, "title": {"text": "step"}, "nticks": 25}
+    return figure(bars, 280, barmode="group", showlegend=True, xaxis=axis, yaxis=amounts("time", "s"))
+
+
+def trace_memory_figure(report: TraceReport) -> Figure | None:
+    """What the allocator of each device held and had reserved."""
+    drawn = [use for use in report.memory if use.samples]
+    if not drawn:
+        return None
+    curves = []
+    for number, use in enumerate(drawn):
+        colour = COLOURS[number % len(COLOURS)]
+        for name, column, dash in (("held", 1, "solid"), ("reserved", 2, "dot")):
+            if not any(sample[column] for sample in use.samples):
+                continue
+            curves.append(
+                objects().Scatter(
+                    name=f"{name} on {shown(use.device)}",
+                    x=[seconds(sample[0]) for sample in use.samples],
+                    y=[sample[column] for sample in use.samples],
+                    mode="lines",
+                    line={"color": colour, "width": 2, "dash": dash, "shape": "hv"},
+                    hovertext=[
+                        f"{numbers.both_bytes(sample[column])} {name} at {milliseconds(sample[0])}"
+                        for sample in use.samples
+                    ],
+                    hoverinfo="text",
+                )
+            )
+    axis = amounts("time since the trace began", "s", rangemode="normal")
+    return figure(curves, 300, showlegend=True, xaxis=axis, yaxis=amounts("memory", "B"))
+
+
+def ranks_figure(made: RankComparison) -> Figure | None:
+    """The time line of each rank as one bar."""
+    rows = made.rows
+    names = [f"rank {row.rank}" for row in rows]
+    computation, communication, copies, idle = PARTS
+    parts: Mapping[str, list[int]] = {
+        computation: [row.computation_ns for row in rows],
+        communication: [row.exposed_communication_ns for row in rows],
+        copies: [row.exposed_copy_ns for row in rows],
+        idle: [row.idle_ns for row in rows],
+    }
+    return _time_lines(parts, names)
+
+
+def trace_changes_figure(rows: Sequence[Change]) -> Figure | None:
+    """The time lines of two traces as one bar each, of what `compare_traces` says of them."""
+    of = {row.name: row for row in rows}
+    parts = {
+        "computation": of["computation"],
+        "communication, exposed": of["exposed communication"],
+        "copies, exposed": of["exposed copies"],
+        "idle": of["idle"],
+    }
+    return _time_lines({part: [row.before_ns, row.after_ns] for part, row in parts.items()}, ["before", "after"])
+
+
+def _time_lines(parts: Mapping[str, Sequence[int]], names: Sequence[str]) -> Figure | None:
+    """A bar of its parts for each name; None where nothing has any length."""
+    bars = [_parts_bar(part, times, names) for part, times in parts.items() if any(times)]
+    if not bars:
+        return None
+    return figure(
+        bars, ROW * len(names) + 120, barmode="stack", showlegend=True, xaxis=amounts("time", "s"),
+        yaxis=numbered_axis(names),
+    )  # fmt: skip
+
+
+def _parts_bar(part: str, times: Sequence[int], names: Sequence[str]) -> Any:
+    return objects().Bar(
+        name=part,
+        orientation="h",
+        y=list(range(len(names))),
+        x=[seconds(time) for time in times],
+        marker={"color": PARTS[part]},
+        hovertext=[f"{name}, {part}: {milliseconds(time)}" for name, time in zip(names, times, strict=True)],
+        hoverinfo="text",
+    )

@@ -1,0 +1,69 @@
+"""The counted figures side by side, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from diffprof.comparison.counts import (
+    ADDED,
+    CHANGED,
+    COMPONENT_FIGURES,
+    FIGURES,
+    REMOVED,
+    SAME,
+    Figure,
+    compared_components,
+    compared_totals,
+    peak_memory,
+)
+from tests.profiles_made_by_hand import UNET_MACS, nothing, stable_diffusion
+
+
+def test_ten_steps_less_are_ten_calls_of_the_unet_less() -> None:
+    before, after = stable_diffusion(), stable_diffusion(steps=20, unet_calls=21)
+    totals = {figure.name: figure for figure in compared_totals(before, after)}
+    assert list(totals) == list(FIGURES)
+    assert totals["macs"].difference == -10 * UNET_MACS
+    assert totals["flops"].difference == -20 * UNET_MACS
+    assert totals["calls"].difference == -10
+    assert totals["steps"] == Figure("steps", 31, 21)
+    assert [name for name, figure in totals.items() if not figure.difference] == [
+        *("parameters", "buffers", "weights", "peak_memory", "operations", "step_macs")
+    ]
+
+
+def test_the_figures_of_the_components_add_up_to_those_of_the_whole() -> None:
+    before, after = stable_diffusion(), stable_diffusion(steps=20, unet_calls=21)
+    totals = {figure.name: figure for figure in compared_totals(before, after)}
+    components = compared_components(before, after)
+    for name in set(COMPONENT_FIGURES) - {"peak_memory"}:
+        figures = [figure for change in components for figure in change.figures if figure.name == name]
+        assert sum(figure.before for figure in figures) == totals[name].before
+        assert sum(figure.after for figure in figures) == totals[name].after
+
+
+def test_peak_memory_is_all_weights_and_the_hungriest_call() -> None:
+    profile = stable_diffusion()
+    assert peak_memory(profile) == profile.total.weight_bytes + profile.components["vae"].peak_live_bytes
+    assert peak_memory(nothing()) == 0
+
+
+def test_components_come_go_and_change() -> None:
+    before = stable_diffusion()
+    other = {slot: part for slot, part in before.components.items() if slot != "text_encoder"}
+    other["unet"] = replace(other["unet"], dtype="float32")
+    other["controlnet"] = replace(other["vae"], slot="controlnet")
+    changes = {change.component: change for change in compared_components(before, replace(before, components=other))}
+    assert {slot: change.change for slot, change in changes.items()} == {
+        "vae": SAME,
+        "text_encoder": REMOVED,
+        "unet": CHANGED,
+        "controlnet": ADDED,
+    }
+    assert (changes["controlnet"].before_class, changes["controlnet"].after_class) == (None, "AutoencoderKL")
+    assert {figure.after for figure in changes["text_encoder"].figures} == {0}
+
+
+def test_a_figure_that_was_nothing_has_no_ratio() -> None:
+    assert Figure("macs", 0, 5).ratio is None
+    assert Figure("macs", 4, 5).ratio == 1.25

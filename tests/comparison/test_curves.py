@@ -1,0 +1,41 @@
+"""Where a model is counted to see how its cost grows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from diffprof.comparison.curves import denoising_steps, pixels, sizes_to_count, steps_to_count
+from diffprof.record.profile import Profile
+from tests.profiles_made_by_hand import stable_diffusion
+
+
+def asked(**arguments: object) -> Profile:
+    whole = stable_diffusion()
+    return replace(whole, request=replace(whole.request, arguments=arguments, defaults={}))
+
+
+def test_sizes_are_around_the_one_that_was_asked_for() -> None:
+    wide = asked(width=1024, height=512)
+    assert pixels(wide) == 1024 * 512
+    found = sizes_to_count(wide)
+    assert next(iter(found.values())) == {"width": 512, "height": 256}
+    assert found[1024 * 512] == {"width": 1024, "height": 512}
+    assert len(found) == 5
+    assert all(number == one["width"] * one["height"] for number, one in found.items())
+
+
+def test_sides_fit_the_model_and_small_ones_come_once() -> None:
+    assert list(sizes_to_count(asked(width=64, height=64)).values()) == [
+        {"width": 64, "height": 64}, {"width": 128, "height": 128}
+    ]  # fmt: skip
+
+
+def test_a_request_without_size_or_steps_has_no_curves() -> None:
+    for profile in (asked(), asked(width=512), asked(width="512", height=True, num_inference_steps=None)):
+        assert (pixels(profile), sizes_to_count(profile)) == (None, {})
+        assert (denoising_steps(profile), steps_to_count(profile)) == (None, {})
+
+
+def test_steps_go_from_one_to_many() -> None:
+    assert steps_to_count(asked(num_inference_steps=30))[1] == {"num_inference_steps": 1}
+    assert steps_to_count(asked(prior_num_inference_steps=30))[50] == {"num_inference_steps": 50}

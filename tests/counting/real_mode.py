@@ -1,0 +1,43 @@
+"""Real tensors: runs code as it is and tells the recorder what was executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from diffprof.counting.formulas.kinds import ATTENTION
+from diffprof.counting.formulas.products import attention_shape
+from diffprof.counting.operations.recorder import Recorder, executed
+from diffprof.counting.operations.tensors import tensors_in
+from diffprof.counting.operations.virtual import in_parts, is_composite
+from diffprof.counting.operations.written_out import WATCHED
+
+
+class RealMode(TorchDispatchMode):
+    """Lets every operation run and counts it by the same formulas as a dry run."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if is_composite(func):  # arrives whole in `torch.inference_mode`
+            with self:
+                return in_parts(func, args, kwargs)
+        result = func(*args, **kwargs)
+        op = executed(func, tensors_in((*args, *kwargs.values())), args, result)
+        self.recorder.add(op)
+        if op.name in WATCHED:
+            self.recorder.watch(op, args, result)
+        elif op.kind == ATTENTION:
+            self._attended(func, args, kwargs)
+        return result
+
+    def _attended(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
+        masked = any(given.get(name) is not None for name in ("attn_mask", "attn_bias"))
+        self.recorder.attention(attention_shape(*args[:3]), bool(given.get("is_causal")), masked)

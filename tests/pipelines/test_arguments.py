@@ -1,0 +1,174 @@
+"""Call arguments: the pipeline's own names and defaults, and stand-ins for what a call needs and was not given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from PIL import Image
+
+import diffprof
+from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.arguments import call_arguments, plain
+from tests.small_pipelines import SMALL_PIPELINES
+
+
+def shapes(done: diffprof.Profile, component: str) -> list[str]:
+    return [call.inputs for call in done.calls if call.component == component]
+
+
+def small(name: str, **changes: Any) -> tuple[Any, dict[str, Any]]:
+    """A small pipeline and its arguments; one that is changed to None is left out."""
+    found = SMALL_PIPELINES[name]
+    arguments = found.arguments() | changes
+    return found.build(), {name: value for name, value in arguments.items() if value is not None}
+
+
+def test_a_prompt_stands_in_and_is_written_down() -> None:
+    pipeline, arguments = small("stable-diffusion", prompt=None)
+    done = diffprof.profile(pipeline, **arguments)
+    assert done.request.value("prompt") == "a photo of a cat"
+    assert done.ledger.assumptions == ("prompt was not given: 'a photo of a cat' stands in",)
+
+
+def test_no_prompt_stands_in_for_embeddings_that_were_given() -> None:
+    pipeline, arguments = small("stable-diffusion", prompt=None, guidance_scale=1.0)
+    done = diffprof.profile(pipeline, prompt_embeds=torch.zeros(1, 77, 32), **arguments)
+    assert done.components["text_encoder"].calls == 0
+    assert done.ledger.assumptions == ()
+    assert done.request.arguments["prompt_embeds"] == "tensor 1x77x32 float32"
+
+
+@pytest.mark.parametrize(
+    ("name", "needed", "component", "input_"),
+    [
+        ("stable-diffusion-img2img", ("image",), "vae", "x 1x3x32x32"),
+        ("stable-diffusion-inpaint", ("image", "mask_image"), "vae", "x 1x3x32x32"),
+        ("stable-diffusion-controlnet", ("image",), "controlnet", "controlnet_cond 2x3x32x32"),
+        ("stable-diffusion-two-controlnets", ("image",), "controlnet", "controlnet_cond 2x3x32x32 + 2x3x32x32"),
+        ("stable-diffusion-ip-adapter", ("ip_adapter_image",), "image_encoder", "pixel_values 1x3x"),
+    ],
+)
+def test_pictures_stand_in_where_the_call_needs_them(
+    name: str, needed: tuple[str, ...], component: str, input_: str
+) -> None:
+    pipeline, arguments = small(name, **dict.fromkeys(needed))
+    size = {} if "ip-adapter" in name else {"height": 32, "width": 32}
+    if name == "stable-diffusion-img2img":
+        size = {}  # it takes the size of the picture
+    done = diffprof.profile(pipeline, **arguments | size)
+    assert any(input_ in text for text in shapes(done, component)), shapes(done, component)
+    for argument in needed:
+        assert any(f"{argument} was not given" in sentence for sentence in done.ledger.assumptions)
+        assert "image" in str(done.request.value(argument))
+
+
+PICTURE_PIPELINES = [
+    "stable-diffusion-upscale",
+    "stable-diffusion-latent-upscale",
+    "stable-diffusion-instruct-pix2pix",
+    "stable-diffusion-depth2img",
+    "stable-diffusion-xl-img2img",
+    "stable-diffusion-xl-inpaint",
+    "stable-diffusion-xl-controlnet",
+    "stable-diffusion-3-controlnet",
+    "flux-img2img",
+    "flux-inpaint",
+    "flux-controlnet",
+    "kandinsky-2.2-img2img",
+    "wan-2.1-image-to-video",
+    "stable-video-diffusion",
+    "cogvideox-image-to-video",
+    "ltx-image-to-video",
+]
+
+
+@pytest.mark.parametrize("name", [name for name in PICTURE_PIPELINES if name in SMALL_PIPELINES])
+def test_a_pipeline_that_starts_from_a_picture_runs_without_one(name: str) -> None:
+    pipeline, arguments = small(name)
+    for argument, value in list(arguments.items()):
+        pictures = value if isinstance(value, (list, tuple)) else (value,)
+        if any(isinstance(picture, Image.Image) for picture in pictures):
+            del arguments[argument]
+    done = diffprof.profile(pipeline, **arguments)
+    assert any(part.role == "denoiser" and part.macs > 0 for part in done.components.values())
+
+
+def test_a_picture_is_not_put_on_a_pipeline_that_works_without() -> None:
+    pipeline, arguments = small("flux2-klein")
+    done = diffprof.profile(pipeline, **arguments)
+    assert done.request.value("image") is None
+
+
+def test_a_call_that_fails_with_a_stand_in_too_ends_with_the_first_message() -> None:
+    pipeline, arguments = small("flux2-klein")
+    with pytest.raises(PipelineError, match="refused the call"):
+        diffprof.profile(pipeline, **arguments | {"prompt": 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "named"),
+    [
+        ("cogvideox", {"num_images_per_prompt": 2}, "num_videos_per_prompt"),
+        ("dit", {"num_images_per_prompt": 1}, None),
+    ],
+)
+def test_an_argument_goes_by_the_pipelines_own_name(name: str, given: dict[str, Any], named: str | None) -> None:
+    pipeline = SMALL_PIPELINES[name].build()
+    if named is None:
+        with pytest.raises(RequestError, match="has no call argument"):
+            call_arguments(pipeline, given, {})
+    else:
+        assert call_arguments(pipeline, given, {}).given == {named: next(iter(given.values()))}
+
+
+def test_an_unknown_argument_is_refused_with_those_that_are_near() -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    with pytest.raises(RequestError, match="has no call argument 'hight'; did you mean height"):
+        call_arguments(pipeline, {"hight": 5}, {})
+
+
+def test_the_request_holds_plain_values_only(tmp_path: Any) -> None:
+    pipeline, arguments = small("stable-diffusion-inpaint", callback_on_step_end=lambda *_: {})
+    done = diffprof.profile(pipeline, **arguments)
+    assert done.request.arguments["generator"] == "generator with seed 0"
+    assert done.request.arguments["image"] == "image 32x32"
+    assert diffprof.load(done.save(tmp_path / "p.json")) == done
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5, 5),
+        ("cat", "cat"),
+        (None, None),
+        ([1, (2.5, True)], [1, [2.5, True]]),
+        ({"a": torch.zeros(2, 3)}, {"a": "tensor 2x3 float32"}),
+        (torch.tensor(5), "tensor scalar int64"),
+        (numpy.zeros((4, 5)), "array 4x5"),
+        (Image.new("L", (7, 9)), "image 7x9"),
+        (torch.Generator().manual_seed(7), "generator with seed 7"),
+        (len, "len"),
+        (object(), "object"),
+    ],
+)
+def test_an_argument_becomes_a_plain_value(value: Any, text: Any) -> None:
+    assert plain(value) == text
+
+
+def test_batch_and_pictures_per_prompt_multiply() -> None:
+    pipeline, arguments = small("stable-diffusion", prompt=["a cat", "a dog"], num_images_per_prompt=3)
+    done = diffprof.profile(pipeline, **arguments)
+    assert "sample 12x4x16x16" in shapes(done, "unet")[0]
+    single = diffprof.profile(pipeline, **small("stable-diffusion")[1])
+    assert done.steps.macs == 6 * single.steps.macs
+
+
+def test_the_size_that_the_pipeline_makes_is_what_the_request_shows() -> None:
+    pipeline, arguments = small("stable-diffusion", height=24, width=40)
+    done = diffprof.profile(pipeline, **arguments)
+    assert (done.request.value("height"), done.request.value("width")) == (24, 40)
+    usual = diffprof.profile(pipeline, prompt="a cat", num_inference_steps=1)
+    assert (usual.request.value("height"), usual.request.value("width")) == (32, 32)

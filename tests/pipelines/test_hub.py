@@ -1,0 +1,154 @@
+"""A hub id that the catalogue does not have: only JSON and tokenizer files are fetched, then it is a folder."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import errors
+from huggingface_hub.utils import filter_repo_objects
+
+import diffprof
+from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
+from tests.cli.conftest import Run
+from tests.pipelines.folders import edit
+
+HUB_ID = "someone/some-model"
+
+
+@dataclass
+class Hub:
+    """Stands in for the hub: hands out the files of one folder and notes which."""
+
+    repository: Path
+    cache: Path
+    fetched: list[str] = field(default_factory=list)
+    failure: Exception | None = None
+    """What asking it ends with."""
+
+    def answer(self, *_: Any, **__: Any) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def download(self, hub_id: str, name: str, local_files_only: bool = False) -> str:
+        return str(self.snapshot(hub_id, [name], local_files_only) / name)
+
+    def snapshot(self, hub_id: str, allow_patterns: list[str], local_files_only: bool = False) -> Path:
+        assert hub_id == HUB_ID
+        if local_files_only:
+            if (self.cache / "model_index.json").exists():
+                return self.cache
+            raise errors.LocalEntryNotFoundError("not here")
+        names = [str(path.relative_to(self.repository)) for path in self.repository.rglob("*") if path.is_file()]
+        for name in filter_repo_objects(names, allow_patterns=allow_patterns):
+            self.fetched.append(name)
+            (self.cache / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.repository / name, self.cache / name)
+        return self.cache
+
+
+@pytest.fixture
+def hub(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    stand_in = Hub(model, tmp_path / "hub-cache")
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", stand_in.answer)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", stand_in.download)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", stand_in.snapshot)
+    return stand_in
+
+
+WEIGHTS = (
+    "unet/diffusion_pytorch_model.safetensors",
+    "unet/diffusion_pytorch_model.bin",
+    "text_encoder/model.safetensors",
+    "text_encoder/pytorch_model.bin",
+    "vae/model.ckpt",
+    "unet/model.onnx",
+    "sd.safetensors",
+    "pipeline.py",
+    "unet/modeling.py",
+    "README.md",
+    "tokenizer/notes.txt",
+    "other/config.json",
+)
+
+
+def test_only_configuration_and_tokenizer_files_are_fetched(hub: Hub) -> None:
+    for name in WEIGHTS:
+        (hub.repository / name).parent.mkdir(exist_ok=True)
+        (hub.repository / name).write_bytes(b"weights")
+    done = diffprof.profile(HUB_ID, num_inference_steps=1)
+    assert set(hub.fetched).isdisjoint(WEIGHTS)
+    assert {"model_index.json", "unet/config.json", "tokenizer/tokenizer.json"} <= set(hub.fetched)
+    assert (done.request.source, done.request.model) == ("hub", HUB_ID)
+
+
+def test_a_hub_model_costs_what_its_folder_costs(hub: Hub) -> None:
+    assert diffprof.profile(HUB_ID).total == diffprof.profile(hub.repository).total
+
+
+def test_what_the_catalogue_has_is_not_asked_of_the_hub(hub: Hub) -> None:
+    diffprof.profile("stabilityai/stable-diffusion-2-1-base", height=64, width=64, num_inference_steps=1)
+    assert hub.fetched == []
+
+
+def test_without_a_network_what_was_fetched_before_is_enough(hub: Hub) -> None:
+    before = diffprof.profile(HUB_ID)
+    hub.failure = ConnectionError("no route")
+    assert diffprof.profile(HUB_ID).total == before.total
+
+
+def http(kind: type[errors.HfHubHTTPError], status: int) -> Exception:
+    """As the hub's answer makes them; which HTTP library the answer is of changes with the version."""
+    return kind("no", response=SimpleNamespace(headers={}, request=None, status_code=status))  # type: ignore[arg-type]
+
+
+class NoConnectionError(Exception):
+    """What an HTTP library may raise."""
+
+
+FAILURES: dict[str, tuple[Exception, type[DiffprofError], int, str]] = {
+    "no network": (ConnectionError("no route"), DiffprofError, 1, "the hub cannot be reached"),
+    "a network that is silent": (TimeoutError(), DiffprofError, 1, "the hub cannot be reached"),
+    "a connection that breaks": (NoConnectionError(), DiffprofError, 1, "the hub cannot be reached"),
+    "offline mode": (errors.OfflineModeIsEnabled("off"), DiffprofError, 1, "the hub cannot be reached"),
+    "a gated model": (http(errors.GatedRepoError, 403), RequestError, 2, "is gated"),
+    "a model that is not there": (http(errors.RepositoryNotFoundError, 404), RequestError, 2, "the hub has no model"),
+    "a hub that is out of order": (http(errors.HfHubHTTPError, 503), DiffprofError, 1, "the hub did not answer"),
+}
+
+
+@pytest.mark.parametrize(("failure", "kind", "code", "words"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_hub_that_does_not_give_is_one_sentence(
+    failure: Exception, kind: type[DiffprofError], code: int, words: str, hub: Hub, run: Run
+) -> None:
+    hub.failure = failure
+    with pytest.raises(kind) as refusal:
+        diffprof.profile(HUB_ID)
+    assert HUB_ID in str(refusal.value)
+    ended = run("profile", HUB_ID)
+    assert (ended.code, ended.out) == (code, "")
+    assert words in ended.err
+    assert ended.err.count("\n") == 1
+    assert not hub.fetched
+
+
+def test_a_repository_that_is_no_pipeline_is_refused(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_entry(*_: Any, **__: Any) -> None:
+        raise errors.EntryNotFoundError("404")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_entry)
+    with pytest.raises(RequestError, match=r"no model_index\.json"):
+        diffprof.profile(HUB_ID)
+
+
+def test_code_of_a_hub_model_is_neither_fetched_nor_run(hub: Hub) -> None:
+    edit(hub.repository / "model_index.json", lambda index: index.update(_class_name=["pipeline", "Mine"]))
+    (hub.repository / "pipeline.py").write_text("import os; os._exit(3)")
+    with pytest.raises(UnsafeModelError):
+        diffprof.profile(HUB_ID)
+    assert "pipeline.py" not in hub.fetched

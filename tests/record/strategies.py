@@ -1,0 +1,108 @@
+"""Hypothesis strategies for whole profiles whose parts add up, as the engine makes them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from diffprof.record.profile import (
+    NO_WORK,
+    Attention,
+    Call,
+    Component,
+    Cost,
+    Environment,
+    Ledger,
+    Module,
+    ModuleWork,
+    Operation,
+    Profile,
+    Request,
+    Stage,
+    Steps,
+    Work,
+)
+from tests.record.measured_strategies import counts, measured, texts
+
+works = st.builds(Work, counts, counts, counts, counts)
+operations = st.builds(Operation, texts, texts, texts, texts, counts, works, st.booleans())
+module_works = st.builds(ModuleWork, texts, texts, counts, works)
+attentions = st.builds(
+    Attention,
+    relation=st.sampled_from(["self", "cross", "joint"]),
+    module=texts,
+    batch=counts,
+    query_tokens=counts,
+    key_tokens=counts,
+    heads=counts,
+    key_heads=counts,
+    head_size=counts,
+    value_size=counts,
+    causal=st.booleans(),
+    masked=st.booleans(),
+    count=counts,
+    qk_macs=counts,
+    softmax_flops=counts,
+    av_macs=counts,
+)
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def costs(draw: st.DrawFn) -> Cost:
+    parts = draw(st.lists(operations, max_size=3))
+    work = sum((part.work for part in parts), NO_WORK) if parts else draw(works)
+    modules = (ModuleWork("", "Model", 1, work),) if draw(st.booleans()) else ()
+    return Cost(work, draw(counts), tuple(parts), modules, tuple(draw(st.lists(attentions, max_size=2))))
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    slots = draw(st.lists(texts, unique=True, max_size=3))
+    kinds = draw(st.lists(costs(), min_size=1, max_size=3))
+    one_call = st.builds(Call, st.sampled_from(slots or [""]), texts, texts, st.none() | counts, st.sampled_from(kinds))
+    calls = tuple(draw(st.lists(one_call, max_size=6))) if slots else ()
+    stages = st.builds(Stage, texts, st.lists(texts, max_size=2).map(tuple), st.lists(counts, max_size=4).map(tuple))
+    known_ops, known_bytes = draw(counts), draw(counts)
+    return Profile(
+        request=Request(
+            model=draw(texts),
+            source=draw(st.sampled_from(["catalogue", "folder", "hub", "object"])),
+            pipeline=draw(texts),
+            arguments=draw(st.dictionaries(texts, plain_values, max_size=3)),
+            defaults=draw(st.dictionaries(texts, plain_values, max_size=3)),
+            dtype=draw(st.none() | texts),
+            scheduler=draw(st.none() | texts),
+            enable=tuple(draw(st.lists(texts, max_size=2))),
+        ),
+        environment=Environment(*(draw(texts) for _ in range(5))),
+        components={slot: draw(components(slot, calls)) for slot in slots},
+        steps=Steps(tuple(draw(st.lists(stages, max_size=2)))),
+        calls=calls,
+        ledger=Ledger(
+            executed_ops=known_ops + draw(counts),
+            known_ops=known_ops,
+            moved_bytes=known_bytes + draw(counts),
+            known_bytes=known_bytes,
+            unknown=draw(st.dictionaries(texts, counts, max_size=2)),
+            assumptions=tuple(draw(st.lists(texts, max_size=2))),
+        ),
+        measured=draw(st.none() | measured(slots, calls)),
+    )
+
+
+@st.composite
+def components(draw: st.DrawFn, slot: str, calls: tuple[Call, ...]) -> Component:
+    own = [call for call in calls if call.component == slot]
+    return Component(
+        slot,
+        *(draw(texts) for _ in range(3)),
+        *(draw(counts) for _ in range(3)),
+        calls=len(own),
+        work=sum((call.work for call in own), NO_WORK),
+        peak_live_bytes=draw(counts),
+        modules=tuple(draw(st.lists(st.builds(Module, texts, texts, counts), max_size=2))),
+    )

@@ -1,0 +1,217 @@
+"""A profile that was saved is the same profile when it is opened; a file that is not one is refused in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+
+import diffprof
+from diffprof.errors import FileFormatError, OutputError
+from diffprof.record import files
+from diffprof.record.files import FORMAT_VERSION, from_json, load, save, to_json
+from diffprof.record.profile import Profile
+from tests.profiles_made_by_hand import (
+    UNET_CALLS,
+    UNET_MACS,
+    everything_measured,
+    hostile,
+    measured_profile,
+    nothing,
+    stable_diffusion,
+)
+from tests.record.documents import SCHEMA, Damage, change, leaves
+from tests.record.strategies import profiles
+
+MADE_BY_HAND = [stable_diffusion, measured_profile, nothing, hostile]
+
+
+@pytest.mark.parametrize("name", ["p.json", "p.json.gz", "P.JSON.GZ"])
+@pytest.mark.parametrize("make", MADE_BY_HAND)
+def test_a_saved_profile_is_the_same_when_opened(make: Callable[[], Profile], name: str, tmp_path: Path) -> None:
+    path = make().save(tmp_path / name)
+    assert diffprof.load(path) == make()
+    assert path.read_bytes().startswith(b"\x1f\x8b") == name.lower().endswith(".gz")
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles())
+def test_every_profile_survives_the_way_through_json(profile: Profile) -> None:
+    values = json.loads(files.dumps(profile))
+    assert from_json(values) == profile
+    jsonschema.Draft202012Validator(SCHEMA).validate(values)
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("make", MADE_BY_HAND)
+def test_the_saved_format_follows_the_schema(make: Callable[[], Profile]) -> None:
+    jsonschema.Draft202012Validator(SCHEMA).validate(to_json(make()))
+
+
+def test_machine_readers_find_the_figures_under_the_names_of_the_attributes() -> None:
+    values = to_json(stable_diffusion())
+    profile = stable_diffusion()
+    assert values["total"]["macs"] == profile.total.macs
+    assert values["total"]["flops"] == 2 * profile.total.macs
+    assert values["total"]["parameters"] == profile.total.parameters
+    unet = values["components"]["unet"]
+    assert (unet["macs"], unet["calls"], unet["role"]) == (UNET_CALLS * UNET_MACS, UNET_CALLS, "denoiser")
+    assert (values["steps"]["count"], values["steps"]["macs"]) == (UNET_CALLS, UNET_MACS)
+    assert len(values["calls"]) == 34
+    assert values["calls"][2]["step"] == 0
+
+
+def test_equal_costs_stand_in_the_file_once() -> None:
+    assert len(to_json(stable_diffusion())["costs"]) == 3
+
+
+def test_calls_that_cost_the_same_share_one_cost_after_opening() -> None:
+    profile = from_json(to_json(stable_diffusion()))
+    assert len({id(call.cost) for call in profile.calls if call.component == "unet"}) == 1
+
+
+def test_the_same_profile_is_the_same_file(tmp_path: Path) -> None:
+    one, other = save(stable_diffusion(), tmp_path / "a.json.gz"), save(stable_diffusion(), tmp_path / "b.json.gz")
+    assert one.read_bytes() == other.read_bytes()
+
+
+DAMAGES = {
+    "a total that is not the sum": change("total.macs", 1),
+    "total parameters that are not the sum": change("total.parameters", 1),
+    "flops that are not twice the macs": change("components.unet.flops", 1),
+    "a component that is not the sum of its calls": change("components.unet.calls", 30),
+    "component work that is not the sum of its calls": change("components.vae.read_bytes", 1),
+    "a cost that is not the sum of its operations": change("costs.1.operations.rows.0.6", 7),
+    "a cost that is not the sum of its modules": change("costs.1.modules.rows.0.3", 7),
+    "a call that disagrees with its cost": change("calls.0.other_flops", 1),
+    "a call without a cost": change("calls.0.cost", 99),
+    "a call of a component that is not there": change("calls.0.component", "nobody"),
+    "a step count that is not the number of steps": change("steps.count", 1),
+    "a step cost that is not that of a step": change("steps.stages.0.macs", 1),
+    "a ledger that knows too much": change("ledger.known_ops", 99_999),
+    "a negative count": change("components.unet.parameters", -1),
+    "a count that is a fraction": change("components.unet.parameters", 1.5),
+    "a count that is true": change("components.unet.parameters", True),
+    "a count that is a text": change("calls.0.step", "0"),
+    "a text that is a number": change("request.model", 5),
+    "a list that is a text": change("request.enable", "freeu"),
+    "a list of other things": change("ledger.assumptions", [1]),
+    "an object that is a list": change("components", []),
+    "a component that is not an object": change("components.unet", 3),
+    "calls that are not objects": change("calls", [1]),
+    "a table with other columns": change("costs.0.operations.columns", ["name"]),
+    "a table with short rows": change("costs.0.operations.rows", [["a"]]),
+    "a table without rows": change("costs.0.operations", {"columns": []}),
+    "a negative step": change("steps.stages.0.step_macs.0", -1),
+    "a count that nothing can reach": change("components.unet.parameters", 10**101),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_profile_is_refused(damage: Damage, tmp_path: Path) -> None:
+    values = to_json(stable_diffusion())
+    damage(values)
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(FileFormatError, match="damaged") as refusal:
+        load(path)
+    assert str(refusal.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("key", sorted(to_json(stable_diffusion())))
+def test_a_profile_with_a_part_missing_is_refused(key: str) -> None:
+    values = to_json(stable_diffusion())
+    del values[key]
+    with pytest.raises(FileFormatError):
+        from_json(values)
+
+
+@pytest.mark.parametrize("make", [hostile, everything_measured])
+def test_no_wrong_type_anywhere_causes_anything_but_a_sentence(make: Callable[[], Profile]) -> None:
+    values = to_json(make())
+    for *parents, last in leaves(values):
+        place: Any = values
+        for part in parents:
+            place = place[part]
+        right = place[last]
+        for wrong in (None, [], {}, "x", -1, 1.5, True):
+            place[last] = wrong
+            try:
+                from_json(values)
+            except FileFormatError as refusal:
+                assert str(refusal).count("\n") == 0
+        place[last] = right
+    assert from_json(values) == make()
+
+
+NOT_PROFILES = {
+    "nothing": b"",
+    "broken JSON": b"{",
+    "not text": b"\xff\xfe\x00",
+    "a number": b"5",
+    "a list": b"[]",
+    "another object": b'{"format": 1}',
+    "another format": b'{"format": {"name": "other", "version": 1}}',
+    "NaN": b'{"format": NaN}',
+    "deep nesting": b"[" * 100_000,
+    "a huge number": b"9" * 10_000,
+    "gzip that ends early": gzip.compress(b"{}" * 1000)[:-12],
+    "gzip that is damaged": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 50,
+    "gzip of something else": gzip.compress(b"hello"),
+}
+
+
+@pytest.mark.parametrize("content", NOT_PROFILES.values(), ids=NOT_PROFILES.keys())
+def test_a_file_that_is_no_profile_is_refused_in_a_sentence(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError) as refusal:
+        load(path)
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(("version", "words"), [(FORMAT_VERSION + 1, "upgrade"), (0, "unknown"), ("1", "unknown")])
+def test_another_version_is_refused_with_what_to_do(version: object, words: str) -> None:
+    values = to_json(stable_diffusion())
+    values["format"]["version"] = version
+    with pytest.raises(FileFormatError, match=words):
+        from_json(values)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="No such file"):
+        load(tmp_path / "none.json")
+    with pytest.raises(FileFormatError, match="directory"):
+        load(tmp_path)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b" " * 100_000))
+    with pytest.raises(FileFormatError, match="larger than 1,000 bytes"):
+        load(path, most_bytes=1_000)
+
+
+def test_a_value_that_json_cannot_hold_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    profile = stable_diffusion()
+    profile.request.arguments["image"] = object()  # type: ignore[index]
+    with pytest.raises(FileFormatError, match=r"arguments\.image"):
+        profile.save(tmp_path / "p.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_place_is_an_output_error(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="No such file"):
+        stable_diffusion().save(tmp_path / "none" / "p.json")
+    with pytest.raises(OutputError, match="folder"):
+        stable_diffusion().save(tmp_path)

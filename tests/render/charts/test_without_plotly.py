@@ -1,0 +1,24 @@
+"""Without plotly there are no figures, and a sentence says what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from diffprof.errors import RequestError
+from diffprof.render import charts as figures
+from tests.profiles_made_by_hand import stable_diffusion
+
+
+def test_a_figure_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(RequestError, match=r"pip install 'diffprof\[report\]'"):
+        figures.kinds_figure(stable_diffusion())
+
+
+def test_the_figures_are_imported_without_plotly_and_without_torch() -> None:
+    code = "import sys, diffprof.render.report; print([name for name in ('plotly', 'torch') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

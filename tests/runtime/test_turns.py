@@ -1,0 +1,77 @@
+"""Pipelines that are measured in turns."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+import diffprof
+from diffprof.comparison.times import compared_times, were_in_turns
+from diffprof.errors import RequestError
+from diffprof.record.profile import Profile
+from tests.small_pipelines import SMALL_PIPELINES
+
+SMALL = SMALL_PIPELINES["stable-diffusion"]
+
+
+def measured(count: int, iterations: int = 3) -> tuple[Profile, ...]:
+    pipelines = [SMALL.build() for _ in range(count)]
+    return diffprof.measure_in_turns(*pipelines, warmup=1, iterations=iterations, **SMALL.arguments())
+
+
+def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> None:
+    one, other = measured(2)
+    assert one.measured is not None and other.measured is not None
+    assert [iteration.warmup for iteration in one.measured.iterations] == [True, False, False, False]
+    assert len(other.measured.timed) == 3
+    assert one.measured.turns == other.measured.turns is not None
+    assert were_in_turns(one.measured, other.measured)
+    assert one.total == other.total
+    assert one.total.macs > 0
+
+
+def test_measured_again_they_are_another_measurement() -> None:
+    first, second = measured(2, 1)[0].measured, measured(2, 1)[0].measured
+    assert first is not None and second is not None
+    assert first.turns != second.turns
+    assert not were_in_turns(first, second)
+
+
+def test_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipelines: list[Any] = [SMALL.build() for _ in range(3)]
+    order: list[int] = []
+    original = type(pipelines[0]).__call__
+
+    @functools.wraps(original)
+    def noting(self: Any, *arguments: Any, **named: Any) -> Any:
+        order.extend(number for number, pipeline in enumerate(pipelines) if pipeline is self)
+        return original(self, *arguments, **named)
+
+    monkeypatch.setattr(type(pipelines[0]), "__call__", noting)
+    diffprof.measure_in_turns(*pipelines, warmup=0, iterations=8, **SMALL.arguments())
+    # Counting calls them too, before and in the first round.
+    rounds = [tuple(order[-21:][start : start + 3]) for start in range(0, 21, 3)]
+    assert all(sorted(one) == [0, 1, 2] for one in rounds)
+    assert len(set(rounds)) > 2, "each round has an order of its own"
+
+
+def test_the_cpu_time_of_a_call_is_that_of_this_process() -> None:
+    one, other = measured(2)
+    assert one.measured is not None
+    for iteration in one.measured.iterations:
+        assert iteration.cpu_ns is not None
+        assert 0 < iteration.cpu_ns <= 1.5 * iteration.wall.host_ns, "with one thread to compute with"
+    assert [change.name for change in compared_times(one, other)][:3] == ["whole call", "CPU time", "step"]
+
+
+def test_what_cannot_take_turns_is_refused_with_a_sentence() -> None:
+    pipeline = SMALL.build()
+    for pipelines in ((pipeline,), (pipeline, pipeline)):
+        with pytest.raises(RequestError, match="two different pipelines or more"):
+            diffprof.measure_in_turns(*pipelines, **SMALL.arguments())
+    with pytest.raises(RequestError, match="needs one iteration or more"):
+        diffprof.measure_in_turns(pipeline, SMALL.build(), iterations=0, **SMALL.arguments())
+    with pytest.raises(RequestError, match="cannot measure a str"):
+        diffprof.measure_in_turns("sdxl", pipeline, **SMALL.arguments())

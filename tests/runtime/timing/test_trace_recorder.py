@@ -1,0 +1,313 @@
+"""Traces: annotated, bounded, readable, and never in the way of the code that is traced."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from diffprof.errors import OutputError, RequestError
+from diffprof.runtime.timing import sections
+from diffprof.runtime.timing import trace_recorder as traces
+from diffprof.runtime.timing.iterations import Iterations
+from diffprof.runtime.timing.sections import Recorder
+from diffprof.runtime.timing.trace_recorder import Recording, Trace, TraceRecorder, TraceWarning
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on_running() -> Iterator[None]:
+    yield
+    assert traces._running is None
+    assert sections._annotate is None
+
+
+def spans(path: Path) -> list[str]:
+    """The names that were annotated, in the order of time."""
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    events = [event for event in json.loads(text)["traceEvents"] if event.get("cat") == "user_annotation"]
+    return [event["name"] for event in sorted(events, key=lambda event: event["ts"])]
+
+
+def operations(path: Path) -> set[str]:
+    return {event["name"] for event in json.loads(path.read_bytes())["traceEvents"] if event.get("cat") == "cpu_op"}
+
+
+def traced(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> Trace:
+    """The trace of some work, which must be written without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with recorder.profile(name):
+            work()
+    assert recorder.problem is None
+    return recorder.traces[-1]
+
+
+def refused(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> str:
+    """The sentence that says why there is no trace; the work must have been done all the same."""
+    done = []
+    with pytest.warns(TraceWarning) as caught, recorder.profile(name):
+        work()
+        done.append(True)
+    assert done == [True]
+    assert recorder.traces == []
+    assert [str(warning.message) for warning in caught] == [str(recorder.problem)]
+    return str(recorder.problem)
+
+
+def add() -> None:
+    torch.ones(2) + torch.ones(2)
+
+
+def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, recorder: Recorder) -> None:
+    def work() -> None:
+        with recorder.section("denoise"), recorder.section("unet_forward"):
+            add()
+
+    trace = traced(TraceRecorder(tmp_path), work, "my_trace")
+    assert trace.path == tmp_path / "my_trace.json"
+    assert {"denoise", "unet_forward"} <= set(spans(trace.path))
+    assert "aten::add" in operations(trace.path)
+    assert (trace.steps, trace.complete, trace.compressed) == (1, True, False)
+    assert trace.file_bytes == trace.json_bytes == trace.path.stat().st_size
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["my_trace.json"]
+
+
+def test_sections_are_timed_as_usual_while_a_trace_is_recorded(tmp_path: Path, recorder: Recorder) -> None:
+    def work() -> None:
+        for _ in range(3):
+            with recorder.section("step"):
+                add()
+
+    traced(TraceRecorder(tmp_path), work)
+    assert recorder.timings.get_stats("step")["count"] == 3
+
+
+def test_only_the_first_steps_are_recorded(tmp_path: Path, recorder: Recorder) -> None:
+    tracer = TraceRecorder(tmp_path, active=3)
+
+    def work() -> None:
+        for number in range(6):
+            with recorder.section(f"work {number}"):
+                add()
+            tracer.step()
+
+    trace = traced(tracer, work)
+    names = [name for name in spans(trace.path) if name.startswith("work")]
+    assert names == ["work 0", "work 1", "work 2"]
+    assert (trace.steps, trace.complete) == (3, False)
+
+
+def test_steps_before_the_recording_are_left_out(tmp_path: Path, recorder: Recorder) -> None:
+    tracer = TraceRecorder(tmp_path, wait=1, warmup=1, active=2)
+
+    def work() -> None:
+        for number in range(6):
+            with recorder.section(f"work {number}"):
+                add()
+            tracer.step()
+
+    trace = traced(tracer, work)
+    assert [name for name in spans(trace.path) if name.startswith("work")] == ["work 2", "work 3"]
+    assert trace.steps == 2
+
+
+def test_iterations_are_steps_with_their_numbers(tmp_path: Path) -> None:
+    steps = Iterations("denoising_steps", warmup=1)
+
+    def work() -> None:
+        for _ in range(8):
+            with steps.iteration():
+                add()
+
+    trace = traced(TraceRecorder(tmp_path, active=4), work)
+    names = [name for name in spans(trace.path) if name.startswith("denoising")]
+    assert names == [f"denoising_steps {number}" for number in range(4)]
+    assert steps.statistics is not None and steps.statistics["count"] == 7
+
+
+def test_steps_of_another_thread_do_not_disturb(tmp_path: Path) -> None:
+    tracer = TraceRecorder(tmp_path, active=1)
+
+    def work() -> None:
+        thread = threading.Thread(target=tracer.step)
+        thread.start()
+        thread.join()
+        add()
+
+    assert "aten::add" in operations(traced(tracer, work).path)
+
+
+def test_a_recording_that_never_began_is_reported(tmp_path: Path) -> None:
+    sentence = refused(TraceRecorder(tmp_path, wait=3, warmup=1), add)
+    assert "is empty: recording begins after 4 steps, and 0 were taken" in sentence
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_shapes_and_stacks_are_recorded_on_request(tmp_path: Path) -> None:
+    plain = traced(TraceRecorder(tmp_path), add, "plain")
+    rich = traced(TraceRecorder(tmp_path, record_shapes=True, profile_memory=True, with_stack=True), add, "rich")
+    assert b"Input Dims" not in plain.path.read_bytes()
+    text = rich.path.read_bytes()
+    assert b"Input Dims" in text and b"[memory]" in text and b"python_function" in text
+
+
+def test_a_large_trace_is_compressed_and_replaces_a_small_one(tmp_path: Path, recorder: Recorder) -> None:
+    def work() -> None:
+        with recorder.section("vae_decode"):
+            add()
+
+    small = traced(TraceRecorder(tmp_path), work)
+    large = traced(TraceRecorder(tmp_path, gzip_above_bytes=100), work)
+    assert (large.path, large.compressed) == (tmp_path / "trace.json.gz", True)
+    assert large.file_bytes < large.json_bytes
+    assert "vae_decode" in spans(large.path)
+    assert not small.path.exists()
+    again = traced(TraceRecorder(tmp_path), work)
+    assert again.path.exists() and not large.path.exists()
+
+
+def test_a_trace_above_the_limit_is_not_kept_and_says_what_to_do(tmp_path: Path) -> None:
+    sentence = refused(TraceRecorder(tmp_path, max_bytes=1000), add)
+    assert "above the limit of 1,000" in sentence and "trace fewer steps" in sentence
+    assert list(tmp_path.iterdir()) == [tmp_path / "diffprof-cache"] or list(tmp_path.iterdir()) == []
+
+
+def test_what_the_code_raises_comes_through_and_the_trace_is_kept(tmp_path: Path, recorder: Recorder) -> None:
+    tracer = TraceRecorder(tmp_path)
+    with pytest.raises(KeyboardInterrupt), tracer.profile("cut"), recorder.section("step"):
+        add()
+        raise KeyboardInterrupt
+    assert "step" in spans(tracer.traces[0].path)
+
+
+def test_a_trace_inside_a_trace_is_refused_and_the_outer_one_written(tmp_path: Path, recorder: Recorder) -> None:
+    outer = TraceRecorder(tmp_path / "outer")
+    inner = TraceRecorder(tmp_path / "inner")
+
+    def work() -> None:
+        with recorder.section("inside"):
+            inner.step()
+
+    with outer.profile("outer"):
+        assert "is being recorded already" in refused(inner, work, "inner")
+        assert "is being recorded already" in refused(outer, work, "again")
+    assert outer.problem is None
+    assert "inside" in spans(outer.traces[0].path)
+
+
+def test_a_profiler_of_torch_that_runs_already_is_left_alone(tmp_path: Path) -> None:
+    with torch.profiler.profile() as theirs:
+        assert "torch.profiler is running already" in refused(TraceRecorder(tmp_path), add)
+    assert "aten::add" in {event.key for event in theirs.key_averages()}
+
+
+def test_a_folder_that_is_a_file_is_reported_and_the_code_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert refused(TraceRecorder(tmp_path / "file"), add).endswith("file: it is not a folder.")
+    assert "Not a directory" in refused(TraceRecorder(tmp_path / "file" / "deeper"), add)
+
+
+def test_a_folder_that_is_protected_is_reported_and_the_code_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
+    assert "the folder is write-protected" in refused(TraceRecorder(tmp_path), add)
+
+
+def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Recording, "export", no_space)
+    tracer = TraceRecorder(tmp_path / "traces")
+    assert refused(tracer, add, "my_trace") == "Cannot write the trace 'my_trace': No space left on device."
+    assert isinstance(tracer.problem, OutputError)
+    assert list((tmp_path / "traces").iterdir()) == []
+
+
+def test_a_disk_that_fills_up_under_torch_is_noticed(tmp_path: Path) -> None:
+    code = """
+import resource, warnings, torch
+from diffprof.runtime.timing.trace_recorder import TraceRecorder
+
+tracer = TraceRecorder("traces")
+warnings.simplefilter("ignore")
+with tracer.profile("my_trace"):
+    torch.ones(2) + 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+print(tracer.problem)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert done.stdout == "The trace 'my_trace' could not be written to its end: is the disk full?\n"
+    assert list((tmp_path / "traces").iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there can be seen what is open")
+def test_what_torch_could_not_finish_does_not_go_on_filling_the_disk(tmp_path: Path) -> None:
+    # GIVEN that torch keeps the file open that it could not write to its end: deleted, it would still take its room
+    code = """
+import os, resource, warnings, torch
+from diffprof.runtime.timing.trace_recorder import TraceRecorder
+
+warnings.simplefilter("ignore")
+with TraceRecorder("traces").profile("my_trace"):
+    for _ in range(100):
+        torch.ones(2) + 1
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+files = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+left = [os.stat(file).st_size for file in files if os.path.exists(file) or os.path.islink(file)
+        if "my_trace" in os.readlink(file)]
+print(sum(left))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert done.stdout == "0\n"
+
+
+def test_a_trace_that_was_cut_off_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(_: object, path: str) -> None:
+        Path(path).write_text('{"traceEvents": [{"name": ')
+
+    monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", cut)
+    assert "could not be written to its end" in refused(TraceRecorder(tmp_path), add)
+
+
+def test_a_profiler_that_fails_in_a_step_does_not_break_the_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError("Can't disable Kineto profiler\nlong explanation")
+
+    tracer = TraceRecorder(tmp_path)
+    monkeypatch.setattr(torch.profiler.profile, "step", fails)
+    assert refused(tracer, tracer.step) == "The trace 'trace' was lost: Can't disable Kineto profiler"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("../../etc/x", "_.._etc_x.json"), ("a:b|c", "a_b_c.json"), ("..", "trace.json")]
+)
+def test_no_name_leads_out_of_the_folder(name: str, file: str, tmp_path: Path) -> None:
+    assert traced(TraceRecorder(tmp_path), add, name).path == tmp_path / file
+
+
+def test_a_schedule_without_an_active_step_is_refused() -> None:
+    with pytest.raises(RequestError, match="one active step or more"):
+        TraceRecorder("traces", active=0)

@@ -1,0 +1,175 @@
+"""One call of a pipeline while it is under way, with a clock, a device and an allocator that do as they are told."""
+
+from __future__ import annotations
+
+from diffprof.record.measured import CacheEvent, Move, Span
+from diffprof.runtime.watching.iterations import OpenIteration
+from diffprof.runtime.watching.memory_reader import MemoryReader
+from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, timer_of
+
+
+def iteration_on(
+    clock: FakeClock, accelerator: FakeAccelerator | None = None, allocator: FakeAllocator | None = None
+) -> OpenIteration:
+    timer = timer_of(accelerator) if accelerator else None
+    if timer is not None:
+        timer.look()
+    return OpenIteration(object(), clock, {}, timer, MemoryReader(allocator))
+
+
+def test_sections_nest_and_know_when_they_ran() -> None:
+    clock = FakeClock()
+    clock.pass_milliseconds(7)
+    iteration = iteration_on(clock)
+    outer = iteration.begin("encode_prompt", digest="abc")
+    clock.pass_milliseconds(1)
+    inner = iteration.begin("text_encoder_forward", "text_encoder")
+    assert iteration.in_component
+    clock.pass_milliseconds(5)
+    iteration.end(inner, failed=False)
+    assert not iteration.in_component
+    clock.pass_milliseconds(2)
+    iteration.end(outer, failed=False)
+    record = iteration.close(100, "__call__", None)
+    first, second = record.samples
+    assert (first.section, first.parent, first.digest, first.component) == ("encode_prompt", None, "abc", None)
+    assert (second.section, second.parent, second.component) == ("text_encoder_forward", 0, "text_encoder")
+    assert first.span == Span(0, 8 * MILLISECOND)
+    assert second.span == Span(MILLISECOND, 5 * MILLISECOND)
+    assert record.wall == Span(0, 8 * MILLISECOND)
+    assert record.began_ns == 100
+
+
+def test_a_step_goes_from_the_first_denoiser_to_the_end_of_the_schedulers_step() -> None:
+    clock = FakeClock()
+    iteration = iteration_on(clock)
+    for number in range(2):
+        iteration.denoising()
+        control = iteration.begin("controlnet_forward", "controlnet")
+        clock.pass_milliseconds(2)
+        iteration.end(control, failed=False)
+        iteration.denoising()  # the same step: the scheduler has not made its own yet
+        unet = iteration.begin("unet_forward", "unet")
+        clock.pass_milliseconds(10)
+        iteration.end(unet, failed=False)
+        assert iteration.step == number
+        scheduler = iteration.scheduler_begins()
+        clock.pass_milliseconds(1)
+        iteration.end(scheduler, failed=False)
+        iteration.scheduler_ended("scheduler")
+        assert iteration.step is None
+        clock.pass_milliseconds(4)  # a callback, say
+    record = iteration.close(0, "__call__", None)
+    assert [(step.scheduler, step.number) for step in record.steps] == [("scheduler", 0), ("scheduler", 1)]
+    assert [step.span for step in record.steps] == [Span(0, 13 * MILLISECOND), Span(17 * MILLISECOND, 13 * MILLISECOND)]
+    assert [sample.step for sample in record.samples] == [0, 0, 0, 1, 1, 1]
+
+
+def test_a_second_scheduler_lengthens_the_step_and_a_cascade_counts_for_each_scheduler() -> None:
+    clock = FakeClock()
+    iteration = iteration_on(clock)
+    for slots in (("scheduler", "audio"), ("prior",), ("scheduler",)):
+        iteration.denoising()
+        for slot in slots:
+            sample = iteration.scheduler_begins()
+            clock.pass_milliseconds(3)
+            iteration.end(sample, failed=False)
+            iteration.scheduler_ended(slot)
+    record = iteration.close(0, "__call__", None)
+    numbered = [(step.scheduler, step.number) for step in record.steps]
+    assert numbered == [("scheduler", 0), ("prior", 0), ("scheduler", 1)]
+    assert [step.span.host_ns for step in record.steps] == [6 * MILLISECOND, 3 * MILLISECOND, 3 * MILLISECOND]
+    assert [sample.step for sample in record.samples] == [0, 0, 1, 2]
+
+
+def test_a_step_that_no_scheduler_ended_is_none() -> None:
+    clock = FakeClock()
+    iteration = iteration_on(clock)
+    iteration.denoising()
+    unet = iteration.begin("unet_forward", "unet")
+    iteration.caches.append(CacheEvent("kv", True, iteration.now(), iteration.step))
+    iteration.moves.append(Move("unet", "host to device", 4, iteration.now(), 1, iteration.step))
+    iteration.end(unet, failed=True)
+    record = iteration.close(0, "__call__", "RuntimeError: no")
+    assert record.steps == ()
+    assert [part.step for part in (*record.samples, *record.caches, *record.moves)] == [None, None, None]
+    assert record.samples[0].failed
+    assert record.error == "RuntimeError: no"
+
+
+def test_the_device_runs_behind_the_host_and_its_spans_nest_and_begin_where_the_iteration_does() -> None:
+    # GIVEN a device that has 50 ms of earlier work to do
+    clock, accelerator = FakeClock(), FakeAccelerator()
+    accelerator.launch(50)
+    iteration = iteration_on(clock, accelerator)
+    # WHEN the host launches 3 + 20 ms of work in two milliseconds
+    outer = iteration.begin("encode_prompt")
+    accelerator.launch(3)
+    inner = iteration.begin("text_encoder_forward", "text_encoder")
+    accelerator.launch(20)
+    clock.pass_milliseconds(2)
+    iteration.end(inner, failed=False)
+    iteration.end(outer, failed=False)
+    assert accelerator.synchronized == 0, "the device is waited for at the end of a call only"
+    record = iteration.close(0, "__call__", None)
+    # THEN
+    assert accelerator.synchronized == 1
+    assert record.samples[0].span == Span(0, 2 * MILLISECOND, 0, 23 * MILLISECOND)
+    assert record.samples[1].span == Span(0, 2 * MILLISECOND, 3 * MILLISECOND, 20 * MILLISECOND)
+    assert record.wall == Span(0, 2 * MILLISECOND, 0, 23 * MILLISECOND)
+
+
+def test_events_are_used_again() -> None:
+    clock, accelerator = FakeClock(), FakeAccelerator()
+    timer = timer_of(accelerator)
+    timer.look()
+    made = []
+    for _ in range(3):
+        iteration = OpenIteration(object(), clock, {}, timer, MemoryReader())
+        iteration.end(iteration.begin("unet_forward", "unet"), failed=False)
+        iteration.close(0, "__call__", None)
+        made.append(len(accelerator.made))
+    assert made == [4, 4, 4]
+
+
+def test_what_runs_on_another_device_has_no_time_on_the_first_one() -> None:
+    accelerator = FakeAccelerator()
+    iteration = iteration_on(FakeClock(), accelerator)
+    accelerator.device = 1
+    iteration.end(iteration.begin("vae_decode", "vae"), failed=False)
+    accelerator.device = 0
+    record = iteration.close(0, "__call__", None)
+    assert record.samples[0].span.device_ns is None
+    assert record.wall.device_ns == 0
+
+
+def test_a_broken_device_leaves_the_hosts_times() -> None:
+    clock, accelerator = FakeClock(), FakeAccelerator()
+    iteration = iteration_on(clock, accelerator)
+    accelerator.broken = True
+    sample = iteration.begin("unet_forward", "unet")
+    clock.pass_milliseconds(1)
+    iteration.end(sample, failed=True)
+    record = iteration.close(0, "__call__", "RuntimeError: device-side assert triggered")
+    assert record.samples[0].span == Span(0, MILLISECOND)
+
+
+def test_memory_is_read_at_both_ends_of_a_component_and_its_peak_is_that_of_the_call() -> None:
+    mebibyte = 1024**2
+    allocator = FakeAllocator(allocated=100, reserved=200, peak=900)
+    iteration = iteration_on(FakeClock(), None, allocator)
+    sample = iteration.begin("vae_decode", "vae")
+    allocator.now(allocated=150, reserved=600, peak=500)
+    iteration.end(sample, failed=False)
+    record = iteration.close(0, "__call__", None)
+    labels = [(point.label, point.sample, (point.peak_allocated_bytes or 0) // mebibyte) for point in record.memory]
+    assert labels == [
+        ("start", None, 900), ("vae_decode begins", 0, 100), ("vae_decode ends", 0, 500), ("end", None, 150),
+    ]  # fmt: skip
+    assert all(0 < point.rss_bytes <= point.peak_rss_bytes for point in record.memory)
+
+
+def test_without_a_device_there_are_no_figures_of_one() -> None:
+    record = iteration_on(FakeClock()).close(0, "__call__", None)
+    assert [(point.allocated_bytes, point.peak_allocated_bytes) for point in record.memory] == [(None, None)] * 2
+    assert record.wall.device_ns is None

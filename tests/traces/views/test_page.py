@@ -1,0 +1,168 @@
+"""The page of a trace, of two, and of ranks: what it says, and how it looks in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from diffprof.traces.analysis.comparison import compare_traces
+from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.analysis.ranks import compare_ranks
+from diffprof.traces.facts import TraceReport
+from diffprof.traces.views.page import ranks_html, trace_comparison_html, trace_html
+from tests.browsers import DESKTOP, TELEPHONE, visiting
+from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT
+from tests.render.report.test_in_browser import see_everything
+from tests.render.report.test_report import sections, words
+from tests.traces.made_by_hand import HandMade, two_denoising_steps
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+Read = Callable[..., TraceReport]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """``read(made, "name.json")`` is what diffprof finds in a trace made by hand."""
+
+    def report(made: HandMade, name: str = "trace.json") -> TraceReport:
+        return trace_report(made.write(tmp_path / name))
+
+    return report
+
+
+def of_the_host() -> HandMade:
+    made = HandMade()
+    made.section("denoise", 0, 100)
+    made.section("denoise", 100, 200)
+    made.op("aten::linear", 0, 90)
+    return made
+
+
+def rank(number: int, computes: int) -> HandMade:
+    made = HandMade(distributedInfo={"rank": number, "world_size": 2})
+    made.gpu("gemm", 0, computes)
+    made.gpu("ncclDevKernel_AllReduce", computes, 120)
+    return made
+
+
+def two_devices() -> HandMade:
+    made = two_denoising_steps()
+    made.gpu("gemm", 300, 350, device=1)
+    made.gpu("gemm", 500, 550, device=1)
+    return made
+
+
+def hostile() -> HandMade:
+    """Every name that a trace brings along tries to be markup."""
+    made = HandMade(deviceProperties=[{"id": 0, "name": f"GPU {PICTURE}"}])
+    made.section(f"section {SCRIPT}", 0, 1000)
+    made.python(f"pipe.py(1): {BOLD}", 0, 1000)
+    made.python(f"late.py(7): {ENDING}", 110, 290)
+    made.kernel(f"gemm {SCRIPT}", 10, 100, launched=5)
+    made.kernel(f"flash_fwd_kernel {ENDING} {BOLD}", 300, 400, launched=295)
+    made.op(f"aten::{PICTURE}", 500, 600)
+    made.memory(50, 1_000, 2_000)
+    made.memory(60, 3_000, 4_000)
+    return made
+
+
+def ranks_of(read: Read) -> str:
+    reports = [read(rank(number, computes), f"rank{number}.json") for number, computes in enumerate((60, 100))]
+    return ranks_html(compare_ranks(reports), reports)
+
+
+def compared(read: Read) -> str:
+    return trace_comparison_html(compare_traces(read(hostile(), "old.json"), read(two_denoising_steps(), "new.json")))
+
+
+PAGES: dict[str, Callable[[Read], str]] = {
+    "one": lambda read: trace_html(read(two_denoising_steps())),
+    "devices": lambda read: trace_html(read(two_devices())),
+    "host": lambda read: trace_html(read(of_the_host())),
+    "hostile": lambda read: trace_html(read(hostile())),
+    "ranks": ranks_of,
+    "compared": compared,
+    "hosts compared": lambda read: trace_comparison_html(compare_traces(*[read(of_the_host())] * 2)),
+}
+
+
+def test_a_trace_says_what_to_do_first_and_then_where_the_time_went(read: Read) -> None:
+    page = trace_html(read(two_denoising_steps()))
+    assert sections(page) == [
+        "Checklist", "GPU time line", "Why it was idle", "Attention", "Kinds of work", "Sections", "Steps", "Copies",
+        "Memory over time", "Operators on the host",
+    ]  # fmt: skip
+    text = " ".join(words(page).split())
+    assert "The GPU was busy for 49.4 % of 0.810 ms and idle for 0.410 ms, 0.320 ms of it: host too slow." in text
+    assert "bad Does the host keep up? 39.5 % of the time lost" in text
+    assert "computation 0.340 ms 42.0 %" in text
+    assert "host had waited cudaStreamSynchronize in aten::item in schedulers/scheduling_euler.py(9): step" in text
+    verdicts = re.findall(r'class="verdict (\w+)"', page)
+    assert verdicts == ["bad"] * 4 + ["look"] * 2 + ["good"] + ["unknown"] + ["none"] * 2
+
+
+def test_a_trace_of_the_host_alone_has_its_operators(read: Read) -> None:
+    page = trace_html(read(of_the_host()))
+    assert sections(page) == ["Time line", "Sections", "Steps", "Operators on the host"]
+    assert "GPU busy" not in page
+    assert "No work on a GPU is in the trace" in words(page)
+
+
+def test_two_traces_say_what_is_not_the_same_before_what_changed(read: Read) -> None:
+    page = compared(read)
+    assert sections(page)[:2] == ["What is not the same", "Time line"]
+    assert "The GPU took 0.390 ms before and 0.810 ms after, 2.08x." in words(page)
+    assert "Kernels that appeared" in sections(page)
+
+
+def test_ranks_stand_beside_each_other_and_then_alone(read: Read) -> None:
+    page = ranks_of(read)
+    assert sections(page) == ["Ranks", "rank0.json", "rank1.json"]
+    assert "Rank 1 came last in 1 of 1 call: the others waited for 0.040 ms in all." in words(page)
+
+
+def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:
+    made = HandMade()
+    for number in range(130):
+        made.kernel(f"kernel{number}{'x' * 5000}", 10 * number + 5, 10 * number + 6, launched=10 * number)
+    page = trace_html(read(made))
+    assert len(words(page)) < 60_000
+    assert "and 30 more" in words(page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("width", "dark"), [(DESKTOP, False), (TELEPHONE, True)])
+def test_a_page_opens_from_disk_without_a_message_a_request_or_an_overflow(
+    name: str, width: int, dark: bool, browser: Browser, read: Read, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(PAGES[name](read), encoding="utf-8")
+    with visiting(browser, page.as_uri(), width, dark) as visit:
+        see_everything(visit.page)
+        assert (visit.messages, visit.requests) == ([], [])
+        assert visit.overflow <= 0
+        empty = visit.page.locator(".figure:visible").evaluate_all(
+            "(all) => all.filter((one) => !one.querySelector('.trace')).map((one) => one.ariaLabel)"
+        )
+        buttons = visit.page.locator(".modebar-btn").evaluate_all("(all) => all.map((one) => one.dataset.title)")
+    assert empty == []
+    assert set(buttons) <= {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
+
+
+def test_names_in_a_trace_that_try_to_be_markup_are_text(browser: Browser, read: Read, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(PAGES["hostile"](read), encoding="utf-8")
+    with visiting(browser, page.as_uri()) as visit:
+        see_everything(visit.page)
+        text = visit.page.locator("body").inner_text()
+        assert visit.page.evaluate("window.hacked") is None
+        assert visit.page.locator("b", has_text="not bold").count() == 0
+        assert visit.page.locator("[href*=evil], [src*=evil]").count() == 0
+    for name in (SCRIPT, ENDING, PICTURE, "<b>not bold</b>"):
+        assert name in text
