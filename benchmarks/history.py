@@ -17,11 +17,11 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from diffprof.comparison.trends import trend_table
 from tests.profiles_made_by_hand import stable_diffusion
 
 from benchmarks.processes import run
 from diffprof.comparison import compare
-from diffprof.comparison.trends import trend_table
 from diffprof.record.history import Filters, History, rows
 from diffprof.record.history.filters import moment
 from diffprof.record.history.store import Store

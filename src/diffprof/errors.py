@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class DiffprofError(Exception):
     """Base of every error that diffprof raises on purpose.
@@ -19,9 +21,41 @@ class RequestError(DiffprofError):
 
 
 class PipelineError(DiffprofError):
-    """The pipeline's own code refused the call; its message is kept and named as the pipeline's."""
+    """The pipeline's own code failed; its message is kept and named as the pipeline's."""
 
     exit_code = 1
+    run: Any = None
+    """The `diffprof.Run` with what was measured before the failure, where the call was being measured."""
+
+
+class RefusedCallError(PipelineError):
+    """The pipeline's own code refused the call: its arguments are wrong, whatever weights it has."""
+
+    def __init__(self, pipeline: str, reason: str) -> None:
+        super().__init__(f"{pipeline} refused the call: {reason}")
+        self.pipeline = pipeline
+        """Name of the pipeline's class."""
+        self.reason = reason
+        """The pipeline's own message."""
+
+
+class OutOfMemoryError(PipelineError):
+    """A call needed more memory than the device or the machine has."""
+
+    def __init__(self, pipeline: str, reason: str) -> None:
+        super().__init__(f"{pipeline} ran out of memory; make it smaller, use a smaller dtype or offload ({reason})")
+        self.pipeline = pipeline
+        """Name of the pipeline's class."""
+        self.reason = reason
+        """The allocator's own message."""
+
+
+class InterruptedRun(KeyboardInterrupt):
+    """Ctrl-C during a measurement; `run` is the `diffprof.Run` with what was measured until then."""
+
+    def __init__(self, run: Any) -> None:
+        super().__init__()
+        self.run = run
 
 
 class UnsafeModelError(RequestError):
@@ -36,3 +70,7 @@ class OutputError(DiffprofError):
     """The result could not be written where it was asked for; nothing half-written is left there."""
 
     exit_code = 1
+    image: Any = None
+    """The image, or the frames of the video, that could not be written."""
+    batch: Any = None
+    """The batch of images whose record could not be written."""

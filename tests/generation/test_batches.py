@@ -156,7 +156,7 @@ def test_a_record_that_cannot_be_written_to_its_end_does_not_cost_the_results(
     refusing_records(monkeypatch, after=2)
     with pytest.raises(OutputError, match="No space left on device") as failed:
         generate_images_sequential([model, model], "a cat", num_inference_steps=1, output_dir=out, manager=manager)
-    batch = failed.value.batch  # type: ignore[attr-defined]
+    batch = failed.value.batch
     assert [result.filepath.is_file() for result in batch] == [True, True]
     assert len(batch_config(batch.folder)["models"]) == 1, "the record of before is whole"
 

@@ -133,7 +133,7 @@ def test_on_a_full_disk_nothing_half_written_stays_and_the_picture_is_not_lost(
     with pytest.raises(OutputError, match="No space left on device") as failed:
         make()
     assert files_in(out) == []
-    assert same(failed.value.image, expected)  # type: ignore[attr-defined]
+    assert same(failed.value.image, expected)
 
 
 def test_on_a_full_disk_no_part_of_a_film_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from diffprof import catalogue
 from diffprof.catalogue import TokenizerFacts
 from diffprof.errors import RequestError, UnsafeModelError
-from diffprof.pipelines import Blueprint, PartPlan
+from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.tokenizers import StandInTokenizer, tokenizer_of
 
 

@@ -37,7 +37,7 @@ from diffprof.cli.output import output
 from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.run_files import check_files, write_files
-from diffprof.errors import DiffprofError, RequestError
+from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
 from diffprof.render.run_views import RunBy
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ def _measured(asked: Asked, folder: Path, quiet: bool) -> tuple[Run, DiffprofErr
                     enable=asked.loading["enable"],
                     load_seconds=loaded.seconds,
                 )
-        except BaseException as error:
-            _keep(getattr(error, "run", None), asked, folder, quiet)
+        except (PipelineError, InterruptedRun) as error:
+            _keep(error.run, asked, folder, quiet)
             raise
         return made, recorder.problem if recorder else None
 

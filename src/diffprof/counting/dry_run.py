@@ -20,7 +20,7 @@ from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import Recorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.snapshot import Snapshot
-from diffprof.errors import DiffprofError, PipelineError
+from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
     components_of,
@@ -30,6 +30,7 @@ from diffprof.pipelines.components import (
     role_of,
     uncompiled,
 )
+from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.record.profile import Call, Cost, Stage
 from diffprof.record.progress import Progress
@@ -196,7 +197,7 @@ class _DryRun:
                 except Exception as error:
                     if _is_our_own(error):
                         raise
-                    raise PipelineError(f"{type(self.pipeline).__name__} {_reason(error)}") from error
+                    raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
     def result(self) -> DryRunResult:
         stages = []
@@ -362,18 +363,6 @@ def _is_our_own(error: Exception) -> bool:
     """Was it raised by a line of diffprof? Then it is our mistake and not the pipeline's refusal."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
-
-
-def _reason(error: Exception) -> str:
-    """The pipeline's own message, without the tensors that some messages print."""
-    message = str(error).strip().split("tensor(")[0].splitlines()
-    first = message[0][:LONGEST_REASON].rstrip(" :,") if message else ""
-    if isinstance(error, ValueError) and first:
-        return f"refused the call: {first}"
-    return f"failed with these arguments, in its own code: {type(error).__name__}{': ' if first else ''}{first}"
-
-
-LONGEST_REASON = 300
 
 
 def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:

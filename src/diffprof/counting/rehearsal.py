@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.counting.profile import count
-from diffprof.errors import PipelineError
+from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.pipelines.arguments import call_arguments
 from diffprof.pipelines.switches import switch
 from diffprof.record.progress import Progress
@@ -27,8 +27,8 @@ def rehearse(
     call = call_arguments(virtual, requested, needed)
     try:
         result, _ = count(virtual, call, lambda: switch(virtual, scheduler, enable), progress)
-    except PipelineError as error:
-        if "refused the call" in str(error):
-            raise
+    except RefusedCallError:
+        raise
+    except PipelineError:
         return 0
     return max((one.cost.peak_live_bytes for one in result.calls), default=0)

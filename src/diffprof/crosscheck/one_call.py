@@ -14,9 +14,10 @@ from torch.utils import _pytree
 from diffprof.counting.boundary import described, leaves
 from diffprof.counting.profile import profile
 from diffprof.errors import RequestError
-from diffprof.pipelines import blueprint_of, build
+from diffprof.pipelines.building import build
 from diffprof.pipelines.components import components_of, entry_methods
 from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.pipelines.source import blueprint_of
 from diffprof.record.profile import Call, Profile
 
 

@@ -10,25 +10,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
 from diffprof import settings as config
 from diffprof.counting.dry_run import dry_running_here
-from diffprof.errors import DiffprofError, PipelineError, RequestError
+from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import generator_of, seeded
 from diffprof.generation.request import Wanted
 from diffprof.pipelines.arguments import OTHER_NAMES
 from diffprof.pipelines.classes import scheduler_class
 from diffprof.pipelines.components import components_of
+from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.step_caches import cache_choice, use_cache
 from diffprof.pipelines.switches import swap_scheduler
 
 StepEnded = Callable[[int, int | None], None]
 """Told how many steps are done, and of how many."""
-
-LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -89,22 +87,7 @@ def make(pipeline: Any, call: PlannedCall) -> Any:
     except DiffprofError:
         raise
     except Exception as error:
-        if is_out_of_memory(error):
-            raise OutOfMemory(str(error)) from error
-        raise PipelineError(f"{type(pipeline).__name__} {_reason(error)}") from error
-
-
-class OutOfMemory(DiffprofError):
-    """A call needed more memory than there is."""
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the machine or the device had no memory left."""
-    allocator = isinstance(error, RuntimeError) and any(text in str(error) for text in ALLOCATOR_SAYS)
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or allocator
-
-
-ALLOCATOR_SAYS = ("can't allocate memory", "out of memory", "not enough memory", "Invalid buffer size")
+        raise pipeline_failure(pipeline, error) from error
 
 
 def checked_scheduler(name: str | None, pipeline: Any = None) -> None:
@@ -265,11 +248,3 @@ class _Bar(tqdm):  # type: ignore[misc]
         for item in self.iterable:
             yield item
             self.update()
-
-
-def _reason(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    first = lines[0][:LONGEST_REASON] if lines else ""
-    if isinstance(error, ValueError) and first:
-        return f"refused the call: {first}"
-    return f"failed: {type(error).__name__}{': ' if first else ''}{first}"

@@ -152,7 +152,7 @@ def _fill(batch: Batch, job: Job, model_ids: Sequence[str | Path], manager: Mode
         except OutputError as error:
             problem = error  # the file of before is whole, and there may be room again after the next one
     if problem is not None:
-        problem.batch = batch  # type: ignore[attr-defined]
+        problem.batch = batch
         raise problem
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from diffprof.errors import DiffprofError, OutputError, PipelineError
+from diffprof.errors import DiffprofError, OutOfMemoryError, OutputError, PipelineError
 from diffprof.generation import sizes
-from diffprof.generation.call import OutOfMemory, PlannedCall, make, planned, prepared
+from diffprof.generation.call import PlannedCall, make, planned, prepared
 from diffprof.generation.image_files import Saved, pictures_in, save
 from diffprof.generation.models import Held, Model, ModelManager, give_memory_back, lock_of
 from diffprof.generation.profiling_data import not_profiled, profiling_data
@@ -100,7 +100,7 @@ class Job:
         try:
             saved = save(pictures, self.folder, f"{source.model.name}_seed{self.asked.seed}", self.fps)
         except OutputError as error:
-            error.image = image  # type: ignore[attr-defined]
+            error.image = image
             raise
         data = self._data(source, call, taken, saved) if self.profiled else None
         return Generated(image, saved.path, self.asked.seed, data)
@@ -111,8 +111,8 @@ class Job:
         try:
             with prepared(source.opened.pipeline, call, lambda *steps: self.reports.step(source.model.title, *steps)):
                 return self._watched(source, call) if self.profiled else _plainly(source, call)
-        except OutOfMemory as error:
-            reason = str(error)
+        except OutOfMemoryError as error:
+            reason = error.reason
         except PipelineError as error:
             sizes.refuse_size(source.trial, str(error))
             raise

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-import os
 import re
-import resource
 import sys
 from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
 
 
 def available_bytes() -> int | None:
     """Memory that a new process could use now; None where the system does not say."""
-    known = [amount for amount in (_of_system(), _of_container()) if amount is not None]
+    known = [amount for amount in (_available_to_system(), _available_to_container()) if amount is not None]
     return min(known, default=None)
 
 
 def peak_bytes() -> int:
     """The most memory that this process has held so far."""
-    # The rusage of a new process begins with what its parent held; the kernel's own high-water mark does not.
     status = _read(Path("/proc/self/status"))
-    mark = re.search(r"VmHWM:\s+(\d+) kB", status)
-    if mark:
-        return int(mark[1]) * 1024
+    high_water_mark = re.search(r"VmHWM:\s+(\d+) kB", status)
+    if high_water_mark:
+        # Not by getrusage: its maximum of a new process begins with what the parent held.
+        return int(high_water_mark[1]) * 1024
+    held = psutil.Process().memory_info()
+    peak = getattr(held, "peak_wset", None)  # Windows
+    return int(peak) if peak is not None else max(_peak_by_getrusage(), int(held.rss))
+
+
+def _peak_by_getrusage() -> int:
+    """The most bytes held so far where the system has getrusage (macOS, other Unix); else 0."""
+    try:
+        import resource
+    except ImportError:
+        return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _of_system() -> int | None:
-    line = re.search(r"MemAvailable:\s+(\d+) kB", _read(Path("/proc/meminfo")))
-    if line:
-        return int(line[1]) * 1024
+def _available_to_system() -> int | None:
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
+        return int(psutil.virtual_memory().available)
+    except (OSError, RuntimeError):
         return None
 
 
-def _of_container() -> int | None:
+def _available_to_container() -> int | None:
     limit, used = (_read(Path("/sys/fs/cgroup") / name).strip() for name in ("memory.max", "memory.current"))
     return int(limit) - int(used) if limit.isdigit() and used.isdigit() else None
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from diffprof.errors import DiffprofError, RequestError
+from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
 from diffprof.pipelines.opened import Opened, live
 from diffprof.record.display import text_of
 from diffprof.record.profile import Profile
@@ -109,9 +109,11 @@ def measure_opened(
     measuring.start()
     try:
         repetition.run(measuring, recorder)
-    except BaseException as error:
-        error.run = run  # type: ignore[attr-defined]
+    except PipelineError as error:
+        error.run = run
         raise
+    except KeyboardInterrupt:
+        raise InterruptedRun(run) from None
     finally:
         measuring.stop()
     if recorder is not None:

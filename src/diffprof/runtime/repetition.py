@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from diffprof.counting.profile import count
 from diffprof.counting.snapshot import RandomState
-from diffprof.errors import DiffprofError, PipelineError, RequestError
+from diffprof.errors import DiffprofError, PipelineError, RefusedCallError, RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
+from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opened import Opened
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.progress import Progress
@@ -50,9 +49,9 @@ class Repetition:
         try:
             with quiet_libraries():
                 return count(self._pipeline, dry, None, self._progress)[1]
-        except PipelineError as error:
-            if "refused the call" in str(error):
-                raise
+        except RefusedCallError:
+            raise
+        except PipelineError:
             return stand_ins  # what only a dry run cannot do is no reason not to measure
 
     def run(self, measuring: Measuring, trace: TraceRecorder | None = None) -> None:
@@ -98,7 +97,7 @@ class Repetition:
         except DiffprofError:
             raise
         except Exception as error:
-            raise PipelineError(f"{type(self._pipeline).__name__} {_reason(error)}") from error
+            raise pipeline_failure(self._pipeline, error, "while it was measured") from error
 
 
 STEPS = "num_inference_steps"
@@ -119,14 +118,6 @@ def silent_progress_bars(pipeline: Any) -> Iterator[None]:
                 del holder._progress_bar_config
             else:
                 holder._progress_bar_config = config
-
-
-def _reason(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    first = lines[0][:300] if lines else type(error).__name__
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "allocate memory" in first:
-        return f"ran out of memory; make it smaller, use a smaller dtype or offload ({first})"
-    return f"failed while it was measured: {type(error).__name__}: {first}"
 
 
 _ABSENT = object()

@@ -1,0 +1,43 @@
+"""Errors of a pipeline's own code become errors of ours, by class and not by wording."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError
+from diffprof.pipelines.failures import first_line, is_out_of_memory, pipeline_failure
+
+
+class SomePipeline:
+    pass
+
+
+def test_a_value_error_is_a_refused_call_with_the_reason_of_the_pipeline() -> None:
+    failure = pipeline_failure(SomePipeline(), ValueError("`height` must be divisible by 8.\nSee the docs."))
+    assert isinstance(failure, RefusedCallError)
+    assert (failure.pipeline, failure.reason) == ("SomePipeline", "`height` must be divisible by 8.")
+    assert str(failure) == "SomePipeline refused the call: `height` must be divisible by 8."
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory: 9")]
+)
+def test_running_out_of_memory_is_told_apart_from_other_failures(error: Exception) -> None:
+    failure = pipeline_failure(SomePipeline(), error)
+    assert is_out_of_memory(error)
+    assert isinstance(failure, OutOfMemoryError)
+    assert failure.reason == (str(error) or "MemoryError")
+
+
+def test_any_other_error_is_a_failure_with_its_class_and_its_context() -> None:
+    failure = pipeline_failure(SomePipeline(), KeyError("mask"), "while it was measured")
+    assert type(failure) is PipelineError
+    assert str(failure) == "SomePipeline failed while it was measured: KeyError: 'mask'"
+    assert str(pipeline_failure(SomePipeline(), ValueError())) == "SomePipeline failed: ValueError"
+
+
+def test_the_first_line_leaves_out_the_values_of_tensors_and_is_short() -> None:
+    assert first_line(RuntimeError("expected one of: tensor([1, 2])\nat line 3")) == "expected one of"
+    assert len(first_line(RuntimeError("x" * 1000))) == 300
+    assert first_line(RuntimeError()) == ""

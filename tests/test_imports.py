@@ -1,0 +1,36 @@
+"""Every module can be imported where modules that only POSIX systems have are missing, as on Windows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+IMPORT_TWICE = """
+import importlib, pkgutil, sys
+
+import diffprof
+
+names = [module.name for module in pkgutil.walk_packages(diffprof.__path__, "diffprof.")]
+names = [name for name in names if not name.endswith("__main__")]
+for name in names:  # the first time with everything: other libraries may use what they like
+    importlib.import_module(name)
+for name in [name for name in sys.modules if name.partition(".")[0] == "diffprof"]:
+    del sys.modules[name]
+for name in ("resource", "fcntl", "pwd", "grp", "termios", "tty", "pty"):
+    sys.modules[name] = None
+for name in names:
+    importlib.import_module(name)
+print(len(names))
+"""
+
+
+def test_every_module_can_be_imported_without_the_modules_of_posix() -> None:
+    ended = subprocess.run([sys.executable, "-c", IMPORT_TWICE], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout.split()[-1]) > 200, ended.stderr
+
+
+def test_the_side_of_a_crosscheck_that_starts_the_tools_imports_no_torch() -> None:
+    check = "import sys, diffprof.crosscheck.running; assert 'torch' not in sys.modules"
+    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
