@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 import diffprof
 from diffprof.comparison.views.report import report_html
-from diffprof.render.browser import find_browser
+from diffprof.render.exports.browser import find_browser
 
 MODEL = "sdxl"
 REPEATS = 7

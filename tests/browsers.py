@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.render.browser import find_browser
+from diffprof.render.exports.browser import find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route

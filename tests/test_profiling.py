@@ -26,7 +26,7 @@ from diffprof.profiling import (
     profile_function,
     profile_section,
 )
-from diffprof.render.numbers import duration, mebibytes, shortened
+from diffprof.render.numbers import duration, mebibytes, shorten
 from diffprof.runtime.timing.memory_snapshots import ProcessMemory
 from diffprof.runtime.timing.sections import Recorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
@@ -255,5 +255,5 @@ def test_no_time_that_is_not_nothing_reads_as_nothing(seconds: float) -> None:
 
 def test_memory_and_long_names_read_well() -> None:
     assert (mebibytes(1_074_266_112), mebibytes(0)) == ("1024.5M", "0.0M")
-    assert shortened("generate/transformer/attention", 20) == "...sformer/attention"
-    assert len(shortened("x" * 99, 20)) == 20
+    assert shorten("generate/transformer/attention", 20) == "...sformer/attention"
+    assert len(shorten("x" * 99, 20)) == 20

@@ -18,7 +18,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
-from diffprof.render.guide_figures import decoding_macs, guide_figures, text_encoding_macs
+from diffprof.render.guides.counts import decoding_macs, guide_counts, text_encoding_macs
 
 GIGA = 10**9
 
@@ -109,7 +109,7 @@ class ComputeProfiler:
             return {**_failure(error), "model_id": model_id}
         steps = num_inference_steps or profile.request.value("num_inference_steps")
         return {
-            **guide_figures(profile),
+            **guide_counts(profile),
             "num_inference_steps": steps or profile.steps.count,
             "input_shape": tuple(input_shape),
             "model_id": model_id or profile.request.model,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from diffprof.record.atomic_files import replace_file
-from diffprof.render.memory import memory_summary
-from diffprof.render.timings import iteration_summary, timing_summary
+from diffprof.render.guides.memory_summary import memory_summary
+from diffprof.render.guides.timing_summary import iteration_summary, timing_summary
 from diffprof.runtime.timing.functions import timed_function
 from diffprof.runtime.timing.iterations import Iterations
 from diffprof.runtime.timing.memory_log import MemoryFinding, MemoryLog

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 import diffprof
 from diffprof.app.setup import Setup
 from diffprof.record.history import History
-from diffprof.render.browser import find_browser
+from diffprof.render.exports.browser import find_browser
 from tests.app.conftest import Visitor, served
 from tests.browsers import DESKTOP, TELEPHONE, Visit
 

@@ -16,7 +16,7 @@ from diffprof.app.page import MOST_WAITING, built
 from diffprof.app.serving import POLICY
 from diffprof.app.setup import Setup
 from diffprof.app.shelf import Shelf
-from diffprof.render import charts as figures
+from diffprof.render import charts
 from tests.app.conftest import OpenPage, served
 from tests.browsers import DESKTOP, TELEPHONE
 
@@ -183,7 +183,7 @@ def test_what_goes_wrong_after_the_work_is_a_sentence_and_the_page_lives_on(
 ) -> None:
     visitor = visit()
     with monkeypatch.context() as patch:
-        patch.setattr(figures, "components_figure", lambda profile: 1 // 0)
+        patch.setattr(charts, "components_chart", lambda profile: 1 // 0)
         visitor.choose("profile-model", "tiny-sd")
         visitor.sees("profile-message", "This is a bug in diffprof (ZeroDivisionError)")
     visitor.choose("profile-model", "tiny-film")

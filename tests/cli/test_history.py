@@ -23,7 +23,7 @@ from diffprof.cli.keeping import keeper
 from diffprof.cli.moments import moment
 from diffprof.errors import PipelineError, RequestError
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
-from diffprof.render.console import text
+from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import four_runs, lasting
@@ -36,7 +36,7 @@ def history() -> History:
 
 def test_what_was_profiled_is_kept_when_it_is_asked_for(run: Run, engine: Engine) -> None:
     ended = run("profile", "sdxl", "--keep")
-    assert (ended.code, ended.out) == (0, text(stable_diffusion(), 100))
+    assert (ended.code, ended.out) == (0, profile_text(stable_diffusion(), 100))
     assert ended.err == "Kept as run 1; `diffprof history show 1` shows it\n"
     kept = History().kept(1)
     assert (kept.kind, kept.macs) == ("profile", stable_diffusion().total.macs)

@@ -12,7 +12,7 @@ import pytest
 
 import diffprof
 from diffprof.record import cache
-from diffprof.render.console import text
+from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
 
@@ -182,7 +182,7 @@ def test_looking_whether_a_place_can_be_written_leaves_nothing(run: Run, engine:
 
 
 def test_the_console_gets_the_table(run: Run, engine: Engine) -> None:
-    assert run("profile", "sdxl").out == text(stable_diffusion(), 100)
+    assert run("profile", "sdxl").out == profile_text(stable_diffusion(), 100)
 
 
 def test_json_is_the_saved_format_and_nothing_else(run: Run, engine: Engine) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.render.console import text
-from diffprof.render.run import run_text
-from diffprof.render.run_views import RunBy
-from diffprof.render.views import By
+from diffprof.render.profile_console import profile_text
+from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.run_console import run_text
+from diffprof.render.run_tables import RunTable
 from tests.cli.conftest import Run
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
@@ -26,18 +26,18 @@ def test_what_was_measured_comes_first(saved: str, run: Run) -> None:
     assert run("show", saved, "-v").out == run_text(measured_profile(), 100, verbose=True)
 
 
-@pytest.mark.parametrize("by", list(RunBy))
-def test_each_table_can_be_asked_for(by: RunBy, saved: str, run: Run) -> None:
+@pytest.mark.parametrize("by", list(RunTable))
+def test_each_table_can_be_asked_for(by: RunTable, saved: str, run: Run) -> None:
     assert run("show", saved, "--by", by.value).out == run_text(measured_profile(), 100, by)
 
 
-@pytest.mark.parametrize("by", [By.kind, By.module, By.attention, By.call])
-def test_what_was_counted_is_there_too(by: By, saved: str, run: Run) -> None:
-    assert run("show", saved, "--by", by.value).out == text(measured_profile(), 100, by)
+@pytest.mark.parametrize("by", [ProfileTable.kind, ProfileTable.module, ProfileTable.attention, ProfileTable.call])
+def test_what_was_counted_is_there_too(by: ProfileTable, saved: str, run: Run) -> None:
+    assert run("show", saved, "--by", by.value).out == profile_text(measured_profile(), 100, by)
 
 
 def test_a_depth_asks_for_modules(saved: str, run: Run) -> None:
-    assert run("show", saved, "--depth", "2").out == text(measured_profile(), 100, By.module, 2)
+    assert run("show", saved, "--depth", "2").out == profile_text(measured_profile(), 100, ProfileTable.module, 2)
     refused = run("show", saved, "--depth", "2", "--by", "section")
     assert (refused.code, refused.out) == (2, "")
     assert "--depth belongs to --by module" in refused.err

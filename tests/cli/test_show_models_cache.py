@@ -12,8 +12,8 @@ import pytest
 import diffprof
 from diffprof import catalogue
 from diffprof.record import cache
-from diffprof.render.console import text
-from diffprof.render.views import By
+from diffprof.render.profile_console import profile_text
+from diffprof.render.profile_tables import ProfileTable
 from tests.cli.conftest import Run
 from tests.profiles_made_by_hand import hostile, stable_diffusion
 
@@ -24,9 +24,11 @@ def saved(tmp_path: Path) -> str:
 
 
 def test_show_prints_a_saved_profile(saved: str, run: Run) -> None:
-    assert run("show", saved).out == text(stable_diffusion(), 100)
-    assert run("show", saved, "--by", "attention").out == text(stable_diffusion(), 100, By.attention)
-    assert run("show", saved, "--depth", "2", "-v").out == text(stable_diffusion(), 100, By.module, 2, verbose=True)
+    assert run("show", saved).out == profile_text(stable_diffusion(), 100)
+    assert run("show", saved, "--by", "attention").out == profile_text(stable_diffusion(), 100, ProfileTable.attention)
+    assert run("show", saved, "--depth", "2", "-v").out == profile_text(
+        stable_diffusion(), 100, ProfileTable.module, 2, verbose=True
+    )
 
 
 def test_show_converts(saved: str, run: Run, tmp_path: Path) -> None:
@@ -37,7 +39,7 @@ def test_show_converts(saved: str, run: Run, tmp_path: Path) -> None:
 
 def test_a_hostile_profile_cannot_drive_the_terminal(run: Run, tmp_path: Path) -> None:
     path = str(hostile().save(tmp_path / "p.json"))
-    for by in By:
+    for by in ProfileTable:
         ended = run("show", path, "--by", by.value, "--verbose")
         assert ended.code == 0
         assert "\x1b" not in ended.out
@@ -114,7 +116,7 @@ def test_show_of_a_models_name_says_how_to_count_it(run: Run) -> None:
 
 def test_without_a_terminal_there_is_room_for_120(saved: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS")
-    assert run("show", saved).out == text(stable_diffusion(), 120)
+    assert run("show", saved).out == profile_text(stable_diffusion(), 120)
 
 
 def test_the_list_of_models_says_what_it_leaves_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from diffprof.findings import RULES, Rule, findings
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.render.finding_words import WORDS
-from diffprof.render.findings import figure, finding_lines
+from diffprof.render.findings import finding_lines, format_evidence
 from tests.findings.problems import PROBLEMS, found, the_finding
 from tests.iterations_made_by_hand import CPU, GPU, Device
 from tests.profiles_made_by_hand import hostile, measured_profile, nothing, stable_diffusion
@@ -66,7 +66,7 @@ def test_the_page_has_a_section_for_each_rule_with_its_thresholds_and_an_example
     assert rule.description in section
     assert finding_lines(the_finding(PROBLEMS[rule.name, rule.cases[0]](), rule.name)).title in section
     for threshold in rule.thresholds:
-        assert f"`{threshold.name}` {figure(threshold.name, threshold.value)}: {threshold.reason}" in section
+        assert f"`{threshold.name}` {format_evidence(threshold.name, threshold.value)}: {threshold.reason}" in section
 
 
 def test_the_page_has_no_other_rules() -> None:

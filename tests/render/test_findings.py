@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.findings import RULES, Finding, findings
 from diffprof.render.finding_words import WORDS
-from diffprof.render.findings import figure, finding_lines
+from diffprof.render.findings import finding_lines, format_evidence
 from tests.findings.problems import PROBLEMS, found, the_finding
 
 CASES = [(rule.name, case) for rule in RULES for case in rule.cases]
@@ -65,7 +65,7 @@ def test_a_sentence_about_something_that_is_not_known_is_left_out() -> None:
 
 
 def test_text_of_others_is_one_line_of_bearable_length() -> None:
-    text = figure("error", "[red]one\n\x1b[31mtwo" + "!" * 1_000)
+    text = format_evidence("error", "[red]one\n\x1b[31mtwo" + "!" * 1_000)
     assert len(text) == 200
     assert "\n" not in text
     assert "\x1b" not in text

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from diffprof.record.profile import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
-from diffprof.render.columns import Column, fitting
-from diffprof.render.console import text
+from diffprof.render.columns import Column, fit_columns
 from diffprof.render.headline import headline, summary
-from diffprof.render.views import By
+from diffprof.render.profile_console import profile_text
+from diffprof.render.profile_tables import ProfileTable
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -93,28 +93,30 @@ def with_own_code(macs: int) -> Profile:
     )
 
 
-@pytest.mark.parametrize(("by", "row"), [(By.component, "\npipeline "), (By.call, "\npipeline.__call__ ")])
-def test_the_pipelines_own_code_has_a_row_when_it_computes_or_when_all_is_asked_for(by: By, row: str) -> None:
-    assert row not in text(with_own_code(0), 120, by)
-    assert row in text(with_own_code(0), 120, by, verbose=True)
-    assert row in text(with_own_code(7), 120, by)
+@pytest.mark.parametrize(
+    ("by", "row"), [(ProfileTable.component, "\npipeline "), (ProfileTable.call, "\npipeline.__call__ ")]
+)
+def test_the_pipelines_own_code_has_a_row_when_it_computes_or_when_all_is_asked_for(by: ProfileTable, row: str) -> None:
+    assert row not in profile_text(with_own_code(0), 120, by)
+    assert row in profile_text(with_own_code(0), 120, by, verbose=True)
+    assert row in profile_text(with_own_code(7), 120, by)
 
 
 def test_one_empty_line_stands_before_the_total() -> None:
-    for by in By:
-        assert "\n\n\nTotal" not in text(with_own_code(0), 120, by, verbose=True)
+    for by in ProfileTable:
+        assert "\n\n\nTotal" not in profile_text(with_own_code(0), 120, by, verbose=True)
 
 
 def test_a_long_class_name_is_cut_and_not_broken() -> None:
     profile = stable_diffusion()
     long = replace(profile.components["unet"], class_name="AVeryLongNameOfAClassThatNobodyCanRemember")
-    shown = text(replace(profile, components={**profile.components, "unet": long}), 80)
+    shown = profile_text(replace(profile, components={**profile.components, "unet": long}), 80)
     assert "AVeryLongNameOfAClassTh…" in shown
     assert "Remember" not in shown
 
 
 def test_columns_of_one_rank_go_together_and_are_named() -> None:
     columns = [Column(name, ["x" * 10], rank) for name, rank in (("a", 0), ("b\nb", 2), ("para-\nmeters", 2), ("c", 1))]
-    assert fitting(columns, 46).left_out == []
-    assert fitting(columns, 45).left_out == ["b b", "parameters"]
-    assert fitting(columns, 10).left_out == ["b b", "parameters", "c"]
+    assert fit_columns(columns, 46).left_out == []
+    assert fit_columns(columns, 45).left_out == ["b b", "parameters"]
+    assert fit_columns(columns, 10).left_out == ["b b", "parameters", "c"]

@@ -13,7 +13,7 @@ import pytest
 
 from diffprof.record.history import Filters, History, Pruned
 from diffprof.render import history as render
-from diffprof.render.console import as_text
+from diffprof.render.console import render_text
 from tests.profiles_made_by_hand import hostile, stable_diffusion
 from tests.record.history.kept_runs import four_runs, lasting, named
 
@@ -28,12 +28,12 @@ def history(tmp_path: Path) -> History:
 def listed(history: History, width: int = 120, encoding: str = "utf-8", **options: int) -> str:
     runs = history.find(**options)  # type: ignore[arg-type]
     offset = options.get("offset", 0)
-    return as_text(lambda console: render.print_runs(runs, history.count(), console, offset), width, encoding)
+    return render_text(lambda console: render.print_runs(runs, history.count(), console, offset), width, encoding)
 
 
 def trended(history: History, metric: str, width: int = 120, encoding: str = "utf-8", limit: int | None = None) -> str:
     trend = history.trend(metric, limit=limit)
-    return as_text(lambda console: render.print_trend(trend, console), width, encoding)
+    return render_text(lambda console: render.print_trend(trend, console), width, encoding)
 
 
 @pytest.mark.parametrize("width", [80, 120])

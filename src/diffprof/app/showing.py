@@ -15,16 +15,14 @@ from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, summary
+from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element
-from diffprof.render.report.page import folded, labelled, paragraph
-from diffprof.render.report.tables import table
-from diffprof.render.run_sentences import opening
-from diffprof.render.run_views import component_columns, memory_columns, peak_columns, section_columns, step_columns
-from diffprof.render.views import By, view_of
+from diffprof.render.report.page import details, labelled_list, paragraph
+from diffprof.render.run_sentences import speed_lines
+from diffprof.render.run_tables import component_columns, memory_columns, peak_columns, section_columns, step_columns
 
-WIDE = 10_000
-"""For tables that scroll."""
 NOTHING = Markup()
 DETAILS = ("Calls", "Operations", "Modules")
 """Parts of a comparison that are opened by those who want them."""
@@ -77,11 +75,11 @@ def count_tables(profile: Profile) -> Markup:
     lines = [(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"]
     return result(
         element("h3", "Components"),
-        table(view_of(profile, By.component, 0, WIDE).columns, total=True),
-        folded("Kinds of work as a table", table(view_of(profile, By.kind, 0, WIDE).columns)),
-        folded("Every place of attention", table(view_of(profile, By.attention, 0, WIDE).columns)),
-        folded("Calls of the components", table(view_of(profile, By.call, 0, WIDE).columns)),
-        folded("Ledger and assumptions", labelled(lines)),
+        profile_html_table(profile, ProfileTable.component, total=True),
+        details("Kinds of work as a table", profile_html_table(profile, ProfileTable.kind)),
+        details("Every place of attention", profile_html_table(profile, ProfileTable.attention)),
+        details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
+        details("Ledger and assumptions", labelled_list(lines)),
     )
 
 
@@ -91,14 +89,14 @@ def time_tables(profile: Profile, measured: Measured) -> Markup:
     last = [moment for moment in moments if moment.iteration == moments[-1].iteration]
     steps = [column for column in step_columns(profile, False) if column.name != "compared"]
     return result(
-        labelled(opening(profile, measured)),
+        labelled_list(speed_lines(profile, measured)),
         element("h3", "Time"),
-        table(section_columns(profile, False), total=True),
-        folded("Components", table(component_columns(profile, False), total=True)),
-        folded("Steps", table(steps)),
+        html_table(section_columns(profile, False), total=True),
+        details("Components", html_table(component_columns(profile, False), total=True)),
+        details("Steps", html_table(steps)),
         element("h3", "Memory"),
-        table(peak_columns(memory_table(profile))),
-        folded("Moments", table(memory_columns(last)) if last else NOTHING),
+        html_table(peak_columns(memory_table(profile))),
+        details("Moments", html_table(memory_columns(last)) if last else NOTHING),
     )
 
 
@@ -117,12 +115,12 @@ def compared(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
     parts = []
     for block in blocks(comparison):
         lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
-        content = [*lines, table(block.columns), *after]
+        content = [*lines, html_table(block.columns), *after]
         title = element("h3", block.title) if block.title else NOTHING
-        parts += [folded(block.title, *content)] if block.title in DETAILS else [title, *content]
+        parts += [details(block.title, *content)] if block.title in DETAILS else [title, *content]
     return result(*parts, *(paragraph(note, "changed") for note in notes))
 
 
 def listed(runs: Sequence[Column], otherwise: str) -> Markup:
     """A table of runs; a sentence where there are none."""
-    return result(table(runs) or paragraph(otherwise, "notice"))
+    return result(html_table(runs) or paragraph(otherwise, "notice"))

@@ -122,9 +122,9 @@ def _check(
 def _check_places(side_by_side: Path | None, html: Path | None) -> None:
     """Before anything is counted: whether there is a place for what is to be written."""
     if html is not None:
-        from diffprof.render.charts.style import objects
+        from diffprof.render.charts.style import graph_objects
 
-        objects()
+        graph_objects()
     if side_by_side is not None and html is not None and side_by_side.resolve() == html.resolve():
         raise RequestError("--html and --side-by-side name the same file; name another one.")
     from diffprof.cli.output import check_place

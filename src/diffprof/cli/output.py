@@ -14,8 +14,8 @@ from diffprof.cli.request import whole_number
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.profile import Profile
-from diffprof.render.run_views import RunBy
-from diffprof.render.views import DEFAULT_DEPTH, By
+from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
+from diffprof.render.run_tables import RunTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ class Output:
 
     form: Form
     file: Path | None
-    by: By | RunBy | None
+    by: ProfileTable | RunTable | None
     """A table of what was counted or of what was measured; None for all of what was measured."""
     depth: int
     verbose: bool
@@ -74,22 +74,22 @@ class Output:
         if self.form is Form.csv:
             from diffprof.render.csv import csv_text, run_csv
 
-            if isinstance(self.by, By):
+            if isinstance(self.by, ProfileTable):
                 return csv_text(profile, self.by, self.depth)
-            return run_csv(profile, self.by or RunBy.section)
-        from diffprof.render.console import as_text
+            return run_csv(profile, self.by or RunTable.section)
+        from diffprof.render.console import render_text
 
         encoding = "utf-8" if self.file else sys.stdout.encoding or "utf-8"
         width = TEXT_FILE_WIDTH if self.file else console().width
-        return as_text(lambda plain: self._show(profile, plain), width, encoding)
+        return render_text(lambda plain: self._show(profile, plain), width, encoding)
 
     def _show(self, profile: Profile, console: Console) -> None:
-        if isinstance(self.by, By):
-            from diffprof.render.console import print_profile
+        if isinstance(self.by, ProfileTable):
+            from diffprof.render.profile_console import print_profile
 
             print_profile(profile, console, self.by, self.depth, self.verbose)
         else:
-            from diffprof.render.run import print_run
+            from diffprof.render.run_console import print_run
 
             print_run(profile, console, self.by, self.verbose)
 
@@ -99,7 +99,7 @@ def output(
     json: bool,
     csv: bool,
     file: Path | None,
-    by: By | RunBy | None,
+    by: ProfileTable | RunTable | None,
     depth: str | None,
     verbose: bool = False,
     quiet: bool = False,
@@ -107,14 +107,14 @@ def output(
     """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
     if json and csv:
         raise RequestError("--json and --csv exclude each other; choose one.")
-    if depth is not None and by not in (None, By.module):
+    if depth is not None and by not in (None, ProfileTable.module):
         raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
     form = Form.json if json else Form.csv if csv else Form.console
     if file is not None:
         form = _form_of(file, form)
         check_place(file)
     # A depth is a depth of modules: asking for one asks for them.
-    view = by or (By.module if depth is not None else By.component)
+    view = by or (ProfileTable.module if depth is not None else ProfileTable.component)
     return Output(form, file, view, DEFAULT_DEPTH if depth is None else _depth(depth), verbose, quiet)
 
 

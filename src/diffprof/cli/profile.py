@@ -26,7 +26,7 @@ from diffprof.cli.options import (
 from diffprof.cli.output import output
 from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name
-from diffprof.render.views import By
+from diffprof.render.profile_tables import ProfileTable
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -47,7 +47,7 @@ def profile(
     scheduler: Scheduler = None,
     settings: Settings = None,
     enable: Enable = None,
-    by: Annotated[By | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
+    by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     depth: Annotated[
         str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
     ] = None,

@@ -95,9 +95,9 @@ def _check(
 
         parquet_library()
     if file or pdf or png:
-        from diffprof.render.charts.style import objects
+        from diffprof.render.charts.style import graph_objects
 
-        objects()
+        graph_objects()
     from diffprof.cli.output import check_place
 
     for path in targets:
@@ -105,7 +105,7 @@ def _check(
 
 
 def _browser() -> str:
-    from diffprof.render.browser import find_browser
+    from diffprof.render.exports.browser import find_browser
 
     return find_browser()
 
@@ -131,7 +131,7 @@ def _write_page(
     quiet: bool,
 ) -> None:
     from diffprof.comparison.views.report import report_html
-    from diffprof.render.browser import page_as_pdf, page_as_picture
+    from diffprof.render.exports.browser import page_as_pdf, page_as_png
 
     html = report_html(profiles, names)
     if file is not None:
@@ -139,7 +139,7 @@ def _write_page(
     if pdf is not None:
         _write(pdf, lambda: page_as_pdf(html, browser), quiet)
     if png is not None:
-        _write(png, lambda: page_as_picture(html, browser), quiet)
+        _write(png, lambda: page_as_png(html, browser), quiet)
 
 
 def _write(target: Path, made: Callable[[], bytes], quiet: bool) -> None:

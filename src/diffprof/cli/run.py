@@ -38,7 +38,7 @@ from diffprof.cli.progress import progress
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.run_files import check_files, write_files
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
-from diffprof.render.run_views import RunBy
+from diffprof.render.run_tables import RunTable
 
 if TYPE_CHECKING:
     from diffprof.runtime.measure import Run
@@ -81,7 +81,7 @@ def run(
     sample_hz: Annotated[
         float, typer.Option(metavar="N", help="How often a second the machine is looked at; 0 for never.")
     ] = 10,
-    by: Annotated[RunBy | None, typer.Option(help="Print only this table.", show_default=False)] = None,
+    by: Annotated[RunTable | None, typer.Option(help="Print only this table.", show_default=False)] = None,
     json: AsJson = False,
     csv: AsCsv = False,
     folder: Annotated[

@@ -29,7 +29,7 @@ def check_files(folder: Path) -> None:
 def write_files(folder: Path, profile: Profile) -> list[Path]:
     """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
     from diffprof.record.files import dumps
-    from diffprof.render.timing_file import timing_text
+    from diffprof.render.guides.timing_file import timing_text
 
     contents = {
         REPORT: lambda: dumps(profile),

@@ -85,19 +85,21 @@ def shown(
     """
     from diffprof.cli.output import Form, output
     from diffprof.cli.terminal import write_text
-    from diffprof.render.run_views import RunBy
-    from diffprof.render.views import By
+    from diffprof.render.profile_tables import ProfileTable
+    from diffprof.render.run_tables import RunTable
 
-    view = None if by is None else By(by.value) if by.value in By.__members__ else RunBy(by.value)
+    view = (
+        None if by is None else ProfileTable(by.value) if by.value in ProfileTable.__members__ else RunTable(by.value)
+    )
     result = output(json=json, csv=csv, file=file, by=view, depth=depth, verbose=verbose, quiet=quiet)
     loaded = load()
-    if loaded.measured is None and isinstance(view, RunBy):
-        counted = ", ".join(By.__members__)
+    if loaded.measured is None and isinstance(view, RunTable):
+        counted = ", ".join(ProfileTable.__members__)
         raise RequestError(
             f"{name} was only counted, so it has no table by {view.value}; use one of {counted}, or measure a run."
         )
-    if loaded.measured is not None and depth is None and (by is None or by.value in RunBy.__members__):
-        result = replace(result, by=None if by is None else RunBy(by.value))
+    if loaded.measured is not None and depth is None and (by is None or by.value in RunTable.__members__):
+        result = replace(result, by=None if by is None else RunTable(by.value))
     if heading and result.form is Form.console:
         write_text(f"{heading}\n")
     result.write(loaded)

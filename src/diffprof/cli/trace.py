@@ -108,9 +108,9 @@ def _check_places(files: Sequence[Path], overlay: Path | None, html: Path | None
 
     if html is None:
         return
-    from diffprof.render.charts.style import objects
+    from diffprof.render.charts.style import graph_objects
 
-    objects()
+    graph_objects()
     if overlay is not None and overlay.resolve() == html.resolve():
         raise RequestError("--html and --overlay name the same file; name another one.")
     if html.resolve() in {file.resolve() for file in files}:

@@ -10,7 +10,7 @@ from diffprof.crosscheck.differences import CrosscheckRow, Difference, crosschec
 from diffprof.crosscheck.result import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.csv import table_csv
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
         Column("memory", [_memory(row) for row in rows], rank=1),
         Column("what it missed or counted besides", [_findings(row) for row in rows], justify="left", least=28),
     ]
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
     console.print()
     for line in NOTES:
         console.print(Text(line, style="dim"))

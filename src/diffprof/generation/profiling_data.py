@@ -9,7 +9,7 @@ from diffprof.breakdown.memory import memory_table
 from diffprof.breakdown.throughput import generation
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.guide_figures import guide_figures
+from diffprof.render.guides.counts import guide_counts
 
 TERA = 10**12
 NOT_PLAIN = ("profile",)
@@ -43,7 +43,7 @@ def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -
     if rate is None and measured is not None and not measured.notes:
         rate = profile.total.flops / (made.median_ns / 1e9)
     return {
-        **guide_figures(profile),
+        **guide_counts(profile),
         "num_inference_steps": profile.request.value("num_inference_steps") or profile.steps.count,
         "input_shape": _input_shape(profile),
         **common,

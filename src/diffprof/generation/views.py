@@ -10,12 +10,13 @@ from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.console import print_lines
 from diffprof.render.csv import table_csv
 from diffprof.render.findings import finding_lines, print_findings
-from diffprof.render.run import print_heading, print_lines
+from diffprof.render.run_console import print_heading
 from diffprof.render.run_sentences import step_lines
-from diffprof.render.run_views import part_columns
+from diffprof.render.run_tables import part_columns
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +55,7 @@ def print_generation(profile: Profile, notes: Sequence[str], console: Console) -
     print_heading(profile, console)
     columns = part_columns(profile, console.options.ascii_only)
     if columns[0].cells:
-        print_table(fitting(columns, console.width), console, total=True)
+        print_table(fit_columns(columns, console.width), console, total=True)
         console.print()
     print_lines([*step_lines(profile, console.options.ascii_only), *(("Note", note) for note in notes)], console)
     print_findings(findings(profile), console)
@@ -71,7 +72,7 @@ def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
         Column("throughput", _cells(rows, lambda row: row.flops_per_second, numbers.flops_per_second), rank=1),
         Column("peak memory", _cells(rows, lambda row: row.peak_memory_bytes, numbers.gigabytes), rank=2),
     ]
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
     _print_by_model("Notes", [(row.model, note) for row in rows for note in row.notes], console)
     firsts = [(row.model, _first_finding(row.profile)) for row in rows if row.profile is not None]
     _print_by_model("Findings", firsts, console)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-TEXT = {"Run": "diffprof.render.run:run_text"}
+TEXT = {"Run": "diffprof.render.run_console:run_text"}
 """By the name of the record: the function that makes text of its profile."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +36,7 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
         for line in block.lines:
             console.print(Text(clean(line)))
         if block.columns:
-            print_table(fitting(block.columns, console.width), console)
+            print_table(fit_columns(block.columns, console.width), console)
         for line in block.after:
             console.print(Text(clean(line)))
 

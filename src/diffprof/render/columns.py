@@ -51,23 +51,23 @@ class Column:
         return self.width if self.least is None else min(self.least, self.width)
 
 
-def needed(columns: Sequence[Column]) -> int:
+def minimum_width(columns: Sequence[Column]) -> int:
     """The width below which the columns do not fit."""
     return sum(column.smallest for column in columns) + GAP * (len(columns) - 1)
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedColumns:
     """The columns that there is room for, and the names of those that had to go."""
 
     columns: Sequence[Column]
     left_out: Sequence[str] = ()
 
 
-def fitting(columns: Sequence[Column], width: int) -> Fitted:
+def fit_columns(columns: Sequence[Column], width: int) -> FittedColumns:
     """The columns that fit into `width`: the least important ones are left out, then the others wrap more."""
     kept = list(columns)
-    while needed(kept) > width:
+    while minimum_width(kept) > width:
         least_important = max(column.rank for column in kept)
         if least_important == 0:
             kept = [replace(column, least=column.least and min(column.least, NARROWEST)) for column in kept]
@@ -75,10 +75,10 @@ def fitting(columns: Sequence[Column], width: int) -> Fitted:
         # Those of one rank go together: one of two figures that belong to each other would mislead.
         kept = [column for column in kept if column.rank < least_important]
     headings = {column.heading for column in kept}
-    return Fitted(kept, [column.name for column in columns if column.heading not in headings])
+    return FittedColumns(kept, [column.name for column in columns if column.heading not in headings])
 
 
-def print_table(fitted: Fitted, console: Console, total: bool = False) -> None:
+def print_table(fitted: FittedColumns, console: Console, total: bool = False) -> None:
     """The table, and below it what there was no room for: a figure must not go missing unnoticed."""
     from rich.text import Text
 
@@ -125,7 +125,7 @@ def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """What each column gets: its smallest width, and the room that is left goes to the first that can use it."""
-    left = max(0, width - needed(columns))
+    left = max(0, width - minimum_width(columns))
     widths = []
     for column in columns:
         more = min(left, column.width - column.smallest)

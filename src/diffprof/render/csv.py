@@ -21,35 +21,35 @@ from diffprof.breakdown.steps import StepRow, step_table
 from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.run_views import RunBy
-from diffprof.render.views import DEFAULT_DEPTH, By
+from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
+from diffprof.render.run_tables import RunTable
 
 
-def csv_text(profile: Profile, by: By = By.component, depth: int = DEFAULT_DEPTH) -> str:
+def csv_text(profile: Profile, by: ProfileTable = ProfileTable.component, depth: int = DEFAULT_DEPTH) -> str:
     """The table as CSV: the first line names the figures, also when there are no rows."""
-    if by is By.module:
+    if by is ProfileTable.module:
         # A program can fold for itself: each module has a row of its own.
         return _csv(ModuleRow, module_table(profile, depth, fold=False))
-    rows: dict[By, tuple[type, Sequence[Any]]] = {
-        By.component: (ComponentRow, component_table(profile)),
-        By.kind: (KindRow, kind_table(profile)),
-        By.attention: (AttentionRow, attention_table(profile)),
-        By.call: (CallRow, call_table(profile)),
+    rows: dict[ProfileTable, tuple[type, Sequence[Any]]] = {
+        ProfileTable.component: (ComponentRow, component_table(profile)),
+        ProfileTable.kind: (KindRow, kind_table(profile)),
+        ProfileTable.attention: (AttentionRow, attention_table(profile)),
+        ProfileTable.call: (CallRow, call_table(profile)),
     }
     return _csv(*rows[by])
 
 
-def run_csv(profile: Profile, by: RunBy = RunBy.section) -> str:
+def run_csv(profile: Profile, by: RunTable = RunTable.section) -> str:
     """A table of what was measured as CSV."""
     timed = profile.measured.timed if profile.measured else ()
-    rows: dict[RunBy, tuple[type, Sequence[Any]]] = {
-        RunBy.section: (SectionRow, section_table(timed)),
-        RunBy.component: (ThroughputRow, throughput_table(profile)),
-        RunBy.step: (StepRow, step_table(profile)),
-        RunBy.memory: (MemoryMoment, memory_moments(profile)),
-        RunBy.peak: (MemoryRow, memory_table(profile)),
-        RunBy.cache: (CacheRow, cache_table(profile)),
-        RunBy.move: (MoveRow, move_table(timed)),
+    rows: dict[RunTable, tuple[type, Sequence[Any]]] = {
+        RunTable.section: (SectionRow, section_table(timed)),
+        RunTable.component: (ThroughputRow, throughput_table(profile)),
+        RunTable.step: (StepRow, step_table(profile)),
+        RunTable.memory: (MemoryMoment, memory_moments(profile)),
+        RunTable.peak: (MemoryRow, memory_table(profile)),
+        RunTable.cache: (CacheRow, cache_table(profile)),
+        RunTable.move: (MoveRow, move_table(timed)),
     }
     return _csv(*rows[by])
 

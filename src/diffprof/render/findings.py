@@ -30,7 +30,7 @@ class FindingLines(NamedTuple):
 def finding_lines(finding: Finding) -> FindingLines:
     """The finding in words; a sentence about something that is not known is left out."""
     title, evidence, advice = WORDS[finding.rule, finding.case]
-    figures = {name: figure(name, value) for name, value in finding.evidence.items() if value is not None}
+    figures = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
     return FindingLines(
         title.format(**figures),
         "; ".join(sentence.format(**figures) for sentence in _tellable(evidence, figures)),
@@ -57,7 +57,7 @@ def print_findings(found: Sequence[Finding], console: Console) -> None:
         console.print(grid)
 
 
-def figure(name: str, value: Value) -> str:
+def format_evidence(name: str, value: Value) -> str:
     """A value of the evidence, or a threshold, by the unit that its name ends in."""
     if isinstance(value, str):
         return MEMORIES.get(value, value) if name == "memory" else _line(value)

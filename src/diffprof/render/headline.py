@@ -21,6 +21,13 @@ LONGEST_OTHER = 20
 
 _ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
+_SOURCES = {
+    "catalogue": "from the catalogue",
+    "folder": "from a folder",
+    "hub": "from the hub",
+    "object": "a live pipeline",
+}
+
 # What the engine says about a size that the pipeline did not take as it was given.
 _CHANGED = re.compile(r"the pipeline computes at .*|.*; the pipeline makes \S+", re.DOTALL)
 
@@ -32,6 +39,14 @@ def headline(profile: Profile) -> str:
         *(_prompts(profile), _batch(profile), _dtype(profile), *_others(profile)),
     ]
     return " · ".join(part for part in parts if part)
+
+
+def composition(profile: Profile) -> str:
+    """The pipeline's class, where it came from and what was switched on."""
+    request = profile.request
+    switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
+    switches += [f"{name} on" for name in request.enable]
+    return ", ".join([request.pipeline, _SOURCES.get(request.source, request.source), *switches])
 
 
 def _model(profile: Profile) -> str:

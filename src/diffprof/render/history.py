@@ -11,7 +11,7 @@ from diffprof.breakdown.trends import TrendRow, trend_table
 from diffprof.record.history import Kept, Pruned, Trend
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +36,7 @@ METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
 def print_runs(runs: Sequence[Kept], total: int, console: Console, offset: int = 0) -> None:
     """The runs as a table, and which of how many they are."""
     if runs:
-        print_table(fitting(run_columns(runs), console.width), console)
+        print_table(fit_columns(run_columns(runs), console.width), console)
     _say(console, _range("run", len(runs), total, offset))
 
 
@@ -46,7 +46,7 @@ def run_columns(runs: Sequence[Kept]) -> list[Column]:
         Column("run", [str(run.id) for run in runs], style="bold"),
         Column("kept (UTC)", [_when(run.created_at) for run in runs], rank=3, justify="left"),
         Column("kind", [run.kind for run in runs], rank=5, justify="left"),
-        Column("model", [numbers.shortened(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
+        Column("model", [numbers.shorten(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
         Column("size", [_size(run) for run in runs], rank=4, justify="left"),
         Column("steps", [numbers.exact(run.steps) for run in runs], rank=4),
         Column("dtype", [run.dtype or UNKNOWN for run in runs], rank=8, justify="left"),
@@ -69,7 +69,7 @@ def print_trend(trend: Trend, console: Console) -> None:
         return [_figure(trend.metric, value(row)) for row in rows]
 
     columns = [
-        Column("model", [numbers.shortened(row.model, LONGEST_NAME) for row in rows], justify="left", least=12),
+        Column("model", [numbers.shorten(row.model, LONGEST_NAME) for row in rows], justify="left", least=12),
         Column("size", [_size(row) for row in rows], rank=3, justify="left"),
         Column("steps", [numbers.exact(row.steps) for row in rows], rank=3),
         Column("dtype", [row.dtype or UNKNOWN for row in rows], rank=7, justify="left"),
@@ -94,7 +94,7 @@ def print_trend(trend: Trend, console: Console) -> None:
     ]
     if rows:
         _say(console, title, style="bold")
-        print_table(fitting(_telling(columns), console.width), console)
+        print_table(fit_columns(_telling(columns), console.width), console)
     _say(console, _range("series", len(rows), trend.total, plural="series"))
 
 
@@ -175,7 +175,7 @@ def _size(run: Kept | TrendRow) -> str:
 
 
 def _device(name: str | None) -> str:
-    return numbers.shortened(name, LONGEST_NAME) if name else UNKNOWN
+    return numbers.shorten(name, LONGEST_NAME) if name else UNKNOWN
 
 
 def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | None = None) -> str:

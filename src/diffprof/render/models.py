@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.catalogue import Entry, Part
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.csv import table_csv
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
         Column("pipeline", [entry.pipeline for entry in entries], rank=6, justify="left", style="dim"),
         Column("hub id", [entry.hub_id or ON_BOARD for entry in entries], rank=5, justify="left", style="dim"),
     ]
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
 
 
 def models_json(entries: Sequence[Entry]) -> str:

@@ -205,7 +205,7 @@ def mebibytes(number: int) -> str:
     return f"{number / 2**20:.1f}M"
 
 
-def shortened(name: str, width: int) -> str:
+def shorten(name: str, width: int) -> str:
     """The end of a long name, where paths differ from each other: ``...ansformer/attention``."""
     return name if len(name) <= width else f"...{name[3 - width :]}"
 
@@ -220,7 +220,7 @@ def change(ratio: float) -> str:
     return f"{100 * share:+,.1f} %" if abs(share) < 1 else f"{100 * share:+,.0f} %"
 
 
-def signed(text: str, number: float) -> str:
+def with_sign(text: str, number: float) -> str:
     """The figure with a plus where it is one, as a difference is written: ``+3``; ``=`` for none."""
     return "=" if not number else text if text.startswith("-") else f"+{text}"
 

@@ -14,27 +14,27 @@ from diffprof.errors import RequestError
 from diffprof.record.measured import Device, Iteration, Measured
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.console import composition
+from diffprof.render.headline import composition
 from diffprof.render.numbers import nanoseconds
 
 Labelled = tuple[str, str]
 SPARKLINE_WIDTH = 60
 
 
-def measured_part(profile: Profile) -> Measured:
+def require_measured(profile: Profile) -> Measured:
     """What was measured; a `RequestError` where nothing was."""
     if profile.measured is None:
         raise RequestError("This profile was only counted, not measured; measure a run with `diffprof run`.")
     return profile.measured
 
 
-def where_it_ran(profile: Profile, device: Device) -> str:
+def device_line(profile: Profile, device: Device) -> str:
     """``StableDiffusionPipeline, a live pipeline, on NVIDIA A100-SXM4-80GB (cuda)``"""
     threads = f", {numbers.times(device.threads, 'thread')}" if device.threads else ""
     return f"{composition(profile)}, on {device.name} ({device.kind}{threads})"
 
 
-def opening(profile: Profile, measured: Measured) -> list[Labelled]:
+def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     """How long a generation takes and how fast that is."""
     whole = generation(profile)
     if whole is None:
@@ -57,7 +57,7 @@ def step_lines(profile: Profile, ascii_only: bool) -> list[Labelled]:
     return lines
 
 
-def closing(profile: Profile, measured: Measured) -> list[Labelled]:
+def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     """What the figures rest on, and what could not be known."""
     lines = [("Memory", text) for text in _stages(profile)]
     lines += [("System", text) for text in _system(measured)]

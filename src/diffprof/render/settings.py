@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.csv import table_csv
 from diffprof.settings import Setting
 
@@ -30,7 +30,7 @@ def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], conso
         Column("from", [one.source for one in found], justify="left", least=34, style="cyan"),
         Column("what it is", [one.option.about for one in found], rank=1, justify="left", least=24, style="dim"),
     ]
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
     read = ", ".join(str(file) for file in files)
     console.print(Text(clean(f"Read: {read}" if read else "No file was read: diffprof.toml in this folder would be.")))
 

@@ -14,7 +14,7 @@ import pytest
 from diffprof.comparison import Pair, pair_of
 from diffprof.comparison.gate import Gate, gate, parse_limits
 from diffprof.comparison.views.gate import check_sentence, gate_json, gate_junit, gate_markdown, print_gate
-from diffprof.render.console import as_text
+from diffprof.render.console import render_text
 from tests.comparison.noise import SECOND, quiet, run_of
 from tests.profiles_made_by_hand import stable_diffusion
 
@@ -48,7 +48,7 @@ EVERY = [passed, failed, noisy, too_few]
 
 @pytest.mark.parametrize("made", EVERY)
 def test_as_it_is_shown(made: Callable[[], tuple[Gate, Pair]], golden: Callable[[str, str], None]) -> None:
-    shown = as_text(lambda console: print_gate(*made(), NAMES, console), 110)
+    shown = render_text(lambda console: print_gate(*made(), NAMES, console), 110)
     golden(f"gate_{made.__name__}.txt", shown)
     golden(f"gate_{made.__name__}.md", gate_markdown(*made(), NAMES))
 

@@ -21,7 +21,7 @@ from diffprof.comparison.views.console import comparison_markdown, print_compari
 from diffprof.comparison.views.data import COLUMNS, By, comparison_csv, comparison_json
 from diffprof.comparison.views.tables import blocks
 from diffprof.record.profile import Profile
-from diffprof.render.console import as_text
+from diffprof.render.console import render_text
 from tests.comparison.noise import SECOND, quiet, run_of
 from tests.iterations_made_by_hand import CPU
 from tests.profiles_made_by_hand import everything_measured, hostile, measured_profile, nothing, stable_diffusion
@@ -34,7 +34,7 @@ def made(*profiles: Profile, **options: object) -> Comparison:
 
 
 def text(comparison: Comparison, width: int = 110) -> str:
-    return as_text(lambda console: print_comparison(comparison, console), width)
+    return render_text(lambda console: print_comparison(comparison, console), width)
 
 
 def fewer_steps() -> Comparison:
@@ -160,7 +160,7 @@ def test_names_from_outside_stay_names() -> None:
 
 def test_many_changes_are_cut_and_said_to_be() -> None:
     comparison = made(hostile(), stable_diffusion())
-    cut = as_text(lambda console: print_comparison(comparison, console, 1), 110)
+    cut = render_text(lambda console: print_comparison(comparison, console, 1), 110)
     assert "more: --json and --csv have all." in cut
 
 

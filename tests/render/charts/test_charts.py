@@ -12,10 +12,10 @@ import pytest
 from diffprof.comparison.views import charts as comparison_charts
 from diffprof.record.measured import SystemPoint
 from diffprof.record.profile import Profile
-from diffprof.render import charts as figures
+from diffprof.render import charts
 from diffprof.render.charts import Measure
-from diffprof.render.charts.memory import MOST_POINTS
-from diffprof.render.charts.style import INK, ink_on
+from diffprof.render.charts.memory_over_time import MOST_POINTS
+from diffprof.render.charts.style import INK, text_colour_on
 from tests.iterations_made_by_hand import CPU, GPU
 from tests.profiles_made_by_hand import (
     TEXT_ENCODER_MACS,
@@ -29,20 +29,20 @@ from tests.profiles_made_by_hand import (
 from tests.render.report.reports import hostile_everywhere
 
 COUNTED = {
-    "components by MACs": lambda one: figures.components_figure(one, Measure.macs),
-    "components by parameters": lambda one: figures.components_figure(one, Measure.parameters),
-    "kinds": figures.kinds_figure,
-    "attention": figures.attention_figure,
-    "step MACs": figures.step_macs_figure,
+    "components by MACs": lambda one: charts.components_chart(one, Measure.macs),
+    "components by parameters": lambda one: charts.components_chart(one, Measure.parameters),
+    "kinds": charts.kinds_chart,
+    "attention": charts.attention_chart,
+    "step MACs": charts.step_macs_chart,
 }
 MEASURED = {
-    "components by time": lambda one: figures.components_figure(one, Measure.time),
-    "step times": figures.step_times_figure,
-    "time line": figures.timeline_figure,
-    "rates": figures.rates_figure,
-    "memory": figures.memory_figure,
-    "caches": figures.cache_figure,
-    "moves": figures.moves_figure,
+    "components by time": lambda one: charts.components_chart(one, Measure.time),
+    "step times": charts.step_times_chart,
+    "time line": charts.timeline_chart,
+    "rates": charts.rates_chart,
+    "memory": charts.memory_chart,
+    "caches": charts.cache_chart,
+    "moves": charts.moves_chart,
 }
 COMPARED = {
     "components": comparison_charts.compared_components_figure,
@@ -79,7 +79,7 @@ def test_a_figure_is_plain_json_without_the_tags_of_hostile_names(draw: Draw) ->
     made = draw(hostile_everywhere())
     written = json.dumps(made.to_plotly_json(), allow_nan=False)
     assert [tag for tag in ("<script", "</script", "<img", "<a ", "<b>not") if tag in written] == []
-    shows_no_name = draw in (figures.kinds_figure, figures.step_times_figure)
+    shows_no_name = draw in (charts.kinds_chart, charts.step_times_chart)
     assert "&lt;" in written or shows_no_name
 
 
@@ -103,7 +103,7 @@ def paths_of(trace: Any) -> list[str]:
 
 
 def test_the_blocks_of_the_components_add_up_to_the_whole_and_tell_exact_figures() -> None:
-    trace = figures.components_figure(stable_diffusion()).data[0]
+    trace = charts.components_chart(stable_diffusion()).data[0]
     assert sum(trace.values) == pytest.approx(1, abs=1e-4)
     text = dict(zip(paths_of(trace), trace.text, strict=True))
     assert text["all"] == "26.23 TMACs · 100 %"
@@ -112,13 +112,13 @@ def test_the_blocks_of_the_components_add_up_to_the_whole_and_tell_exact_figures
 
 
 def test_equal_neighbours_are_one_block_and_a_number_has_the_name_before_it() -> None:
-    paths = paths_of(figures.components_figure(stable_diffusion()).data[0])
+    paths = paths_of(charts.components_chart(stable_diffusion()).data[0])
     assert "all/unet/down_blocks/down_blocks.0-2" in paths
     assert "all/unet/down_blocks/down_blocks.0" not in paths
 
 
 def test_modules_are_shown_no_deeper_than_there_may_be_blocks() -> None:
-    trace = figures.components_figure(stable_diffusion(), most_blocks=3).data[0]
+    trace = charts.components_chart(stable_diffusion(), most_blocks=3).data[0]
     assert set(paths_of(trace)) == {"all", "all/unet", "all/vae", "all/text_encoder"}
 
 
@@ -126,14 +126,14 @@ def test_weights_that_two_modules_share_do_not_burst_their_component() -> None:
     whole = stable_diffusion()
     unet = replace(whole.components["unet"], parameters=400_000_000)
     shared = replace(whole, components={**whole.components, "unet": unet})
-    trace = figures.components_figure(shared, Measure.parameters).data[0]
+    trace = charts.components_chart(shared, Measure.parameters).data[0]
     own = dict(zip(paths_of(trace), trace.values, strict=True))
     inside = sum(value for name, value in own.items() if name.startswith("all/unet"))
     assert inside == pytest.approx(400_000_000 / shared.total.parameters, rel=1e-4)
 
 
 def test_sections_are_blocks_of_the_mean_time() -> None:
-    trace = figures.components_figure(measured_profile(device=GPU), Measure.time).data[0]
+    trace = charts.components_chart(measured_profile(device=GPU), Measure.time).data[0]
     text = dict(zip(paths_of(trace), trace.text, strict=True))
     assert text["generation"] == "59.70ms · 100 %"
     assert text["generation/unet_forward"] == "40.00ms · 67.0 %"
@@ -141,7 +141,7 @@ def test_sections_are_blocks_of_the_mean_time() -> None:
 
 
 def test_kinds_show_their_share_of_macs_and_of_bytes() -> None:
-    macs, moved = figures.kinds_figure(stable_diffusion()).data
+    macs, moved = charts.kinds_chart(stable_diffusion()).data
     assert macs.y == ("convolution", "linear", "attention", "norm")
     assert sum(macs.x) == pytest.approx(1)
     assert sum(moved.x) == pytest.approx(1)
@@ -150,20 +150,20 @@ def test_kinds_show_their_share_of_macs_and_of_bytes() -> None:
 
 
 def test_attention_shows_qk_and_av_of_every_place() -> None:
-    qk, av = figures.attention_figure(stable_diffusion()).data
+    qk, av = charts.attention_chart(stable_diffusion()).data
     assert qk.x == av.x
     assert qk.x[0] == 31 * 3 * 2 * 5 * 4096 * 4096 * 64
-    assert "self, 4,096 x 4,096 tokens" in figures.attention_figure(stable_diffusion()).layout.yaxis.ticktext[0]
+    assert "self, 4,096 x 4,096 tokens" in charts.attention_chart(stable_diffusion()).layout.yaxis.ticktext[0]
 
 
 def test_each_denoising_step_has_its_macs() -> None:
-    (bars,) = figures.step_macs_figure(stable_diffusion()).data
+    (bars,) = charts.step_macs_chart(stable_diffusion()).data
     assert bars.x == tuple(range(31))
     assert set(bars.y) == {UNET_MACS}
 
 
 def test_step_times_show_every_iteration_and_the_median() -> None:
-    drawn = figures.step_times_figure(measured_profile(device=GPU)).data
+    drawn = charts.step_times_chart(measured_profile(device=GPU)).data
     assert [(line.name, line.showlegend) for line in drawn] == [
         ("warm-ups", True), ("iterations", True), ("iterations", False), ("iterations", False), ("median", None),
     ]  # fmt: skip
@@ -172,7 +172,7 @@ def test_step_times_show_every_iteration_and_the_median() -> None:
 
 
 def test_the_time_line_has_the_steps_the_sections_and_what_ran_inside() -> None:
-    made = figures.timeline_figure(everything_measured())
+    made = charts.timeline_chart(everything_measured())
     assert made.layout.yaxis.ticktext == ("steps", "sections", "inside", "moves")
     unet = next(trace for trace in made.data if trace.name == "unet_forward")
     assert list(unet.x) == [0.01] * 4
@@ -182,7 +182,7 @@ def test_the_time_line_has_the_steps_the_sections_and_what_ran_inside() -> None:
 
 
 def test_rates_lie_below_the_roof_of_a_known_device() -> None:
-    roof, points = figures.rates_figure(measured_profile(device=GPU)).data
+    roof, points = charts.rates_chart(measured_profile(device=GPU)).data
     assert max(roof.y) == 312e12
     # An A100 of 80 GB reads 2,039 GB/s: left of the ridge the roof bends down.
     assert roof.y[0] / roof.x[0] == pytest.approx(2039e9)
@@ -191,22 +191,22 @@ def test_rates_lie_below_the_roof_of_a_known_device() -> None:
 
 
 def test_a_device_of_unknown_bandwidth_has_a_flat_roof_and_one_of_unknown_peak_has_none() -> None:
-    roof, _ = figures.rates_figure(measured_profile()).data
+    roof, _ = charts.rates_chart(measured_profile()).data
     assert set(roof.y) == {1.2e12}
-    (points,) = figures.rates_figure(measured_profile(device=replace(CPU, peak_flops_per_second={}))).data
+    (points,) = charts.rates_chart(measured_profile(device=replace(CPU, peak_flops_per_second={}))).data
     assert len(points.x) == 3
 
 
 def test_memory_keeps_the_highest_of_the_points_that_share_a_place() -> None:
     seen = [SystemPoint(10**12 + number, 0, 10**9 if number != 777 else 5 * 10**10) for number in range(20_000)]
-    made = figures.memory_figure(measured_profile(system=seen))
+    made = charts.memory_chart(measured_profile(system=seen))
     line = next(trace for trace in made.data if trace.name == "resident memory of the process")
     assert len(line.x) <= MOST_POINTS
     assert max(line.y) == 5 * 10**10
 
 
 def test_caches_show_the_share_of_hits_in_each_step() -> None:
-    (fields,) = figures.cache_figure(everything_measured()).data
+    (fields,) = charts.cache_chart(everything_measured()).data
     assert [list(row) for row in fields.z] == [[0]]
 
 
@@ -234,7 +234,7 @@ def test_cost_against_parameters_needs_profiles_that_differ_in_them() -> None:
 
 
 def test_light_and_dark_differ_in_ink_and_agree_in_colours() -> None:
-    light, dark = figures.template(dark=False).layout, figures.template(dark=True).layout
+    light, dark = charts.template(dark=False).layout, charts.template(dark=True).layout
     assert light.font.color != dark.font.color
     assert light.colorway == dark.colorway
     assert "http" not in str(light)
@@ -242,14 +242,14 @@ def test_light_and_dark_differ_in_ink_and_agree_in_colours() -> None:
 
 def test_a_component_has_one_colour_in_every_figure() -> None:
     whole = everything_measured()
-    time_line = {trace.name: trace.marker.color for trace in figures.timeline_figure(whole).data}
-    (steps,) = figures.step_macs_figure(whole).data
+    time_line = {trace.name: trace.marker.color for trace in charts.timeline_chart(whole).data}
+    (steps,) = charts.step_macs_chart(whole).data
     assert time_line["unet_forward"] == steps.marker.color
 
 
 def test_what_is_written_on_a_colour_can_be_read() -> None:
-    assert [ink_on(colour) for colour in ("#000000", "#4269d0", "#ffffff", "#efb118")] == [
+    assert [text_colour_on(colour) for colour in ("#000000", "#4269d0", "#ffffff", "#efb118")] == [
         "#ffffff", "#ffffff", INK[False], INK[False],
     ]  # fmt: skip
-    (blocks,) = figures.components_figure(everything_measured()).data
-    assert list(blocks.textfont.color) == [ink_on(colour) for colour in blocks.marker.colors]
+    (blocks,) = charts.components_chart(everything_measured()).data
+    assert list(blocks.textfont.color) == [text_colour_on(colour) for colour in blocks.marker.colors]

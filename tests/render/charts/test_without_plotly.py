@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.render import charts as figures
+from diffprof.render import charts
 from tests.profiles_made_by_hand import stable_diffusion
 
 
 def test_a_figure_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(RequestError, match=r"pip install 'diffprof\[report\]'"):
-        figures.kinds_figure(stable_diffusion())
+        charts.kinds_chart(stable_diffusion())
 
 
 def test_the_figures_are_imported_without_plotly_and_without_torch() -> None:

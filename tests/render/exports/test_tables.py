@@ -10,7 +10,7 @@ import pytest
 
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
-from diffprof.render.exports.tables import tables_of, write_tables
+from diffprof.render.exports.tables import data_tables, write_tables
 from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
 
@@ -27,11 +27,11 @@ def rows_of(file: Path) -> list[dict[str, str]]:
 
 
 def test_a_counted_profile_has_the_tables_of_what_was_counted() -> None:
-    assert set(tables_of(stable_diffusion())) == COUNTED
+    assert set(data_tables(stable_diffusion())) == COUNTED
 
 
 def test_a_measured_profile_has_all_tables_and_rows_in_each() -> None:
-    tables = tables_of(everything_measured())
+    tables = data_tables(everything_measured())
     assert set(tables) == COUNTED | MEASURED
     assert [name for name, table in tables.items() if not table.rows] == []
 
@@ -52,7 +52,7 @@ def test_parquet_has_the_same_rows_as_csv(made: object, tmp_path: Path) -> None:
     whole: Profile = made()  # type: ignore[operator]
     write_tables(whole, tmp_path / "csv")
     write_tables(whole, tmp_path / "parquet", parquet=True)
-    for name, table in tables_of(whole).items():
+    for name, table in data_tables(whole).items():
         written = parquet.read_table(tmp_path / "parquet" / f"{name}.parquet")
         assert written.column_names == list(table.types)
         plain = rows_of(tmp_path / "csv" / f"{name}.csv")

@@ -41,7 +41,7 @@ def see_everything(page: Page) -> None:
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
     # Not by wait_for_function: the page's policy forbids the eval that it uses.
-    expect(page.locator(".figure:visible:not(:has(.main-svg))")).to_have_count(0, timeout=60_000)
+    expect(page.locator(".chart:visible:not(:has(.main-svg))")).to_have_count(0, timeout=60_000)
 
 
 LOOKS = [
@@ -88,8 +88,8 @@ def test_a_comparison_with_pictures_and_curves_is_drawn_and_quiet(browser: Brows
 def test_every_figure_of_a_measured_run_is_drawn(browser: Browser, written: Write) -> None:
     with visiting(browser, written([everything_measured()])) as visit:
         see_everything(visit.page)
-        labels = visit.page.locator(".figure:visible").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
-        empty = visit.page.locator(".figure:visible").evaluate_all(
+        labels = visit.page.locator(".chart:visible").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+        empty = visit.page.locator(".chart:visible").evaluate_all(
             "(all) => all.filter((one) => !one.querySelector('.slice, .trace, .hm')).map((one) => one.ariaLabel)"
         )
     assert len(labels) == 9
@@ -100,7 +100,7 @@ def test_names_that_try_to_be_markup_are_read_as_text_in_tables_and_figures(brow
     with visiting(browser, written([hostile_everywhere()])) as visit:
         see_everything(visit.page)
         words = visit.page.locator("body").inner_text()
-        drawn = visit.page.locator(".figure svg text").evaluate_all("(all) => all.map((one) => one.textContent)")
+        drawn = visit.page.locator(".chart svg text").evaluate_all("(all) => all.map((one) => one.textContent)")
         hacked = visit.page.evaluate("window.hacked")
         bold = visit.page.locator("b", has_text="not bold").count()
         links = visit.page.locator("[href*=evil], [src*=evil]").count()
@@ -154,7 +154,7 @@ def test_a_block_can_be_looked_into_and_left_again(browser: Browser, written: Wr
     from playwright.sync_api import expect
 
     with visiting(browser, written([stable_diffusion()])) as visit:
-        blocks = visit.page.locator(".figure").first.locator(".slice")
+        blocks = visit.page.locator(".chart").first.locator(".slice")
         blocks.filter(has_text="unet").first.click()
         expect(blocks.filter(has_text="vae")).to_have_count(0)
         expect(blocks.filter(has_text="mid_block")).to_have_count(1)

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffprof.render.report.markup import Markup, element, embedded_json, together
+from diffprof.render.report.markup import Markup, element, embedded_json, join
 
 
 def test_a_text_inside_an_element_is_escaped() -> None:
@@ -41,5 +41,5 @@ def test_embedded_json_is_the_same_value_and_ends_no_script(value: object) -> No
 
 @given(st.lists(st.text()))
 def test_no_text_becomes_a_tag(texts: list[str]) -> None:
-    assert isinstance(together(*texts), Markup)
-    assert not set("<>") & set(together(*texts))
+    assert isinstance(join(*texts), Markup)
+    assert not set("<>") & set(join(*texts))

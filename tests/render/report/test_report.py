@@ -36,7 +36,7 @@ def words(page: str) -> str:
 def figures(page: str) -> dict[str, dict[str, object]]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     assert found is not None
-    return dict(json.loads(found.group(1))["figures"])
+    return dict(json.loads(found.group(1))["charts"])
 
 
 def test_a_counted_profile_says_its_cost_first_and_how_far_to_trust_it_last() -> None:

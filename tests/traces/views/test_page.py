@@ -147,7 +147,7 @@ def test_a_page_opens_from_disk_without_a_message_a_request_or_an_overflow(
         see_everything(visit.page)
         assert (visit.messages, visit.requests) == ([], [])
         assert visit.overflow <= 0
-        empty = visit.page.locator(".figure:visible").evaluate_all(
+        empty = visit.page.locator(".chart:visible").evaluate_all(
             "(all) => all.filter((one) => !one.querySelector('.trace')).map((one) => one.ariaLabel)"
         )
         buttons = visit.page.locator(".modebar-btn").evaluate_all("(all) => all.map((one) => one.dataset.title)")

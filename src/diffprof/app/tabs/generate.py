@@ -19,7 +19,7 @@ from diffprof.app.typed import number, whole
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
 from diffprof.record.profile import Profile
-from diffprof.render import charts as figures
+from diffprof.render import charts
 
 TAB = "generate"
 OWN = "the model's own"
@@ -198,9 +198,9 @@ def generate_tab(page: Page) -> None:
             links: showing.result(page.shelf.links([profile], [profile.request.model])) if profile else "",
             findings: showing.found(profile) if measured and profile else "",
             times: showing.time_tables(profile, measured) if measured and profile else "",
-            step_times: drawn(figures.step_times_figure(profile) if profile else None),
-            timeline: drawn(figures.timeline_figure(profile) if profile else None),
-            memory: drawn(figures.memory_figure(profile) if profile else None),
+            step_times: drawn(charts.step_times_chart(profile) if profile else None),
+            timeline: drawn(charts.timeline_chart(profile) if profile else None),
+            memory: drawn(charts.memory_chart(profile) if profile else None),
         }
 
     def generated(visit: Visit, *typed: Any) -> Iterator[dict[Any, Any]]:

@@ -15,8 +15,7 @@ from diffprof.app.visit import Visit
 from diffprof.comparison import compare
 from diffprof.errors import RequestError
 from diffprof.record.history import KINDS, Kept
-from diffprof.render import charts as figures
-from diffprof.render import numbers
+from diffprof.render import charts, numbers
 from diffprof.render.history import run_columns
 from diffprof.render.report.markup import Markup, element
 
@@ -72,7 +71,7 @@ def history_tab(page: Page, tab: Any) -> None:
             picture: gr.Image(value=_picture(run.picture), visible=run.picture is not None),
             totals: showing.totals(profile),
             links: showing.result(page.shelf.links([profile], [run.name])),
-            components: drawn(figures.components_figure(profile)),
+            components: drawn(charts.components_chart(profile)),
             tables: Markup(
                 (showing.found(profile) + showing.time_tables(profile, profile.measured) if profile.measured else "")
                 + showing.count_tables(profile)
@@ -123,7 +122,7 @@ def _choices(found: runs.Found) -> list[tuple[str, str]]:
 
 def _about(run: Kept) -> str:
     size = f" · {run.width}x{run.height}" if run.width and run.height else ""
-    return f"{run.kind} · {numbers.shortened(run.model, 28)}{size} · {numbers.macs(round(run.macs))}"
+    return f"{run.kind} · {numbers.shorten(run.model, 28)}{size} · {numbers.macs(round(run.macs))}"
 
 
 def _listed(page: Page, found: runs.Found, nobody: str) -> Markup:

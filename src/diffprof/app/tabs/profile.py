@@ -13,7 +13,7 @@ from diffprof.app.pieces import drawn, plot, safely, stops, written
 from diffprof.app.visit import Visit
 from diffprof.app.working import Done, Report, told
 from diffprof.record.profile import Profile
-from diffprof.render import charts as figures
+from diffprof.render import charts
 
 TAB = "profile"
 FIRST_MODEL = "sd-1.5"
@@ -53,9 +53,9 @@ def profile_tab(page: Page) -> None:
             message: "",
             totals: showing.totals(profile),
             links: showing.result(page.shelf.links([profile], [model_title(profile.request.model)])),
-            components: drawn(figures.components_figure(profile)),
-            kinds: drawn(figures.kinds_figure(profile)),
-            attention: drawn(figures.attention_figure(profile)),
+            components: drawn(charts.components_chart(profile)),
+            kinds: drawn(charts.kinds_chart(profile)),
+            attention: drawn(charts.attention_chart(profile)),
             tables: showing.count_tables(profile),
         }
 

@@ -14,15 +14,15 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     ROW,
-    amounts,
+    amount_axis,
     colours_of,
-    figure,
-    lines,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     numbered_axis,
-    objects,
     seconds,
-    shares,
-    shown,
+    share_axis,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def compared_components_figure(
     """The MACs of each profile as one bar, of its components; or all bars of one length, to compare the shares."""
     made = _stacked(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
     if made is not None and shares_of_each:
-        made.update_layout(barnorm="fraction", xaxis=shares("share of the MACs", ticksuffix=""))
+        made.update_layout(barnorm="fraction", xaxis=share_axis("share of the MACs", ticksuffix=""))
     return made
 
 
@@ -64,8 +64,8 @@ def _stacked(
             if slot in profile.components
         }
         bars.append(_bar(slot, colour, own, names, written))
-    return figure(
-        bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amounts(what), yaxis=_names(names)
+    return make_chart(
+        bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amount_axis(what), yaxis=_names(names)
     )
 
 
@@ -79,14 +79,14 @@ def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> l
 
 
 def _bar(slot: str, colour: str, own: Mapping[int, float], names: Sequence[str], written: Callable[..., str]) -> Any:
-    return objects().Bar(
-        name=shown(slot, LONGEST),
+    return graph_objects().Bar(
+        name=escape(slot, LONGEST),
         orientation="h",
         y=list(own),
         x=list(own.values()),
         marker={"color": colour},
         hovertext=[
-            lines(f"<b>{shown(names[place])}</b>", shown(slot), written(amount)) for place, amount in own.items()
+            join_lines(f"<b>{escape(names[place])}</b>", escape(slot), written(amount)) for place, amount in own.items()
         ],
         hoverinfo="text",
     )
@@ -98,18 +98,18 @@ def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[
     if len({one.total.parameters for one, _ in found}) < 2:
         return None
     order = sorted(range(len(found)), key=lambda place: found[place][0].total.parameters)
-    trace = objects().Scatter(
+    trace = graph_objects().Scatter(
         x=[one.total.parameters for one, _ in found],
         y=[one.total.macs for one, _ in found],
         mode="markers+text",
-        text=[shown(name, LONGEST) for _, name in found],
+        text=[escape(name, LONGEST) for _, name in found],
         # Neighbours in turns above and below, so that their names do not meet.
         textposition=["bottom center" if order.index(place) % 2 else "top center" for place in range(len(found))],
         cliponaxis=False,
         marker={"size": 14, "color": [COLOURS[number % len(COLOURS)] for number in range(len(found))]},
         hovertext=[
-            lines(
-                f"<b>{shown(name)}</b>",
+            join_lines(
+                f"<b>{escape(name)}</b>",
                 numbers.macs(one.total.macs),
                 f"{numbers.parameters(one.total.parameters)} parameters",
             )
@@ -117,7 +117,7 @@ def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[
         ],
         hoverinfo="text",
     )
-    return figure(
+    return make_chart(
         [trace], 400,
         xaxis=_log_axis("parameters", [one.total.parameters for one, _ in found]),
         yaxis=_log_axis("MACs", [one.total.macs for one, _ in found]),
@@ -141,31 +141,31 @@ def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> 
     measured = [(name, times) for name, times in walls if times]
     if not measured:
         return None
-    points = objects().Scatter(
+    points = graph_objects().Scatter(
         name="iterations",
         y=[place for place, (_, times) in enumerate(measured) for _ in times],
         x=[seconds(time) for _, times in measured for time in times],
         mode="markers",
         marker={"size": 9, "opacity": 0.5, "color": COLOURS[0]},
         hovertext=[
-            f"{shown(name)}, iteration {number}: {numbers.nanoseconds(time)}"
+            f"{escape(name)}, iteration {number}: {numbers.nanoseconds(time)}"
             for name, times in measured
             for number, time in enumerate(times, 1)
         ],
         hoverinfo="text",
     )
     medians = [(name, statistics.median(times)) for name, times in measured]
-    middle = objects().Scatter(
+    middle = graph_objects().Scatter(
         name="median",
         y=list(range(len(medians))),
         x=[seconds(time) for _, time in medians],
         mode="markers",
         marker={"size": 22, "symbol": "line-ns", "line": {"width": 3, "color": COLOURS[3]}},
-        hovertext=[f"{shown(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
+        hovertext=[f"{escape(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
         hoverinfo="text",
     )
-    return figure(
-        [points, middle], ROW * len(measured) + 120, xaxis=amounts("time of one generation", "s"),
+    return make_chart(
+        [points, middle], ROW * len(measured) + 120, xaxis=amount_axis("time of one generation", "s"),
         yaxis=_names([name for name, _ in measured]),
     )  # fmt: skip
 
@@ -185,9 +185,9 @@ def compared_component_times_figure(profiles: Sequence[Profile], names: Sequence
         own = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
         known = [name for name, _ in measured]
         bars.append(_bar(slot, colour, own, known, lambda time: numbers.nanoseconds(time * 1e9)))
-    return figure(
+    return make_chart(
         bars, ROW * len(measured) + 120, barmode="stack", showlegend=True,
-        xaxis=amounts("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),
+        xaxis=amount_axis("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),
     )  # fmt: skip
 
 
@@ -199,4 +199,4 @@ def _walls(profile: Profile) -> list[int]:
 
 def _names(names: Sequence[str]) -> dict[str, Any]:
     """By number: two profiles may have the same name when it is cut."""
-    return numbered_axis([shown(name, LONGEST) for name in names])
+    return numbered_axis([escape(name, LONGEST) for name in names])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.comparison.curves import Curve
 from diffprof.render import numbers
-from diffprof.render.charts.style import amounts, colours_of, figure, lines, objects, shown
+from diffprof.render.charts.style import amount_axis, colours_of, escape, graph_objects, join_lines, make_chart
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -22,19 +22,19 @@ def curves_figure(curves: Sequence[Curve], what: str, unit: str = "") -> Figure 
         return None
     colours = colours_of([str(number) for number in range(len(drawn))])
     traces = [
-        objects().Scatter(
-            name=shown(curve.name, LONGEST),
+        graph_objects().Scatter(
+            name=escape(curve.name, LONGEST),
             x=list(curve.places),
             y=list(curve.macs),
             mode="lines+markers",
             line={"color": colour, "width": 2},
             marker={"size": 8},
             hovertext=[
-                lines(f"<b>{shown(curve.name)}</b>", f"{what} {numbers.exact(place)}{unit}", numbers.macs(macs))
+                join_lines(f"<b>{escape(curve.name)}</b>", f"{what} {numbers.exact(place)}{unit}", numbers.macs(macs))
                 for place, macs in zip(curve.places, curve.macs, strict=True)
             ],
             hoverinfo="text",
         )
         for curve, colour in zip(drawn, colours.values(), strict=True)
     ]
-    return figure(traces, 360, showlegend=True, xaxis={"title": {"text": what}}, yaxis=amounts("MACs"))
+    return make_chart(traces, 360, showlegend=True, xaxis={"title": {"text": what}}, yaxis=amount_axis("MACs"))

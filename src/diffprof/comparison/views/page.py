@@ -12,17 +12,16 @@ from diffprof.comparison.views.curves import curves_figure
 from diffprof.comparison.views.sentences import condition_text, may_be_compared, picture_line, picture_names, value_text
 from diffprof.comparison.views.tables import blocks
 from diffprof.record.profile import Profile
-from diffprof.render import charts as figures
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
-from diffprof.render.charts import Measure
+from diffprof.render.charts import Measure, components_chart
 from diffprof.render.charts.components import MOST_BLOCKS
 from diffprof.render.columns import Column
 from diffprof.render.headline import summary
-from diffprof.render.report.conditions import environment, request
-from diffprof.render.report.markup import Markup, element, together
-from diffprof.render.report.page import Page, folded, labelled, paragraph
-from diffprof.render.report.tables import table
+from diffprof.render.report.html_table import html_table
+from diffprof.render.report.markup import Markup, element, join
+from diffprof.render.report.page import Page, details, labelled_list, paragraph
+from diffprof.render.report.request import environment_html, request_html
 
 TOP = 25
 CONDITIONS = "May they be compared?"
@@ -81,7 +80,7 @@ def _conditions(page: Page, comparison: Comparison) -> None:
     page.add(
         CONDITIONS,
         *(paragraph(line) for line in may_be_compared(comparison) if line not in told),
-        table(columns),
+        html_table(columns),
         link="What differs",
     )
 
@@ -92,7 +91,7 @@ def _add(page: Page, found: Sequence[Block]) -> None:
         page.add(
             block.title,
             listed if block.lines else Markup(),
-            table(block.columns),
+            html_table(block.columns),
             *(paragraph(line, "note") for line in block.after),
         )
 
@@ -104,21 +103,21 @@ def _figures(page: Page, comparison: Comparison) -> None:
         page.tabs(
             "What is compared",
             {
-                "MACs": page.figure(charts.compared_components_figure(*both), "MACs of each profile by component"),
-                "shares of MACs": page.figure(
+                "MACs": page.chart(charts.compared_components_figure(*both), "MACs of each profile by component"),
+                "shares of MACs": page.chart(
                     charts.compared_components_figure(*both, shares_of_each=True), "Share of each component"
                 ),
-                "parameters": page.figure(
+                "parameters": page.chart(
                     charts.compared_parameters_figure(*both), "Parameters of each profile by component"
                 ),
-                "time": page.figure(charts.compared_component_times_figure(*both), "Time of each profile by component"),
+                "time": page.chart(charts.compared_component_times_figure(*both), "Time of each profile by component"),
             },
         ),
     )
-    page.add("Time and its spread", page.figure(charts.compared_times_figure(*both), "Time of every iteration"))
+    page.add("Time and its spread", page.chart(charts.compared_times_figure(*both), "Time of every iteration"))
     page.add(
         "Cost against parameters",
-        page.figure(charts.cost_against_parameters_figure(*both), "MACs over parameters of each profile"),
+        page.chart(charts.cost_against_parameters_figure(*both), "MACs over parameters of each profile"),
     )
     named = zip(comparison.names, comparison.profiles, strict=True)
     # Together as many as one profile may have: the page stays small.
@@ -148,7 +147,7 @@ def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
     """Nothing where all that was counted is at one place."""
     if len({place for curve in curves for place in curve.places}) < 2:
         return Markup()
-    return page.figure(curves_figure(curves, over), f"MACs over the {over}")
+    return page.chart(curves_figure(curves, over), f"MACs over the {over}")
 
 
 def _numbered(number: int, name: str) -> str:
@@ -157,8 +156,8 @@ def _numbered(number: int, name: str) -> str:
 
 
 def _icicle(page: Page, profile: Profile, most: int) -> Markup:
-    drawn = figures.components_figure(profile, Measure.macs, most)
-    return page.figure(drawn, "Components and their modules by MACs")
+    drawn = components_chart(profile, Measure.macs, most)
+    return page.chart(drawn, "Components and their modules by MACs")
 
 
 def _pictures(page: Page, comparison: Comparison, files: Mapping[str, bytes]) -> None:
@@ -166,7 +165,7 @@ def _pictures(page: Page, comparison: Comparison, files: Mapping[str, bytes]) ->
     for difference in comparison.pictures:
         named = zip(picture_names(difference), (difference.before, difference.after), strict=True)
         both = [_picture(name, files[path]) for name, path in named if path in files]
-        shown.append(together(paragraph(picture_line(difference)), element("div", *both, class_="pictures")))
+        shown.append(join(paragraph(picture_line(difference)), element("div", *both, class_="pictures")))
     page.add("Pictures", *shown)
 
 
@@ -181,12 +180,12 @@ def _picture(name: str, data: bytes) -> Markup:
 def _trust(page: Page, comparison: Comparison) -> None:
     for heading, of in (("Ledger and assumptions", _ledger), ("Request and environment", _request)):
         named = zip(comparison.names, comparison.profiles, strict=True)
-        page.add(heading, *(folded(name, of(profile)) for name, profile in named), link=heading.split()[0])
+        page.add(heading, *(details(name, of(profile)) for name, profile in named), link=heading.split()[0])
 
 
 def _ledger(profile: Profile) -> Markup:
-    return labelled([(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"])
+    return labelled_list([(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"])
 
 
 def _request(profile: Profile) -> Markup:
-    return together(request(profile), environment(profile))
+    return join(request_html(profile), environment_html(profile))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from diffprof.comparison import compare
 from diffprof.comparison.views.page import comparison_html
 from diffprof.record.profile import Profile
-from diffprof.render.report.single import profile_html
+from diffprof.render.report.profile_page import profile_html
 
 
 def report_html(profiles: Sequence[Profile], names: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def _many(comparison: Comparison) -> str:
 
 
 def _heading(name: str) -> str:
-    return numbers.shortened(name, LONGEST_HEADING)
+    return numbers.shorten(name, LONGEST_HEADING)
 
 
 def amount(figure: str, number: int) -> str:
@@ -73,7 +73,7 @@ def amount(figure: str, number: int) -> str:
 def change_text(figure: Figure) -> str:
     """By how much it changed, relative where that can be."""
     if figure.ratio is None:
-        return numbers.signed(amount(figure.name, figure.difference), figure.difference)
+        return numbers.with_sign(amount(figure.name, figure.difference), figure.difference)
     return numbers.change(figure.ratio)
 
 
@@ -101,7 +101,7 @@ def _figures(figures: Sequence[Figure], names: Sequence[str]) -> list[Column]:
 
 
 def _difference(figure: Figure) -> str:
-    return numbers.signed(numbers.exact(figure.difference), figure.difference)
+    return numbers.with_sign(numbers.exact(figure.difference), figure.difference)
 
 
 def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> list[Block]:
@@ -162,7 +162,7 @@ def _part_block(kind: str, lines: Sequence[str], rows: Sequence[_Row], top: int)
         Column("component", [row.component for row in shown], justify="left", least=12),
         Column(kind, [row.name for row in shown], justify="left", least=24),
         Column("what changed", [row.happened for row in shown], justify="left", least=18),
-        Column("MACs", [numbers.signed(numbers.short(row.macs), row.macs) for row in shown]),
+        Column("MACs", [numbers.with_sign(numbers.short(row.macs), row.macs) for row in shown]),
     ]
     more = [f"And {numbers.exact(left)} more: --json and --csv have all."] if left > 0 else []
     return Block(_PLURALS[kind].capitalize(), lines, columns if shown else (), more)

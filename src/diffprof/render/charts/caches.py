@@ -11,11 +11,11 @@ from diffprof.render.charts.style import (
     GOOD,
     GREY,
     LONGEST_LABEL,
-    figure,
-    lines,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     numbered_axis,
-    objects,
-    shown,
     steps_axis,
 )
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-def cache_figure(profile: Profile) -> Figure | None:
+def cache_chart(profile: Profile) -> Figure | None:
     """A row for each cache and a field for each step: the share of requests that it had the answer to."""
     found = [one for one in cache_timeline(profile) if one.step is not None]
     if not found:
@@ -32,7 +32,7 @@ def cache_figure(profile: Profile) -> Figure | None:
     steps = sorted({one.step for one in found if one.step is not None})
     at = {((one.cache, one.component), one.step): one for one in found}
     fields = [[at.get((cache, step)) for step in steps] for cache in caches]
-    trace = objects().Heatmap(
+    trace = graph_objects().Heatmap(
         x=steps,
         y=list(range(len(caches))),
         z=[[None if one is None else _rate(one) for one in row] for row in fields],
@@ -46,8 +46,10 @@ def cache_figure(profile: Profile) -> Figure | None:
         colorscale=[[0, GREY], [1, GOOD]],
         colorbar={"tickformat": ".0%", "thickness": 10, "tickvals": [0, 1]},
     )
-    names = [lines(shown(cache, LONGEST_LABEL), shown(component or "", LONGEST_LABEL)) for cache, component in caches]
-    return figure(
+    names = [
+        join_lines(escape(cache, LONGEST_LABEL), escape(component or "", LONGEST_LABEL)) for cache, component in caches
+    ]
+    return make_chart(
         [trace], 48 * len(caches) + 100,
         xaxis=steps_axis(len(steps)), yaxis=numbered_axis(names),
     )  # fmt: skip
@@ -58,8 +60,8 @@ def _rate(one: CacheStep) -> float:
 
 
 def _about(one: CacheStep) -> str:
-    return lines(
-        f"<b>{shown(one.cache)}</b>, step {one.step}",
+    return join_lines(
+        f"<b>{escape(one.cache)}</b>, step {one.step}",
         f"{numbers.times(one.hits, 'hit')}, {numbers.exact(one.misses)} computed",
         numbers.percent(_rate(one)),
     )

@@ -12,7 +12,16 @@ from diffprof.breakdown.modules import ModuleRow, module_table
 from diffprof.breakdown.section_tree import SectionNode, section_tree
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.charts.style import GREY, component_colours, figure, ink_on, lighter, lines, objects, shown
+from diffprof.render.charts.style import (
+    GREY,
+    component_colours,
+    escape,
+    graph_objects,
+    join_lines,
+    lighten,
+    make_chart,
+    text_colour_on,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,7 +43,7 @@ class Measure(str, Enum):
     time = "time"
 
 
-def components_figure(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
+def components_chart(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
     """The generation, its components and their modules; by time its sections. None where there is nothing of it.
 
     Modules are shown as deep as there are at most `most_blocks` of them.
@@ -53,7 +62,7 @@ class _Block:
     """Empty for the whole."""
     name: str
     amount: float
-    figure: str
+    size: str
     """The amount as it is written."""
     about: str
     """More, for those who point at it."""
@@ -89,15 +98,15 @@ def _block(row: ModuleRow, by: Measure, written: Callable[[int], str], colour: s
         path=path,
         name=_name(path),
         amount=amount,
-        figure=written(amount),
-        about=lines(
-            shown(".".join(path)),
-            shown(row.class_name) + (f" ({many})" if many else ""),
+        size=written(amount),
+        about=join_lines(
+            escape(".".join(path)),
+            escape(row.class_name) + (f" ({many})" if many else ""),
             numbers.macs(row.macs),
             _parameters(row.parameters),
             f"{numbers.exact(row.calls)} calls" if row.calls else "never called",
         ),
-        colour=lighter(colour, min(0.12 * row.depth, 0.6)),
+        colour=lighten(colour, min(0.12 * row.depth, 0.6)),
     )
 
 
@@ -127,9 +136,9 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
         path=node.path,
         name=node.path[-1],
         amount=time,
-        figure=numbers.nanoseconds(time),
-        about=lines(
-            shown(" > ".join(node.path)),
+        size=numbers.nanoseconds(time),
+        about=join_lines(
+            escape(" > ".join(node.path)),
             f"{numbers.significant(node.count / iterations)} times in a generation",
             f"{numbers.nanoseconds(node.total_ns / node.count)} each",
         ),
@@ -140,20 +149,20 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
 def _icicle(blocks: Sequence[_Block]) -> Figure:
     own = _own_areas(blocks)
     whole = blocks[0].amount
-    text = [f"{block.figure} · {numbers.percent(block.amount / whole)}" for block in blocks]
+    text = [f"{block.size} · {numbers.percent(block.amount / whole)}" for block in blocks]
     numbered = {block.path: str(number) for number, block in enumerate(blocks)}
-    trace = objects().Icicle(
+    trace = graph_objects().Icicle(
         ids=list(numbered.values()),
         parents=[numbered[block.path[:-1]] if block.path else "" for block in blocks],
-        labels=[shown(block.name) for block in blocks],
+        labels=[escape(block.name) for block in blocks],
         values=own,
         branchvalues="remainder",
         text=text,
-        hovertext=[lines(about, size) for about, size in zip((one.about for one in blocks), text, strict=True)],
+        hovertext=[join_lines(about, size) for about, size in zip((one.about for one in blocks), text, strict=True)],
         hoverinfo="text",
         textinfo="label+text",
         # Plotly's own choice is a grey that is hard to read on the middle shades.
-        textfont={"color": [ink_on(block.colour) for block in blocks]},
+        textfont={"color": [text_colour_on(block.colour) for block in blocks]},
         textposition="middle left",
         sort=False,
         leaf={"opacity": 1},
@@ -162,7 +171,7 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
         pathbar={"visible": True, "thickness": 26, "side": "top"},
         marker={"colors": [block.colour for block in blocks], "line": {"width": 0}},
     )
-    return figure([trace], HEIGHT, margin={"l": 0, "r": 0, "t": 30, "b": 0})
+    return make_chart([trace], HEIGHT, margin={"l": 0, "r": 0, "t": 30, "b": 0})
 
 
 def _own_areas(blocks: Sequence[_Block]) -> list[float]:

@@ -10,13 +10,13 @@ from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.charts.style import GREY, component_colours, figure, lines, objects, shown
+from diffprof.render.charts.style import GREY, component_colours, escape, graph_objects, join_lines, make_chart
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-def rates_figure(profile: Profile) -> Figure | None:
+def rates_chart(profile: Profile) -> Figure | None:
     """FLOP/s over FLOPs for each byte, below the device's peak; the larger a point, the more time it took."""
     rows = [row for row in throughput_table(profile) if row.flops_per_second and row.flops_per_byte]
     if not rows or profile.measured is None:
@@ -31,7 +31,7 @@ def rates_figure(profile: Profile) -> Figure | None:
     across = _decades([row.flops_per_byte or 1 for row in rows] + ridges)
     upwards = _decades([row.flops_per_second or 1 for row in rows] + list(peaks.values()))
     roofs = [_roof(dtype, peak, bandwidth, across) for dtype, peak in peaks.items()]
-    return figure(
+    return make_chart(
         [*roofs, _achieved(profile, rows)], 400,
         xaxis=_log_axis("FLOPs for each byte read or written", across),
         yaxis={**_log_axis("FLOP/s", upwards), "tickformat": "~s"},
@@ -53,8 +53,8 @@ def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[float,
     ridge = peak / bandwidth if bandwidth else left
     points = sorted({left, min(max(ridge, left), right), right})
     reached = [min(peak, point * bandwidth) if bandwidth else peak for point in points]
-    return objects().Scatter(
-        name=f"at most in {shown(dtype)}: {numbers.flops_per_second(peak)}",
+    return graph_objects().Scatter(
+        name=f"at most in {escape(dtype)}: {numbers.flops_per_second(peak)}",
         x=points,
         y=reached,
         mode="lines",
@@ -65,13 +65,13 @@ def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[float,
 
 def _achieved(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
     colours = component_colours(profile)
-    return objects().Scatter(
+    return graph_objects().Scatter(
         name="components",
         showlegend=False,
         x=[row.flops_per_byte for row in rows],
         y=[row.flops_per_second for row in rows],
         mode="markers+text",
-        text=[shown(row.component, 24) for row in rows],
+        text=[escape(row.component, 24) for row in rows],
         textposition="bottom center",
         cliponaxis=False,
         marker={
@@ -85,10 +85,10 @@ def _achieved(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
 
 
 def _about_rate(row: ThroughputRow) -> str:
-    return lines(
-        f"<b>{shown(row.component)}</b>",
+    return join_lines(
+        f"<b>{escape(row.component)}</b>",
         numbers.flops_per_second(row.flops_per_second or 0),
-        "" if row.peak_share is None else f"{numbers.percent_of(row.peak_share)} of the peak in {shown(row.dtype)}",
+        "" if row.peak_share is None else f"{numbers.percent_of(row.peak_share)} of the peak in {escape(row.dtype)}",
         f"{numbers.significant(row.flops_per_byte or 0)} FLOPs for each byte",
         f"{numbers.nanoseconds(row.median_ns)}, {numbers.percent(row.share)} of the time",
         "" if row.macs is None else numbers.macs(row.macs),

@@ -11,13 +11,13 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     GREY,
-    amounts,
+    amount_axis,
     component_colours,
-    figure,
-    lines,
-    objects,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     seconds,
-    shown,
     steps_axis,
 )
 
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-def step_macs_figure(profile: Profile) -> Figure | None:
+def step_macs_chart(profile: Profile) -> Figure | None:
     """The MACs of each denoising step; a cascade has one colour for each of its loops."""
     colours, bars, first = component_colours(profile), [], 0
     for stage in profile.steps.stages:
         steps = list(range(first, first + stage.count))
         what = ", ".join(stage.denoisers) or stage.scheduler
         bars.append(
-            objects().Bar(
-                name=shown(what),
+            graph_objects().Bar(
+                name=escape(what),
                 x=steps,
                 y=list(stage.step_macs),
                 hovertext=[
-                    lines(
-                        f"<b>step {number}</b> of {shown(what)}", numbers.macs(macs), f"with {shown(stage.scheduler)}"
+                    join_lines(
+                        f"<b>step {number}</b> of {escape(what)}",
+                        numbers.macs(macs),
+                        f"with {escape(stage.scheduler)}",
                     )
                     for number, macs in enumerate(stage.step_macs)
                 ],
@@ -49,13 +51,13 @@ def step_macs_figure(profile: Profile) -> Figure | None:
         first += stage.count
     if not first:
         return None
-    return figure(
+    return make_chart(
         bars, 260, showlegend=len(bars) > 1, bargap=0.15,
-        xaxis=steps_axis(first), yaxis=amounts("MACs"),
+        xaxis=steps_axis(first), yaxis=amount_axis("MACs"),
     )  # fmt: skip
 
 
-def step_times_figure(profile: Profile) -> Figure | None:
+def step_times_chart(profile: Profile) -> Figure | None:
     """The time of each denoising step: every iteration as a thin line, their median as a thick one."""
     rows, samples = step_table(profile), step_samples(profile)
     if not rows:
@@ -72,17 +74,17 @@ def step_times_figure(profile: Profile) -> Figure | None:
         named.add(kind)
     for number, scheduler in enumerate(schedulers):
         own = [row for row in rows if row.scheduler == scheduler]
-        name = f"median, {shown(scheduler)}" if several else "median"
+        name = f"median, {escape(scheduler)}" if several else "median"
         traces.append(_median_line(own, [place[scheduler, row.number] for row in own], name, COLOURS[number]))
-    return figure(
+    return make_chart(
         traces, 320,
         xaxis=steps_axis(len(rows)),
-        yaxis=amounts(f"time by the {rows[0].clock}'s clock", "s"),
+        yaxis=amount_axis(f"time by the {rows[0].clock}'s clock", "s"),
     )  # fmt: skip
 
 
 def _iteration_line(steps: Sequence[StepSample], places: Sequence[int], kind: str) -> Any:
-    return objects().Scatter(
+    return graph_objects().Scatter(
         name=f"{kind}s",
         legendgroup=kind,
         x=list(places),
@@ -96,7 +98,7 @@ def _iteration_line(steps: Sequence[StepSample], places: Sequence[int], kind: st
 
 
 def _median_line(rows: Sequence[StepRow], places: Sequence[int], name: str, colour: str) -> Any:
-    return objects().Scatter(
+    return graph_objects().Scatter(
         name=name,
         x=list(places),
         y=[seconds(row.median_ns) for row in rows],
@@ -109,7 +111,7 @@ def _median_line(rows: Sequence[StepRow], places: Sequence[int], name: str, colo
 
 
 def _about_step(row: StepRow) -> str:
-    return lines(
+    return join_lines(
         f"<b>step {row.number}</b>",
         numbers.nanoseconds(row.median_ns),
         f"from {numbers.nanoseconds(row.min_ns)} to {numbers.nanoseconds(row.max_ns)}",

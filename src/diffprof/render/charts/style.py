@@ -34,7 +34,7 @@ ROW = 34
 LONGEST_LABEL = 22
 
 
-def objects() -> Any:
+def graph_objects() -> Any:
     """`plotly.graph_objects`, imported when a figure is made."""
     try:
         from plotly import graph_objects
@@ -58,7 +58,7 @@ def template(dark: bool) -> Template:
         "automargin": True,
         "title": {"standoff": 8, "font": {"size": 12, "color": GREY}},
     }
-    return objects().layout.Template(
+    return graph_objects().layout.Template(
         layout={
             "font": {"family": FONT, "size": 13, "color": INK[dark]},
             "paper_bgcolor": "rgba(0,0,0,0)",
@@ -91,15 +91,17 @@ def template(dark: bool) -> Template:
     )
 
 
-def figure(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
+def make_chart(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
     """A figure of this look; light unless its template is replaced."""
-    made = objects().Figure(data=list(traces), layout={"template": template(dark=False), "height": height, **layout})
+    made = graph_objects().Figure(
+        data=list(traces), layout={"template": template(dark=False), "height": height, **layout}
+    )
     # Names of runs and models decide nothing about the layout, so a figure may be drawn in any width.
     made.update_layout(autosize=True)
     return made
 
 
-def shown(text: str, longest: int | None = None) -> str:
+def escape(text: str, longest: int | None = None) -> str:
     """A name from outside as text: plotly reads tags such as <b> in what it draws."""
     line = clean(text)
     if longest is not None and len(line) > longest:
@@ -107,7 +109,7 @@ def shown(text: str, longest: int | None = None) -> str:
     return html.escape(line, quote=False)
 
 
-def lines(*parts: str) -> str:
+def join_lines(*parts: str) -> str:
     """Texts that were made safe, each on a line of its own."""
     return "<br>".join(part for part in parts if part)
 
@@ -123,13 +125,13 @@ def colours_of(names: Sequence[str]) -> Mapping[str, str]:
     return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
 
 
-def lighter(colour: str, amount: float) -> str:
+def lighten(colour: str, amount: float) -> str:
     """The colour mixed with white: 0 leaves it, 1 makes it white."""
     parts = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
     return "#" + "".join(f"{round(part + (255 - part) * amount):02x}" for part in parts)
 
 
-def ink_on(colour: str) -> str:
+def text_colour_on(colour: str) -> str:
     """What can be read on the colour: white, or the ink of a light page."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
@@ -141,12 +143,12 @@ def seconds(nanoseconds: float) -> float:
     return round(nanoseconds / 1e9, 9)
 
 
-def amounts(title: str, unit: str = "", **more: Any) -> dict[str, Any]:
+def amount_axis(title: str, unit: str = "", **more: Any) -> dict[str, Any]:
     """An axis of amounts: ``2T``, ``400GB``, ``12ms``."""
     return {"title": {"text": title}, "tickformat": "~s", "ticksuffix": unit, "rangemode": "tozero", **more}
 
 
-def shares(title: str, **more: Any) -> dict[str, Any]:
+def share_axis(title: str, **more: Any) -> dict[str, Any]:
     """An axis of shares in per cent."""
     return {"title": {"text": title}, "tickformat": ".0%", "rangemode": "tozero", **more}
 

@@ -13,14 +13,14 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     GREY,
-    amounts,
+    amount_axis,
     component_colours,
-    figure,
-    lines,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     numbered_axis,
-    objects,
     seconds,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Bar:
     about: str = ""
 
 
-def timeline_figure(profile: Profile) -> Figure | None:
+def timeline_chart(profile: Profile) -> Figure | None:
     """The iteration in the middle: its sections, what ran inside them below, the steps on top."""
     timed = profile.measured.timed if profile.measured else ()
     if not timed:
@@ -64,33 +64,35 @@ def _drawn(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
     names = dict.fromkeys(bar.name for bar in bars)
     traces = [_trace([bar for bar in bars if bar.name == name], lanes) for name in names]
     remark = f" ({numbers.exact(left_out)} shorter ones are not shown)" if left_out else ""
-    return figure(
+    return make_chart(
         traces, LANE * len(lanes) + 130, barmode="overlay", bargap=0.08,
-        xaxis=amounts(f"time by the {clock.name}'s clock{remark}", "s"),
+        xaxis=amount_axis(f"time by the {clock.name}'s clock{remark}", "s"),
         yaxis=numbered_axis([_lane(lane) for lane in lanes]),
     )  # fmt: skip
 
 
 def _trace(bars: Sequence[_Bar], lanes: Sequence[int]) -> Any:
-    name = shown(bars[0].name)
-    return objects().Bar(
+    name = escape(bars[0].name)
+    return graph_objects().Bar(
         name=name,
         orientation="h",
         y=[lanes.index(bar.lane) for bar in bars],
         base=[seconds(bar.start_ns) for bar in bars],
         x=[seconds(bar.length_ns) for bar in bars],
         marker={"color": bars[0].colour, "line": {"width": 0}},
-        text=[shown(bar.label) for bar in bars],
+        text=[escape(bar.label) for bar in bars],
         textposition="inside",
         insidetextanchor="start",
         textangle=0,
-        hovertext=[lines(f"<b>{name}</b>", _other(bar), bar.about, numbers.nanoseconds(bar.length_ns)) for bar in bars],
+        hovertext=[
+            join_lines(f"<b>{name}</b>", _other(bar), bar.about, numbers.nanoseconds(bar.length_ns)) for bar in bars
+        ],
         hoverinfo="text",
     )
 
 
 def _other(bar: _Bar) -> str:
-    return "" if bar.label == bar.name else shown(bar.label)
+    return "" if bar.label == bar.name else escape(bar.label)
 
 
 def _lane(lane: int) -> str:
@@ -107,7 +109,7 @@ def _sections(profile: Profile, iteration: Iteration, clock: Clock) -> Iterator[
     lanes: list[int] = []
     for sample in iteration.samples:
         lanes.append(0 if sample.parent is None else lanes[sample.parent] + 1)
-        about = lines(
+        about = join_lines(
             f"step {iteration.steps[sample.step].number}" if sample.step is not None else "",
             "ended in an exception" if sample.failed else "",
         )

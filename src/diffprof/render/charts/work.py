@@ -12,14 +12,14 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     ROW,
-    amounts,
-    figure,
-    lines,
+    amount_axis,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     names_axis,
     numbered_axis,
-    objects,
-    shares,
-    shown,
+    share_axis,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ LONGEST_PLACE = 34
 LEAST_SHARE = 0.001
 
 
-def kinds_figure(profile: Profile) -> Figure | None:
+def kinds_chart(profile: Profile) -> Figure | None:
     """Each kind of work by its share of the MACs and of the bytes: norms have no MACs and still take time."""
     rows = sorted(
         (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved(row))
@@ -39,15 +39,15 @@ def kinds_figure(profile: Profile) -> Figure | None:
     rows = [row for row in rows if max(row.share, share(_moved(row), moved)) >= LEAST_SHARE][:MOST_ROWS]
     if not rows:
         return None
-    names = [shown(row.kind) for row in rows]
+    names = [escape(row.kind) for row in rows]
     bars = [
-        objects().Bar(
+        graph_objects().Bar(
             name="share of MACs",
             y=names,
             x=[row.share for row in rows],
             hovertext=[_about_kind(row, f"{numbers.macs(row.macs)}, {numbers.percent(row.share)}") for row in rows],
         ),
-        objects().Bar(
+        graph_objects().Bar(
             name="share of bytes read and written",
             y=names,
             x=[share(_moved(row), moved) for row in rows],
@@ -59,8 +59,8 @@ def kinds_figure(profile: Profile) -> Figure | None:
     ]
     for bar in bars:
         bar.update(orientation="h", hoverinfo="text")
-    return figure(
-        bars, ROW * len(rows) + 110, barmode="group", xaxis=shares("share of the generation"), yaxis=names_axis()
+    return make_chart(
+        bars, ROW * len(rows) + 110, barmode="group", xaxis=share_axis("share of the generation"), yaxis=names_axis()
     )
 
 
@@ -69,15 +69,15 @@ def _moved(row: KindRow) -> int:
 
 
 def _about_kind(row: KindRow, size: str) -> str:
-    return lines(
-        f"<b>{shown(row.kind)}</b>",
+    return join_lines(
+        f"<b>{escape(row.kind)}</b>",
         size,
         f"{numbers.flops(row.other_flops)} besides the MACs" if row.other_flops else "",
         numbers.times(row.executions, "execution"),
     )
 
 
-def attention_figure(profile: Profile) -> Figure | None:
+def attention_chart(profile: Profile) -> Figure | None:
     """The places of attention that cost most, each with its QKᵀ and its AV."""
     rows = attention_table(profile)[:MOST_ROWS]
     if not rows:
@@ -86,28 +86,30 @@ def attention_figure(profile: Profile) -> Figure | None:
     about = [_about_attention(row) for row in rows]
     parts = (("QKᵀ", [row.qk_macs for row in rows], COLOURS[0]), ("AV", [row.av_macs for row in rows], COLOURS[5]))
     bars = [
-        objects().Bar(
+        graph_objects().Bar(
             name=name, y=list(range(len(rows))), x=macs, orientation="h", hovertext=about, hoverinfo="text",
             marker={"color": colour},
         )
         for name, macs, colour in parts
     ]  # fmt: skip
-    return figure(
-        bars, (ROW + 10) * len(rows) + 90, barmode="stack", xaxis=amounts("MACs"), yaxis=numbered_axis(places)
+    return make_chart(
+        bars, (ROW + 10) * len(rows) + 90, barmode="stack", xaxis=amount_axis("MACs"), yaxis=numbered_axis(places)
     )
 
 
 def _place(row: AttentionRow) -> str:
     tokens = f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)}"
-    place = numbers.shortened(f"{row.component}.{row.module}", LONGEST_PLACE)
-    return lines(f"{shown(row.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{shown(place)}</span>")
+    place = numbers.shorten(f"{row.component}.{row.module}", LONGEST_PLACE)
+    return join_lines(
+        f"{escape(row.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{escape(place)}</span>"
+    )
 
 
 def _about_attention(row: AttentionRow) -> str:
     remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
-    return lines(
-        f"<b>{shown(row.component)}.{shown(row.module)}</b>",
-        f"{shown(row.relation)} attention{', ' + ', '.join(remarks) if remarks else ''}",
+    return join_lines(
+        f"<b>{escape(row.component)}.{escape(row.module)}</b>",
+        f"{escape(row.relation)} attention{', ' + ', '.join(remarks) if remarks else ''}",
         f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)} tokens, batch {numbers.exact(row.batch)}",
         f"{numbers.times(row.heads, 'head')} of {numbers.exact(row.head_size)}",
         f"{numbers.times(row.executions, 'execution')}, {numbers.macs(row.macs)}",

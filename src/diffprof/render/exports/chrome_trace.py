@@ -10,7 +10,7 @@ from diffprof.breakdown.clocks import DEVICE, HOST, Clock, clock_of
 from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.exports.blocks import Block, counted_blocks, measured_blocks
+from diffprof.render.exports.slices import Slice, counted_slices, measured_slices
 from diffprof.render.exports.speedscope import iteration_name
 from diffprof.render.headline import headline
 from diffprof.version import __version__
@@ -59,7 +59,7 @@ def _iteration(name: str, iteration: Iteration) -> Iterator[dict[str, Any]]:
     if clock_of([iteration]) is DEVICE:
         clocks.append((ON_DEVICE, DEVICE))
     for thread, clock in clocks:
-        blocks = measured_blocks(iteration, clock)
+        blocks = measured_slices(iteration, clock)
         yield from _sections(name, iteration, clock, thread, blocks)
     for step in iteration.steps:
         at = iteration.began_ns + step.span.start_ns
@@ -76,11 +76,11 @@ def _iteration(name: str, iteration: Iteration) -> Iterator[dict[str, Any]]:
 
 
 def _sections(
-    name: str, iteration: Iteration, clock: Clock, thread: int, blocks: Sequence[Block]
+    name: str, iteration: Iteration, clock: Clock, thread: int, blocks: Sequence[Slice]
 ) -> Iterator[dict[str, Any]]:
     start, length = clock.start_ns(iteration.wall), clock.length_ns(iteration.wall)
     about = {"entry": iteration.entry, **({"error": iteration.error} if iteration.error else {})}
-    whole = Block(name, start, length, about, tuple(blocks)).moved(iteration.began_ns)
+    whole = Slice(name, start, length, about, tuple(blocks)).moved(iteration.began_ns)
     yield from _blocks(whole, MEASURED, thread, MICROSECOND)
 
 
@@ -105,11 +105,11 @@ def _counted(profile: Profile) -> Iterator[dict[str, Any]]:
         scale *= 10
     yield _named("process_name", COUNTED, 0, f"counted: 1 us is {numbers.macs(scale)}")
     yield _named("thread_name", COUNTED, 1, "calls and modules")
-    for block in counted_blocks(profile):
+    for block in counted_slices(profile):
         yield from _blocks(block, COUNTED, 1, scale)
 
 
-def _blocks(block: Block, process: int, thread: int, scale: int) -> Iterator[dict[str, Any]]:
+def _blocks(block: Slice, process: int, thread: int, scale: int) -> Iterator[dict[str, Any]]:
     yield {
         "ph": "X", "name": block.name, "cat": "measured" if process == MEASURED else "counted", "pid": process,
         "tid": thread, "ts": block.start / scale, "dur": block.length / scale, "args": dict(block.about),

@@ -9,7 +9,7 @@ from typing import Any
 from diffprof.breakdown.clocks import clock_of
 from diffprof.record.measured import Iteration
 from diffprof.record.profile import Profile
-from diffprof.render.exports.blocks import Block, counted_blocks, measured_blocks
+from diffprof.render.exports.slices import Slice, counted_slices, measured_slices
 from diffprof.render.headline import headline
 from diffprof.version import __version__
 
@@ -19,7 +19,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def speedscope_json(profile: Profile) -> str:
     """The profile as the text of a speedscope file."""
     frames = _Frames()
-    counted = [_profile("counted, in MACs", "none", tuple(counted_blocks(profile)), 0, profile.total.macs, frames)]
+    counted = [_profile("counted, in MACs", "none", tuple(counted_slices(profile)), 0, profile.total.macs, frames)]
     measured = list(_iterations(profile, frames))
     values = {
         "$schema": SCHEMA,
@@ -51,7 +51,7 @@ def _iterations(profile: Profile, frames: _Frames) -> Iterator[dict[str, Any]]:
         clock = clock_of([iteration])
         begin, end = clock.start_ns(iteration.wall), clock.end_ns(iteration.wall)
         name = iteration_name(number, iteration)
-        yield _profile(name, "nanoseconds", measured_blocks(iteration, clock), begin, end, frames)
+        yield _profile(name, "nanoseconds", measured_slices(iteration, clock), begin, end, frames)
 
 
 def iteration_name(number: int, iteration: Iteration) -> str:
@@ -72,12 +72,12 @@ def _first_timed(profile: Profile) -> int:
     return next((number for number, one in enumerate(profile.measured.iterations) if id(one) in timed), 0)
 
 
-def _profile(name: str, unit: str, blocks: Sequence[Block], begin: int, end: int, frames: _Frames) -> dict[str, Any]:
+def _profile(name: str, unit: str, blocks: Sequence[Slice], begin: int, end: int, frames: _Frames) -> dict[str, Any]:
     events = [event for block in blocks for event in _events(block, frames)]
     return {"type": "evented", "name": name, "unit": unit, "startValue": begin, "endValue": end, "events": events}
 
 
-def _events(block: Block, frames: _Frames) -> Iterator[dict[str, Any]]:
+def _events(block: Slice, frames: _Frames) -> Iterator[dict[str, Any]]:
     frame = frames.number(block.name)
     yield {"type": "O", "at": block.start, "frame": frame}
     for inside in block.inside:

@@ -32,7 +32,7 @@ WHOLE_TREE = 1_000
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Rows of one kind."""
 
     types: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Table:
     rows: Sequence[Mapping[str, Any]]
 
 
-def tables_of(profile: Profile) -> dict[str, Table]:
+def data_tables(profile: Profile) -> dict[str, DataTable]:
     """Every table by its name; those of what was measured are there where something was."""
     found: dict[str, tuple[type, Sequence[Any]]] = {
         "components": (ComponentRow, component_table(profile)),
@@ -64,22 +64,22 @@ def tables_of(profile: Profile) -> dict[str, Table]:
             "moves": (MoveRow, move_table(timed)),
             "system": (SystemPoint, profile.measured.system),
         }
-    return {name: Table(column_types(kind), [flat(row) for row in rows]) for name, (kind, rows) in found.items()}
+    return {name: DataTable(column_types(kind), [flat(row) for row in rows]) for name, (kind, rows) in found.items()}
 
 
 def write_tables(profile: Profile, folder: Path, parquet: bool = False) -> list[Path]:
     """Write every table into the folder, which is made where it is not there."""
     write = _parquet if parquet else _csv
-    made = {f"{name}.{'parquet' if parquet else 'csv'}": write(table) for name, table in tables_of(profile).items()}
+    made = {f"{name}.{'parquet' if parquet else 'csv'}": write(table) for name, table in data_tables(profile).items()}
     folder.mkdir(parents=True, exist_ok=True)
     return [replace_file(folder / name, data) for name, data in made.items()]
 
 
-def _csv(table: Table) -> bytes:
+def _csv(table: DataTable) -> bytes:
     return table_csv(list(table.types), table.rows).encode("utf-8", "backslashreplace")
 
 
-def _parquet(table: Table) -> bytes:
+def _parquet(table: DataTable) -> bytes:
     pyarrow = parquet_library()
     from pyarrow import parquet
 

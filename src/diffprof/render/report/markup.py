@@ -21,18 +21,18 @@ def element(tag: str, *children: str, **attributes: str | bool | None) -> Markup
     ``class_`` is ``class``, ``data_x`` is ``data-x``.
     """
     written = "".join(_attribute(name, value) for name, value in attributes.items())
-    inside = "".join(map(text, children))
+    inside = "".join(map(escape, children))
     return Markup(f"<{tag}{written}>{inside}</{tag}>")
 
 
-def text(words: str) -> Markup:
+def escape(words: str) -> Markup:
     """The words as they read: escaped, on one line, without control characters."""
     return words if isinstance(words, Markup) else Markup(html.escape(clean(words)))
 
 
-def together(*children: str) -> Markup:
+def join(*children: str) -> Markup:
     """Several elements one after the other."""
-    return Markup("".join(map(text, children)))
+    return Markup("".join(map(escape, children)))
 
 
 def embedded_json(value: Any) -> Markup:

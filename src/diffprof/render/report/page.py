@@ -1,4 +1,4 @@
-"""One page that needs nothing else: its style, its script, plotly and the figures are all in it."""
+"""One page that needs nothing else: its style, its script, plotly and the charts are all in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.errors import RequestError
 from diffprof.render.charts import template
-from diffprof.render.report.markup import Markup, element, embedded_json, text, together
+from diffprof.render.report.markup import Markup, element, embedded_json, escape, join
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -19,13 +19,13 @@ HERE = Path(__file__).parent
 
 
 class Page:
-    """Collects the sections of a page and the figures in them."""
+    """Collects the sections of a page and the charts in them."""
 
     def __init__(self, title: str) -> None:
         self.title = title
         self._sections: list[Markup] = []
         self._links: list[Markup] = []
-        self._figures: dict[str, Any] = {}
+        self._charts: dict[str, Any] = {}
 
     def add(self, heading: str, *content: str, link: str | None = None) -> None:
         """A section; nothing where it has no content."""
@@ -35,24 +35,24 @@ class Page:
         self._sections.append(element("section", element("h2", heading), *content, id=name))
         self._links.append(element("a", link or heading, href=f"#{name}"))
 
-    def figure(self, made: Figure | None, label: str) -> Markup:
-        """The place of a figure; `label` says what it shows to those who cannot see it."""
-        if made is None:
+    def chart(self, chart: Figure | None, label: str) -> Markup:
+        """The place of a chart; `label` says what it shows to those who cannot see it."""
+        if chart is None:
             return Markup()
-        values = made.to_plotly_json()
-        # Both templates are in the page once, and not in each figure.
+        values = chart.to_plotly_json()
+        # Both templates are in the page once, and not in each chart.
         values["layout"].pop("template", None)
-        name = f"figure-{len(self._figures)}"
-        self._figures[name] = values
+        name = f"chart-{len(self._charts)}"
+        self._charts[name] = values
         height = f"height:{values['layout']['height']}px"
-        return element("div", class_="figure", id=name, role="img", aria_label=label, style=height)
+        return element("div", class_="chart", id=name, role="img", aria_label=label, style=height)
 
     def tabs(self, label: str, panels: Mapping[str, Markup]) -> Markup:
         """One of several panels at a time; a single one stands for itself."""
         filled = {name: content for name, content in panels.items() if content}
         if len(filled) < 2:
-            return together(*filled.values())
-        group = f"tabs-{len(self._sections)}-{len(self._figures)}"
+            return join(*filled.values())
+        group = f"tabs-{len(self._sections)}-{len(self._charts)}"
         buttons = [
             element(
                 "button", name, type="button", role="tab", id=f"{group}-{number}-tab",
@@ -68,7 +68,7 @@ class Page:
             )
             for number, content in enumerate(filled.values())
         ]  # fmt: skip
-        return together(element("div", *buttons, class_="tabs", role="tablist", aria_label=label), *shown)
+        return join(element("div", *buttons, class_="tabs", role="tablist", aria_label=label), *shown)
 
     def html(self, header: Sequence[str], footer: str) -> str:
         """The whole page."""
@@ -77,8 +77,8 @@ class Page:
             element("header", *header, _theme_button(), element("nav", *self._links, aria_label="Sections")),
             element("main", *self._sections),
             element("footer", footer),
-            element("noscript", element("p", "Figures need JavaScript; the tables do not.")),
-            _data({"figures": self._figures, "templates": _templates()}),
+            element("noscript", element("p", "Charts need JavaScript; the tables do not.")),
+            _data({"charts": self._charts, "templates": _templates()}),
             *(element("script", script) for script in _scripts()),
         )
         return f"<!DOCTYPE html>\n{element('html', self._head(), body, lang='en')}\n"
@@ -131,7 +131,7 @@ def _policy() -> str:
     )
 
 
-def labelled(lines: Sequence[tuple[str, str]]) -> Markup:
+def labelled_list(lines: Sequence[tuple[str, str]]) -> Markup:
     """Lines with a label before each; one without continues the one above."""
     parts: list[Markup] = []
     before = None
@@ -143,11 +143,11 @@ def labelled(lines: Sequence[tuple[str, str]]) -> Markup:
     return element("dl", *parts) if parts else Markup()
 
 
-def folded(title: str, *content: str) -> Markup:
+def details(title: str, *content: str) -> Markup:
     """Content that opens when asked for."""
-    inside = together(*content)
+    inside = join(*content)
     return element("details", element("summary", title), inside) if inside else Markup()
 
 
 def paragraph(words: str, kind: str | None = None) -> Markup:
-    return element("p", text(words), class_=kind) if words else Markup()
+    return element("p", escape(words), class_=kind) if words else Markup()

@@ -1,23 +1,23 @@
 "use strict";
 (function () {
-  const { figures, templates } = JSON.parse(document.getElementById("data").textContent);
+  const { charts, templates } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const button = document.getElementById("theme");
-  const places = document.querySelectorAll(".figure");
+  const places = document.querySelectorAll(".chart");
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const NARROW = 600;
   const PRINTED = 690;
   const MANY_NAMES = 7;
   const LINE = 18;
-  // Named one by one: plotly's own choice has a button that sends the figure's data to a server.
+  // Named one by one: plotly's own choice has a button that sends the chart's data to a server.
   const buttons = { icicle: ["toImage"], other: ["toImage", "zoom2d", "pan2d", "resetScale2d"] };
   const config = { responsive: true, displaylogo: false, plotlyServerURL: "" };
   let theme = prefersDark.matches ? "dark" : "light";
 
   function draw(place) {
-    const { data, layout } = figures[place.id];
+    const { data, layout } = charts[place.id];
     const narrow = place.clientWidth < NARROW;
-    // A telephone is scrolled with the finger that would zoom the figure, and has room for few levels at once.
+    // A telephone is scrolled with the finger that would zoom the chart, and has room for few levels at once.
     const traces = data.map((trace) => (narrow && trace.type === "icicle" ? { ...trace, maxdepth: 3 } : trace));
     const own = { ...layout, template: templates[theme], dragmode: narrow ? false : "zoom" };
     if (narrow) adapt(place, own, data.length);
@@ -103,6 +103,6 @@
   addEventListener("afterprint", endPrint);
   setTheme(theme);
   places.forEach((place) => near.observe(place));
-  // For those who take a picture of the whole page: figures have their height before they are drawn.
+  // For those who take a picture of the whole page: charts have their height before they are drawn.
   root.dataset.height = String(Math.ceil(root.scrollHeight));
 })();

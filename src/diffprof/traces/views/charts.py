@@ -11,15 +11,15 @@ from diffprof.render.charts.style import (
     COLOURS,
     GREY,
     ROW,
-    amounts,
-    figure,
-    lines,
+    amount_axis,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     names_axis,
     numbered_axis,
-    objects,
     seconds,
-    shares,
-    shown,
+    share_axis,
 )
 from diffprof.render.numbers import milliseconds
 from diffprof.traces import facts as traces
@@ -54,7 +54,7 @@ def activity_figure(activity: Activity) -> Figure | None:
     columns = {name: [part[2 + number] for part in activity.parts] for number, name in enumerate(list(PARTS)[:3])}
     columns["idle"] = [part[1] - sum(part[2:]) for part in activity.parts]
     bars = [
-        objects().Bar(
+        graph_objects().Bar(
             name=name,
             x=start,
             y=[round(time / whole, 5) for time, whole in zip(times, length, strict=True)],
@@ -70,10 +70,10 @@ def activity_figure(activity: Activity) -> Figure | None:
         for name, times in columns.items()
         if any(times)
     ]
-    return figure(
+    return make_chart(
         bars, 300, barmode="stack", bargap=0, showlegend=True,
-        xaxis=amounts("time since the trace began", "s", rangemode="normal"),
-        yaxis=shares("share of the time", range=[0, 1]),
+        xaxis=amount_axis("time since the trace began", "s", rangemode="normal"),
+        yaxis=share_axis("share of the time", range=[0, 1]),
     )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def gaps_figure(report: TraceReport) -> Figure | None:
     for cause in dict.fromkeys(gap.cause for gap in longest):
         own = [gap for gap in longest if gap.cause == cause]
         points.append(
-            objects().Scatter(
+            graph_objects().Scatter(
                 name=CAUSES[cause],
                 x=[seconds(gap.start_ns) for gap in own],
                 y=[seconds(gap.length_ns) for gap in own],
@@ -96,9 +96,9 @@ def gaps_figure(report: TraceReport) -> Figure | None:
                 hoverinfo="text",
             )
         )
-    return figure(
+    return make_chart(
         points, 300, showlegend=True,
-        xaxis=amounts("time since the trace began", "s", rangemode="normal"),
+        xaxis=amount_axis("time since the trace began", "s", rangemode="normal"),
         yaxis=_powers_of_ten([gap.length_ns for gap in longest], "idle for"),
     )  # fmt: skip
 
@@ -114,11 +114,11 @@ def _powers_of_ten(times: Sequence[int], title: str) -> dict[str, Any]:
 
 
 def _about(gap: Gap) -> str:
-    return lines(
+    return join_lines(
         f"<b>{milliseconds(gap.length_ns)}</b> at {milliseconds(gap.start_ns)}: {CAUSES[gap.cause]}",
-        shown(short(gap.what), LONGEST_NAME),
-        f"in {shown(place(gap.where), LONGEST_NAME)}" if gap.where else "",
-        f"before {shown(short(gap.after), LONGEST_NAME)}" if gap.after else "",
+        escape(short(gap.what), LONGEST_NAME),
+        f"in {escape(place(gap.where), LONGEST_NAME)}" if gap.where else "",
+        f"before {escape(short(gap.after), LONGEST_NAME)}" if gap.after else "",
     )
 
 
@@ -128,7 +128,7 @@ def trace_kinds_figure(report: TraceReport) -> Figure | None:
     if not rows:
         return None
     colours = dict(zip(traces.KINDS, (*COLOURS[:8], GREY), strict=True))
-    bar = objects().Bar(
+    bar = graph_objects().Bar(
         orientation="h",
         y=[row.kind for row in rows],
         x=[seconds(row.gpu_ns) for row in rows],
@@ -141,8 +141,8 @@ def trace_kinds_figure(report: TraceReport) -> Figure | None:
     )
     longest = max(row.gpu_ns for row in rows)
     # Room for the share behind the longest bar.
-    axis = amounts("GPU time", "s", range=[0, seconds(longest * 1.25)])
-    return figure([bar], ROW * len(rows) + 70, showlegend=False, xaxis=axis, yaxis=names_axis())
+    axis = amount_axis("GPU time", "s", range=[0, seconds(longest * 1.25)])
+    return make_chart([bar], ROW * len(rows) + 70, showlegend=False, xaxis=axis, yaxis=names_axis())
 
 
 def trace_steps_figure(report: TraceReport) -> Figure | None:
@@ -155,7 +155,7 @@ def trace_steps_figure(report: TraceReport) -> Figure | None:
     if report.timelines:
         measured.append(("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
     bars = [
-        objects().Bar(
+        graph_objects().Bar(
             name=name,
             x=names,
             y=[seconds(time) for time in times],
@@ -169,7 +169,7 @@ def trace_steps_figure(report: TraceReport) -> Figure | None:
         for name, times, colour in measured
     ]
     axis = {"type": "category", "showgrid": False, "title": {"text": "step"}, "nticks": 25}
-    return figure(bars, 280, barmode="group", showlegend=True, xaxis=axis, yaxis=amounts("time", "s"))
+    return make_chart(bars, 280, barmode="group", showlegend=True, xaxis=axis, yaxis=amount_axis("time", "s"))
 
 
 def trace_memory_figure(report: TraceReport) -> Figure | None:
@@ -184,8 +184,8 @@ def trace_memory_figure(report: TraceReport) -> Figure | None:
             if not any(sample[column] for sample in use.samples):
                 continue
             curves.append(
-                objects().Scatter(
-                    name=f"{name} on {shown(use.device)}",
+                graph_objects().Scatter(
+                    name=f"{name} on {escape(use.device)}",
                     x=[seconds(sample[0]) for sample in use.samples],
                     y=[sample[column] for sample in use.samples],
                     mode="lines",
@@ -197,8 +197,8 @@ def trace_memory_figure(report: TraceReport) -> Figure | None:
                     hoverinfo="text",
                 )
             )
-    axis = amounts("time since the trace began", "s", rangemode="normal")
-    return figure(curves, 300, showlegend=True, xaxis=axis, yaxis=amounts("memory", "B"))
+    axis = amount_axis("time since the trace began", "s", rangemode="normal")
+    return make_chart(curves, 300, showlegend=True, xaxis=axis, yaxis=amount_axis("memory", "B"))
 
 
 def ranks_figure(made: RankComparison) -> Figure | None:
@@ -232,14 +232,14 @@ def _time_lines(parts: Mapping[str, Sequence[int]], names: Sequence[str]) -> Fig
     bars = [_parts_bar(part, times, names) for part, times in parts.items() if any(times)]
     if not bars:
         return None
-    return figure(
-        bars, ROW * len(names) + 120, barmode="stack", showlegend=True, xaxis=amounts("time", "s"),
+    return make_chart(
+        bars, ROW * len(names) + 120, barmode="stack", showlegend=True, xaxis=amount_axis("time", "s"),
         yaxis=numbered_axis(names),
     )  # fmt: skip
 
 
 def _parts_bar(part: str, times: Sequence[int], names: Sequence[str]) -> Any:
-    return objects().Bar(
+    return graph_objects().Bar(
         name=part,
         orientation="h",
         y=list(range(len(names))),

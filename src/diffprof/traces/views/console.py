@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fitting, print_table
+from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.numbers import milliseconds, percent
 from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import Change, TraceComparison
@@ -52,7 +52,7 @@ def print_checks(report: TraceReport, console: Console) -> None:
         Column("verdict", [one.verdict for one in said], justify="left"),
         Column("question, answer, threshold, what to do", answers, justify="left", least=30),
     ]
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
 
 
 def print_comparison(made: TraceComparison, console: Console, top: int = TOP) -> None:
@@ -121,7 +121,7 @@ def print_ranks(made: RankComparison, reports: Sequence[TraceReport], console: C
     for note in rank_notes(made):
         _say(console, note, "dim")
     console.print()
-    print_table(fitting(rank_columns(made), console.width), console)
+    print_table(fit_columns(rank_columns(made), console.width), console)
     console.print()
     for sentence in rank_sentences(made):
         _say(console, sentence)
@@ -292,14 +292,14 @@ def _print_view(report: TraceReport, by: By, console: Console, top: int) -> None
         _say(console, NOTHING[by], "dim")
         return
     columns = view_of(report, by, top, console.options.ascii_only)
-    print_table(fitting(columns, console.width), console)
+    print_table(fit_columns(columns, console.width), console)
     shown = len(columns[0].cells)
     if shown < rows:
         _say(console, f"and {numbers.exact(rows - shown)} more (--top)", "dim")
 
 
 def _print_changes(heading: str, rows: Sequence[Change], console: Console, top: int) -> None:
-    print_table(fitting(change_columns(heading, rows[:top]), console.width), console)
+    print_table(fit_columns(change_columns(heading, rows[:top]), console.width), console)
     if len(rows) > top:
         _say(console, f"and {numbers.exact(len(rows) - top)} more (--top)", "dim")
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.numbers import milliseconds
-from diffprof.render.report.markup import Markup, element, together
-from diffprof.render.report.page import Page, folded, paragraph
-from diffprof.render.report.tables import table
+from diffprof.render.report.html_table import html_table
+from diffprof.render.report.markup import Markup, element, join
+from diffprof.render.report.page import Page, details, paragraph
 from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
@@ -56,8 +56,8 @@ def ranks_html(made: RankComparison, reports: Sequence[TraceReport]) -> str:
     page.add(
         "Ranks",
         *(paragraph(sentence) for sentence in words.rank_sentences(made)),
-        page.figure(figures.ranks_figure(made), "The time line of each rank"),
-        table(words.rank_columns(made)),
+        page.chart(figures.ranks_figure(made), "The time line of each rank"),
+        html_table(words.rank_columns(made)),
         *(paragraph(note, "note") for note in words.rank_notes(made)),
     )
     for report in reports:
@@ -66,8 +66,8 @@ def ranks_html(made: RankComparison, reports: Sequence[TraceReport]) -> str:
             paragraph(words.source_line(report, with_file=False), "note"),
             paragraph(words.headline(report)),
             _over_time(page, report),
-            folded("Checklist", _checklist(report)),
-            *(folded(name, _rows(report, by, TOP)) for by, name in EACH_RANK.items()),
+            details("Checklist", _checklist(report)),
+            *(details(name, _rows(report, by, TOP)) for by, name in EACH_RANK.items()),
         )
     header = [paragraph("diffprof trace", "made-by"), element("h1", title)]
     return page.html(header, _footer(reports[0]))
@@ -84,16 +84,16 @@ def trace_comparison_html(made: TraceComparison) -> str:
     for heading, rows in words.changes(made).items():
         drawn = Markup()
         if heading == words.TIME_LINE:
-            drawn = page.figure(figures.trace_changes_figure(made.timeline), "The time line before and after")
+            drawn = page.chart(figures.trace_changes_figure(made.timeline), "The time line before and after")
         columns = _short(words.change_columns(heading, rows[:TOP]))
-        page.add(heading.capitalize(), drawn, table(columns), _left_out(len(rows), TOP))
+        page.add(heading.capitalize(), drawn, html_table(columns), _left_out(len(rows), TOP))
     for name, report in (("Before", made.before), ("After", made.after)):
         page.add(
             f"{name}: {words.file_name(report)}",
             paragraph(words.source_line(report, with_file=False), "note"),
             paragraph(words.headline(report)),
             _over_time(page, report),
-            folded("Checklist", _checklist(report)),
+            details("Checklist", _checklist(report)),
             link=name,
         )
     header = [
@@ -162,7 +162,7 @@ def _over_time(page: Page, report: TraceReport) -> Markup:
     return page.tabs(
         "Which device is shown",
         {
-            f"GPU {one.device}": page.figure(
+            f"GPU {one.device}": page.chart(
                 figures.activity_figure(one), f"What GPU {one.device} did over time, in shares"
             )
             for one in report.activity
@@ -173,13 +173,13 @@ def _over_time(page: Page, report: TraceReport) -> Markup:
 def _idle(page: Page, report: TraceReport) -> None:
     shown = numbers.exact(figures.MOST_GAPS)
     many = f" The {shown} longest of {numbers.exact(len(report.gaps))}." if len(report.gaps) > figures.MOST_GAPS else ""
-    drawn = page.figure(figures.gaps_figure(report), "The longest gaps over time, by cause")
+    drawn = page.chart(figures.gaps_figure(report), "The longest gaps over time, by cause")
     page.add(
         "Why it was idle",
         _rows(report, By.cause, TOP),
         paragraph(f"Each point is a gap; pointing at it tells what it is laid to.{many}", "note") if drawn else "",
         drawn,
-        folded("The longest gaps", _rows(report, By.gap, MANY)),
+        details("The longest gaps", _rows(report, By.gap, MANY)),
         link="Idle",
     )
 
@@ -191,9 +191,9 @@ def _attention(page: Page, report: TraceReport) -> None:
 def _work(page: Page, report: TraceReport) -> None:
     page.add(
         "Kinds of work",
-        page.figure(figures.trace_kinds_figure(report), "GPU time by kind of work"),
+        page.chart(figures.trace_kinds_figure(report), "GPU time by kind of work"),
         _rows(report, By.kind, TOP),
-        folded("Kernels", _rows(report, By.kernel, MANY)),
+        details("Kernels", _rows(report, By.kernel, MANY)),
     )
 
 
@@ -202,8 +202,8 @@ def _sections(page: Page, report: TraceReport) -> None:
     if row_count(report, By.step) > 1:
         page.add(
             "Steps",
-            page.figure(figures.trace_steps_figure(report), "Host and GPU time of each step"),
-            folded("Steps as a table", _rows(report, By.step, MANY)),
+            page.chart(figures.trace_steps_figure(report), "Host and GPU time of each step"),
+            details("Steps as a table", _rows(report, By.step, MANY)),
         )
 
 
@@ -211,7 +211,7 @@ def _copies_and_memory(page: Page, report: TraceReport) -> None:
     page.add("Copies", _rows(report, By.copy, TOP))
     page.add(
         "Memory over time",
-        page.figure(figures.trace_memory_figure(report), "What the allocator held over time"),
+        page.chart(figures.trace_memory_figure(report), "What the allocator held over time"),
         _rows(report, By.memory, TOP),
         link="Memory",
     )
@@ -219,7 +219,7 @@ def _copies_and_memory(page: Page, report: TraceReport) -> None:
 
 def _host(page: Page, report: TraceReport) -> None:
     rows = _rows(report, By.op, MANY)
-    page.add("Operators on the host", rows if not report.timelines else folded("By their own time", rows), link="Host")
+    page.add("Operators on the host", rows if not report.timelines else details("By their own time", rows), link="Host")
 
 
 def _rows(report: TraceReport, by: By, top: int) -> Markup:
@@ -229,7 +229,7 @@ def _rows(report: TraceReport, by: By, top: int) -> Markup:
         return Markup()
     columns = [column for column in view_of(report, by, top, ascii_only=False) if column.name != "over time"]
     shown = _short(_named_first([replace(one, cells=one.cells[:top]) for one in columns]))
-    return together(table(shown, total=by is By.timeline), _left_out(rows, len(shown[0].cells)))
+    return join(html_table(shown, total=by is By.timeline), _left_out(rows, len(shown[0].cells)))
 
 
 def _named_first(columns: Sequence[Column]) -> list[Column]:

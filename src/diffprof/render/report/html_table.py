@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from diffprof.record.profile import Profile
 from diffprof.render.columns import Column
-from diffprof.render.report.markup import Markup, element, together
+from diffprof.render.profile_tables import ProfileTable, fit_profile_table
+from diffprof.render.report.markup import Markup, element, join
 
+WIDE = 10_000
 SHORT = 32
 """Letters of a cell that stays on one line."""
 
@@ -15,7 +18,7 @@ _BAR = re.compile(r"[█▉▊▋▌▍▎▏ ]+$")
 _FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
 
-def table(columns: Sequence[Column], total: bool = False) -> Markup:
+def html_table(columns: Sequence[Column], total: bool = False) -> Markup:
     """The columns as a table that scrolls sideways where it is too wide; with `total`, the last row is set apart."""
     if not columns or not columns[0].cells:
         return Markup()
@@ -32,9 +35,14 @@ def table(columns: Sequence[Column], total: bool = False) -> Markup:
         )
         for number in range(last + 1)
     ]
-    inside = together(element("thead", head), element("tbody", *rows))
+    inside = join(element("thead", head), element("tbody", *rows))
     # Reached by keyboard, as it may have to be scrolled.
     return element("div", element("table", inside), class_="scroll", tabindex="0")
+
+
+def profile_html_table(profile: Profile, table: ProfileTable, total: bool = False) -> Markup:
+    """A table of the profile with all its columns: a page can scroll sideways."""
+    return html_table(fit_profile_table(profile, table, 0, WIDE).columns, total)
 
 
 def _side(column: Column) -> str | None:
@@ -58,4 +66,4 @@ def _share(cell: str) -> Markup:
     if found:
         width = f"width:{min(float(found.group()), 100):g}%"
         bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
-    return together(element("span", figure, class_="figure-of"), bar)
+    return join(element("span", figure, class_="value"), bar)

@@ -9,7 +9,7 @@ import pytest
 
 from diffprof.comparison.views.report import report_html
 from diffprof.errors import OutputError, RequestError
-from diffprof.render.browser import find_browser, page_as_pdf, page_as_picture
+from diffprof.render.exports.browser import find_browser, page_as_pdf, page_as_png
 from tests.profiles_made_by_hand import everything_measured
 
 
@@ -28,7 +28,7 @@ def test_the_report_becomes_a_pdf_by_a_real_browser() -> None:
 
 
 def test_the_report_becomes_a_picture_of_the_whole_page_by_a_real_browser() -> None:
-    made = page_as_picture(report_html([everything_measured()], ["a"]), find_browser())
+    made = page_as_png(report_html([everything_measured()], ["a"]), find_browser())
     assert made.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", made[16:24])
     assert width == 1440
@@ -49,7 +49,7 @@ def test_a_variable_that_names_no_program_is_told(monkeypatch: pytest.MonkeyPatc
 def test_without_a_browser_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIFFPROF_BROWSER", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("diffprof.render.browser.NAMES", ("chromium",))
+    monkeypatch.setattr("diffprof.render.exports.browser.NAMES", ("chromium",))
     with pytest.raises(RequestError, match="apt-get install chromium"):
         find_browser()
 
@@ -65,4 +65,4 @@ def test_a_program_that_is_no_browser_is_told(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="without making a file"):
         page_as_pdf("<p>", idle)
     with pytest.raises(OutputError, match="did not draw the page"):
-        page_as_picture("<p>", idle)
+        page_as_png("<p>", idle)

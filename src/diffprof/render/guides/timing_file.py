@@ -13,27 +13,27 @@ from diffprof.breakdown.steps import step_samples, timed_steps
 from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile
 from diffprof.render.clean import clean
+from diffprof.render.guides.memory_summary import memory_summary
+from diffprof.render.guides.timing_summary import iteration_summary, timing_summary
 from diffprof.render.headline import headline
-from diffprof.render.memory import memory_summary
 from diffprof.render.numbers import nanoseconds, times
-from diffprof.render.run_sentences import closing, measured_part, opening, where_it_ran
-from diffprof.render.run_views import moment_label
-from diffprof.render.timings import iteration_summary, timing_summary
+from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines
+from diffprof.render.run_tables import moment_label
 
 SECOND = 1e9
 
 
 def timing_text(profile: Profile) -> str:
     """What ran, the sections by total time, the generations, the denoising steps and the memory."""
-    measured = measured_part(profile)
+    measured = require_measured(profile)
     parts = [
-        "\n".join(clean(line) for line in (headline(profile), where_it_ran(profile, measured.device))),
-        _lines(opening(profile, measured)),
+        "\n".join(clean(line) for line in (headline(profile), device_line(profile, measured.device))),
+        _lines(speed_lines(profile, measured)),
         _sections(measured),
         iteration_summary(_generations(measured)),
         *(iteration_summary(loop) for loop in _loops(profile)),
         memory_summary({"snapshots": memory_log(profile), "findings": []}),
-        _lines(closing(profile, measured)),
+        _lines(note_lines(profile, measured)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.render.clean import clean
-from diffprof.render.numbers import mebibytes, shortened
-from diffprof.render.timings import framed
+from diffprof.render.guides.timing_summary import frame_table
+from diffprof.render.numbers import mebibytes, shorten
 
 LABEL_WIDTH = 42
 FIGURE_WIDTH = 12
@@ -27,7 +27,7 @@ def memory_summary(log: Mapping[str, Any]) -> str:
     heading = [_row("Label", [COLUMNS[key] for key in keys])]
     rows = [_row(clean(one["label"]), [_figure(one, key) for key in keys]) for one in snapshots]
     notes = ["M is 1,048,576 bytes.", *(finding_sentence(finding) for finding in log["findings"])]
-    return framed("MEMORY USAGE SUMMARY", heading, rows or ["no snapshot was taken"], notes if rows else [])
+    return frame_table("MEMORY USAGE SUMMARY", heading, rows or ["no snapshot was taken"], notes if rows else [])
 
 
 def finding_sentence(finding: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ SENTENCES = {
 
 def _row(label: str, figures: Sequence[str]) -> str:
     cells = "".join(f" {figure:>{FIGURE_WIDTH}}" for figure in figures)
-    return f"{shortened(label, LABEL_WIDTH):<{LABEL_WIDTH}}{cells}".rstrip()
+    return f"{shorten(label, LABEL_WIDTH):<{LABEL_WIDTH}}{cells}".rstrip()
 
 
 def _figure(snapshot: Mapping[str, Any], key: str) -> str:

@@ -33,8 +33,9 @@ from diffprof.record.measured import (
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.csv import run_csv
-from diffprof.render.run import run_text, timing_text
-from diffprof.render.run_views import RunBy
+from diffprof.render.guides.timing_file import timing_text
+from diffprof.render.run_console import run_text
+from diffprof.render.run_tables import RunTable
 from tests.iterations_made_by_hand import CPU, GPU, MILLISECOND, iteration_on
 from tests.profiles_made_by_hand import UNET_MACS, hostile, measured_profile, stable_diffusion
 
@@ -120,8 +121,8 @@ def test_a_run_looks_as_it_should(make: Callable[[], Profile], width: int, golde
     golden(f"run-{make.__name__}-{width}.txt", without_findings(run_text(make(), width)))
 
 
-@pytest.mark.parametrize("by", list(RunBy))
-def test_each_table_looks_as_it_should(by: RunBy, golden: Callable[[str, str], None]) -> None:
+@pytest.mark.parametrize("by", list(RunTable))
+def test_each_table_looks_as_it_should(by: RunTable, golden: Callable[[str, str], None]) -> None:
     golden(f"run-by-{by.value}.txt", run_text(on_gpu(), 100, by))
 
 
@@ -131,16 +132,16 @@ def test_strange_runs_can_be_shown(golden: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.parametrize("make", MADE_BY_HAND)
-@pytest.mark.parametrize("by", [None, *RunBy])
+@pytest.mark.parametrize("by", [None, *RunTable])
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 99, 140, 200])
-def test_no_line_is_wider_than_the_console(make: Callable[[], Profile], by: RunBy | None, width: int) -> None:
+def test_no_line_is_wider_than_the_console(make: Callable[[], Profile], by: RunTable | None, width: int) -> None:
     lines = run_text(make(), width, by, verbose=True).splitlines()
     assert max(cell_len(line) for line in lines) <= width
 
 
 @pytest.mark.parametrize("make", MADE_BY_HAND)
-@pytest.mark.parametrize("by", [None, *RunBy])
-def test_names_from_outside_stay_names(make: Callable[[], Profile], by: RunBy | None) -> None:
+@pytest.mark.parametrize("by", [None, *RunTable])
+def test_names_from_outside_stay_names(make: Callable[[], Profile], by: RunTable | None) -> None:
     shown = run_text(make(), 140, by, verbose=True) + timing_text(make())
     assert "\x1b" not in shown
     assert ("[red]evil[/red]" in shown) == (make is strange)
@@ -151,11 +152,11 @@ def test_names_from_outside_stay_names(make: Callable[[], Profile], by: RunBy | 
 def test_no_figure_is_ever_cut(make: Callable[[], Profile], width: int) -> None:
     profile = make()
     assert profile.measured is not None
-    sections = _words(run_text(profile, width, RunBy.section))
+    sections = _words(run_text(profile, width, RunTable.section))
     for row in section_table(profile.measured.timed):
         assert numbers.nanoseconds(row.total_ns) in sections
         assert numbers.nanoseconds(row.self_ns) in sections
-    components = _words(run_text(profile, width, RunBy.component))
+    components = _words(run_text(profile, width, RunTable.component))
     for one in throughput_table(profile):
         assert numbers.nanoseconds(one.median_ns) in components
 
@@ -168,27 +169,27 @@ def _words(shown: str) -> set[str]:
 def test_own_times_in_the_csv_add_up_to_the_wall(make: Callable[[], Profile]) -> None:
     profile = make()
     assert profile.measured is not None
-    rows = csv.DictReader(io.StringIO(run_csv(profile, RunBy.section)))
+    rows = csv.DictReader(io.StringIO(run_csv(profile, RunTable.section)))
     wall = sum(one.wall.host_ns for one in profile.measured.timed)
     assert sum(int(row["self_ns"]) for row in rows) == wall
 
 
 @pytest.mark.parametrize("make", MADE_BY_HAND)
-@pytest.mark.parametrize("by", list(RunBy))
-def test_every_csv_is_rectangular_and_has_a_heading(make: Callable[[], Profile], by: RunBy) -> None:
+@pytest.mark.parametrize("by", list(RunTable))
+def test_every_csv_is_rectangular_and_has_a_heading(make: Callable[[], Profile], by: RunTable) -> None:
     lines = list(csv.reader(io.StringIO(run_csv(make(), by))))
     assert len({len(line) for line in lines}) == 1
     assert len(lines[0]) > 3
 
 
 def test_moves_in_the_csv_have_the_figures_of_their_sums() -> None:
-    rows = {row["component"]: row for row in csv.DictReader(io.StringIO(run_csv(on_gpu(), RunBy.move)))}
+    rows = {row["component"]: row for row in csv.DictReader(io.StringIO(run_csv(on_gpu(), RunTable.move)))}
     assert rows["unet"]["host_to_device_bytes"] == str(2 * 6 * 1_700_000_000)
     assert rows["unet"]["steps_in"] == "0-5"
 
 
 def test_where_only_ascii_is_known_there_is_only_ascii() -> None:
-    for by in (None, *RunBy):
+    for by in (None, *RunTable):
         assert run_text(on_gpu(), 80, by, encoding="ascii").isascii()
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from diffprof.breakdown.modules import module_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.console import print_profile, text
-from diffprof.render.views import By
+from diffprof.render.profile_console import print_profile, profile_text
+from diffprof.render.profile_tables import ProfileTable
 from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
 
 MADE_BY_HAND = [stable_diffusion, nothing, hostile]
@@ -21,41 +21,41 @@ MADE_BY_HAND = [stable_diffusion, nothing, hostile]
 
 @pytest.mark.parametrize("width", [50, 80, 100, 140])
 def test_components_look_as_they_should(width: int, golden: Callable[[str, str], None]) -> None:
-    golden(f"component-{width}.txt", text(stable_diffusion(), width))
+    golden(f"component-{width}.txt", profile_text(stable_diffusion(), width))
 
 
-@pytest.mark.parametrize("by", [By.kind, By.module, By.attention, By.call])
+@pytest.mark.parametrize("by", [ProfileTable.kind, ProfileTable.module, ProfileTable.attention, ProfileTable.call])
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_other_tables_look_as_they_should(by: By, width: int, golden: Callable[[str, str], None]) -> None:
-    golden(f"{by.value}-{width}.txt", text(stable_diffusion(), width, by, depth=2))
+def test_the_other_tables_look_as_they_should(by: ProfileTable, width: int, golden: Callable[[str, str], None]) -> None:
+    golden(f"{by.value}-{width}.txt", profile_text(stable_diffusion(), width, by, depth=2))
 
 
 def test_verbose_lists_what_was_assumed(golden: Callable[[str, str], None]) -> None:
-    golden("verbose.txt", text(stable_diffusion(), 100, verbose=True))
+    golden("verbose.txt", profile_text(stable_diffusion(), 100, verbose=True))
 
 
 def test_hostile_names_stay_names(golden: Callable[[str, str], None]) -> None:
-    shown = text(hostile(), 100, verbose=True)
+    shown = profile_text(hostile(), 100, verbose=True)
     golden("hostile.txt", shown)
     assert "[red]evil[/red]" in shown
     assert "\x1b" not in shown
 
 
 def test_a_pipeline_that_called_nothing_can_be_shown(golden: Callable[[str, str], None]) -> None:
-    golden("nothing.txt", text(nothing(), 80))
+    golden("nothing.txt", profile_text(nothing(), 80))
 
 
 @pytest.mark.parametrize("make", MADE_BY_HAND)
-@pytest.mark.parametrize("by", list(By))
+@pytest.mark.parametrize("by", list(ProfileTable))
 @pytest.mark.parametrize("width", [20, 40, 60, 79, 80, 99, 119, 200])
-def test_no_line_is_wider_than_the_console(make: Callable[[], Profile], by: By, width: int) -> None:
-    lines = text(make(), width, by, depth=3, verbose=True).splitlines()
+def test_no_line_is_wider_than_the_console(make: Callable[[], Profile], by: ProfileTable, width: int) -> None:
+    lines = profile_text(make(), width, by, depth=3, verbose=True).splitlines()
     assert max(cell_len(line) for line in lines) <= width
 
 
 @pytest.mark.parametrize("width", range(20, 160, 7))
 def test_no_number_is_ever_cut(width: int) -> None:
-    shown = text(stable_diffusion(), width, By.module, depth=2)
+    shown = profile_text(stable_diffusion(), width, ProfileTable.module, depth=2)
     table = shown[: shown.index("Total")]
     for row in module_table(stable_diffusion(), depth=2):
         assert numbers.short(row.macs) in table
@@ -63,7 +63,7 @@ def test_no_number_is_ever_cut(width: int) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_totals_are_exact_and_have_units(width: int) -> None:
-    shown = " ".join(text(stable_diffusion(), width).split())
+    shown = " ".join(profile_text(stable_diffusion(), width).split())
     total = stable_diffusion().total
     assert f"exactly {total.macs:,} MACs = {total.flops:,} FLOPs" in shown
     assert "26.23 TMACs = 52.47 TFLOPs" in shown
@@ -89,7 +89,7 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_only_ascii_is_known_there_is_only_ascii() -> None:
-    for by in By:
-        shown = text(stable_diffusion(), 80, by, encoding="ascii")
+    for by in ProfileTable:
+        shown = profile_text(stable_diffusion(), 80, by, encoding="ascii")
         assert shown.isascii()
-    assert "########" in text(stable_diffusion(), 80, encoding="ascii")
+    assert "########" in profile_text(stable_diffusion(), 80, encoding="ascii")

@@ -53,7 +53,7 @@ def page_as_pdf(html: str, browser: str) -> bytes:
         return _made(target, browser)
 
 
-def page_as_picture(html: str, browser: str) -> bytes:
+def page_as_png(html: str, browser: str) -> bytes:
     """The whole page as a PNG."""
     with _Folder() as folder:
         page, target = _written(html, folder), folder / "page.png"

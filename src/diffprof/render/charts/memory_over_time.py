@@ -12,13 +12,13 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     GREY,
-    amounts,
+    amount_axis,
     component_colours,
-    figure,
-    lines,
-    objects,
+    escape,
+    graph_objects,
+    join_lines,
+    make_chart,
     seconds,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Point(NamedTuple):
     label: str
 
 
-def memory_figure(profile: Profile) -> Figure | None:
+def memory_chart(profile: Profile) -> Figure | None:
     """All iterations one after the other: memory of the process and of the device, as far as they tell."""
     measured = profile.measured
     if measured is None:
@@ -49,8 +49,8 @@ def memory_figure(profile: Profile) -> Figure | None:
     traces = [_line(name, points, colour, dash) for name, (points, colour, dash) in lines_of.items() if points]
     if not traces:
         return None
-    return figure(
-        traces, 340, xaxis=amounts("time since the measurement began", "s"), yaxis=amounts("memory", "B"),
+    return make_chart(
+        traces, 340, xaxis=amount_axis("time since the measurement began", "s"), yaxis=amount_axis("memory", "B"),
         shapes=_bands(measured),
     )  # fmt: skip
 
@@ -80,14 +80,16 @@ def _process(measured: Measured) -> list[_Point]:
 
 def _line(name: str, points: Sequence[_Point], colour: str, dash: str) -> Any:
     kept = _highest(points)
-    return objects().Scatter(
+    return graph_objects().Scatter(
         name=name,
         x=[seconds(point.at_ns) for point in kept],
         y=[point.size for point in kept],
         mode="lines",
         # A peak is that of the time before its moment.
         line={"color": colour, "width": 2, "dash": dash, "shape": "vh" if name == PEAK else "linear"},
-        hovertext=[lines(f"<b>{numbers.both_bytes(point.size)}</b> {name}", shown(point.label)) for point in kept],
+        hovertext=[
+            join_lines(f"<b>{numbers.both_bytes(point.size)}</b> {name}", escape(point.label)) for point in kept
+        ],
         hoverinfo="text",
     )
 
@@ -114,7 +116,7 @@ def _bands(measured: Measured) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def moves_figure(profile: Profile) -> Figure | None:
+def moves_chart(profile: Profile) -> Figure | None:
     """The weights that were moved in each denoising step of the last iteration, by component."""
     timed = profile.measured.timed if profile.measured else ()
     rows = step_move_table(timed[-1]) if timed else []
@@ -126,14 +128,14 @@ def moves_figure(profile: Profile) -> Figure | None:
     for component in dict.fromkeys(row.component for row in rows):
         own = {row.step: row.moved for row in rows if row.component == component}
         bars.append(
-            objects().Bar(
-                name=shown(component),
+            graph_objects().Bar(
+                name=escape(component),
                 x=[_step(step) for step in own],
                 y=[moved.all_bytes for moved in own.values()],
                 marker={"color": colours.get(component, GREY)},
                 hovertext=[
-                    lines(
-                        f"<b>{shown(component)}</b>, {_step(step)}",
+                    join_lines(
+                        f"<b>{escape(component)}</b>, {_step(step)}",
                         f"{numbers.gigabytes(moved.all_bytes)}, {numbers.exact(moved.times_in)} in, "
                         f"{numbers.exact(moved.times_out)} out",
                         f"the host was busy with it for {numbers.nanoseconds(moved.host_ns)}",
@@ -144,9 +146,9 @@ def moves_figure(profile: Profile) -> Figure | None:
             )
         )
     axis = {"type": "category", "categoryorder": "array", "categoryarray": [_step(step) for step in steps]}
-    return figure(
+    return make_chart(
         bars, 300, barmode="stack", showlegend=True,
-        xaxis={**axis, "showgrid": False, "title": {"text": "denoising step"}}, yaxis=amounts("bytes moved", "B"),
+        xaxis={**axis, "showgrid": False, "title": {"text": "denoising step"}}, yaxis=amount_axis("bytes moved", "B"),
     )  # fmt: skip
 
 

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from diffprof.render.columns import Column
-from diffprof.render.report.tables import table
+from diffprof.render.report.html_table import html_table
 
 
 def test_a_table_has_its_headings_cells_and_sides() -> None:
-    made = table([Column("name", ["a", "<b>"], justify="left"), Column("total\nMACs", ["1", "2"])])
+    made = html_table([Column("name", ["a", "<b>"], justify="left"), Column("total\nMACs", ["1", "2"])])
     assert '<th scope="col">name</th><th scope="col" class="right">total MACs</th>' in made
     assert '<td>&lt;b&gt;</td><td class="right">2</td>' in made
 
 
 def test_lines_below_a_cell_stand_below_it() -> None:
-    made = table([Column("call", ["unet.forward\nsample 2x4"], justify="left")])
+    made = html_table([Column("call", ["unet.forward\nsample 2x4"], justify="left")])
     assert '<td>unet.forward<span class="below">sample 2x4</span></td>' in made
 
 
 def test_the_bar_of_a_share_is_as_long_as_the_share_that_is_written() -> None:
-    made = table([Column("  share", [" 95.1 %  ███████▌", ">99.9 % ", " <0.1 % ▏", "0 %"])])
+    made = html_table([Column("  share", [" 95.1 %  ███████▌", ">99.9 % ", " <0.1 % ▏", "0 %"])])
     shown = [("95.1 %", "95.1%"), ("&gt;99.9 %", "99.9%"), ("&lt;0.1 %", "0.1%"), ("0 %", "0%")]
     for figure, width in shown:
-        assert f'<span class="figure-of">{figure}</span><span class="bar" aria-hidden="true">' in made
+        assert f'<span class="value">{figure}</span><span class="bar" aria-hidden="true">' in made
         assert f'<span style="width:{width}"></span>' in made
     assert "█" not in made
 
 
 def test_the_last_row_is_set_apart_as_the_total() -> None:
-    assert table([Column("name", ["a", "total"])], total=True).count('<tr class="total">') == 1
+    assert html_table([Column("name", ["a", "total"])], total=True).count('<tr class="total">') == 1
 
 
 def test_a_table_without_rows_is_not_there() -> None:
-    assert table([Column("name", [])]) == ""
-    assert table([]) == ""
+    assert html_table([Column("name", [])]) == ""
+    assert html_table([]) == ""

@@ -9,20 +9,19 @@ from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.breakdown.operations import OperationRow, operation_table
 from diffprof.findings import findings
 from diffprof.record.profile import Profile
-from diffprof.render import charts as figures
-from diffprof.render import numbers
+from diffprof.render import charts, numbers
 from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
-from diffprof.render.console import composition
 from diffprof.render.findings import finding_lines
-from diffprof.render.headline import headline, summary
-from diffprof.render.report.conditions import environment, request
+from diffprof.render.headline import composition, headline, summary
+from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
-from diffprof.render.report.markup import Markup, element, together
-from diffprof.render.report.page import Page, folded, labelled, paragraph
-from diffprof.render.report.tables import table
-from diffprof.render.run_sentences import closing, opening, step_lines, where_it_ran
-from diffprof.render.run_views import (
+from diffprof.render.report.markup import Markup, element, join
+from diffprof.render.report.page import Page, details, labelled_list, paragraph
+from diffprof.render.report.request import environment_html, request_html
+from diffprof.render.run_sentences import device_line, note_lines, speed_lines, step_lines
+from diffprof.render.run_tables import (
     cache_columns,
     component_columns,
     memory_columns,
@@ -31,10 +30,7 @@ from diffprof.render.run_views import (
     section_columns,
     step_columns,
 )
-from diffprof.render.views import By, view_of
 
-WIDE = 10_000
-"""For tables that a page can scroll."""
 TOP = 25
 TABS = {Measure.macs: "by MACs", Measure.parameters: "by parameters", Measure.time: "by time"}
 
@@ -50,7 +46,7 @@ def profile_html(profile: Profile) -> str:
     _caches_and_moves(page, profile)
     _work(page, profile)
     _trust(page, profile)
-    about = where_it_ran(profile, profile.measured.device) if profile.measured else composition(profile)
+    about = device_line(profile, profile.measured.device) if profile.measured else composition(profile)
     header = [
         paragraph("diffprof report", "made-by"),
         element("h1", headline(profile)),
@@ -86,7 +82,7 @@ def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
     return page.tabs(
         "What the size of a block is",
         {
-            name: page.figure(figures.components_figure(profile, by), f"Components{what} and their modules, {name}")
+            name: page.chart(charts.components_chart(profile, by), f"Components{what} and their modules, {name}")
             for by, name in TABS.items()
         },
     )
@@ -99,8 +95,8 @@ def _components(page: Page, profile: Profile) -> None:
             "Click a block to look into it, and the bar above to go back. Equal neighbours are one block.", "note"
         ),
         components_tabs(page, profile),
-        table(view_of(profile, By.component, 0, WIDE).columns, total=True),
-        folded("Calls of the components", table(view_of(profile, By.call, 0, WIDE).columns)),
+        profile_html_table(profile, ProfileTable.component, total=True),
+        details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
         link="Components",
     )
 
@@ -115,11 +111,11 @@ def _steps(page: Page, profile: Profile) -> None:
         page.tabs(
             "What is shown of each step",
             {
-                "time": page.figure(figures.step_times_figure(profile), "Time of each denoising step"),
-                "MACs": page.figure(figures.step_macs_figure(profile), "MACs of each denoising step"),
+                "time": page.chart(charts.step_times_chart(profile), "Time of each denoising step"),
+                "MACs": page.chart(charts.step_macs_chart(profile), "MACs of each denoising step"),
             },
         ),
-        folded("Steps as a table", table(_without_bars(step_columns(profile, False))))
+        details("Steps as a table", html_table(_without_bars(step_columns(profile, False))))
         if profile.measured
         else Markup(),
         link="Steps",
@@ -141,16 +137,16 @@ def _time(page: Page, profile: Profile) -> None:
         return
     page.add(
         "Time line of one generation",
-        labelled(opening(profile, profile.measured)),
-        page.figure(figures.timeline_figure(profile), "Sections of one iteration over time"),
-        table(section_columns(profile, False), total=True),
+        labelled_list(speed_lines(profile, profile.measured)),
+        page.chart(charts.timeline_chart(profile), "Sections of one iteration over time"),
+        html_table(section_columns(profile, False), total=True),
         link="Time line",
     )
     page.add(
         "Time against MACs",
         paragraph("Higher is faster; the dashed line is the most that the device can do.", "note"),
-        page.figure(figures.rates_figure(profile), "What components achieved against the device's peak"),
-        table(component_columns(profile, False), total=True),
+        page.chart(charts.rates_chart(profile), "What components achieved against the device's peak"),
+        html_table(component_columns(profile, False), total=True),
     )
 
 
@@ -162,9 +158,9 @@ def _memory(page: Page, profile: Profile) -> None:
     page.add(
         "Memory over time",
         paragraph("Grey bands are iterations, paler ones warm-ups.", "note"),
-        page.figure(figures.memory_figure(profile), "Memory of the process and the device over time"),
-        table(peak_columns(memory_table(profile))),
-        folded("Moments of the last iteration", table(memory_columns(last)) if last else Markup()),
+        page.chart(charts.memory_chart(profile), "Memory of the process and the device over time"),
+        html_table(peak_columns(memory_table(profile))),
+        details("Moments of the last iteration", html_table(memory_columns(last)) if last else Markup()),
         link="Memory",
     )
 
@@ -172,28 +168,28 @@ def _memory(page: Page, profile: Profile) -> None:
 def _caches_and_moves(page: Page, profile: Profile) -> None:
     if profile.measured is None:
         return
-    drawn = page.figure(figures.cache_figure(profile), "Hits of each cache over the denoising steps")
-    page.add("Caches", drawn, table(_first_lines(cache_columns(profile, ascii_only=True))))
-    moved = page.figure(figures.moves_figure(profile), "Weights that were moved in each denoising step")
-    page.add("Weights that were moved", moved, table(move_columns(profile, ascii_only=True)), link="Moves")
+    drawn = page.chart(charts.cache_chart(profile), "Hits of each cache over the denoising steps")
+    page.add("Caches", drawn, html_table(_first_lines(cache_columns(profile, ascii_only=True))))
+    moved = page.chart(charts.moves_chart(profile), "Weights that were moved in each denoising step")
+    page.add("Weights that were moved", moved, html_table(move_columns(profile, ascii_only=True)), link="Moves")
 
 
 def _work(page: Page, profile: Profile) -> None:
     page.add(
         "Kinds of work",
-        page.figure(figures.kinds_figure(profile), "Kinds of work by MACs and by bytes"),
-        folded("Kinds as a table", table(view_of(profile, By.kind, 0, WIDE).columns)),
+        page.chart(charts.kinds_chart(profile), "Kinds of work by MACs and by bytes"),
+        details("Kinds as a table", profile_html_table(profile, ProfileTable.kind)),
     )
     page.add(
         "Attention",
-        page.figure(figures.attention_figure(profile), "Attention by place"),
-        folded("Every place of attention", table(view_of(profile, By.attention, 0, WIDE).columns)),
+        page.chart(charts.attention_chart(profile), "Attention by place"),
+        details("Every place of attention", profile_html_table(profile, ProfileTable.attention)),
     )
     rows = operation_table(profile)
     page.add(
         "Top operations",
         paragraph(f"The first {TOP} of {numbers.exact(len(rows))}, by MACs.", "note") if len(rows) > TOP else Markup(),
-        table(_operations(rows[:TOP])),
+        html_table(_operations(rows[:TOP])),
         link="Operations",
     )
 
@@ -214,6 +210,6 @@ def _operations(rows: Sequence[OperationRow]) -> list[Column]:
 
 def _trust(page: Page, profile: Profile) -> None:
     lines = [(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"]
-    page.add("Ledger and assumptions", labelled(lines), link="Ledger")
-    notes = labelled(closing(profile, profile.measured)) if profile.measured else Markup()
-    page.add("Request and environment", together(request(profile), notes, environment(profile)), link="Request")
+    page.add("Ledger and assumptions", labelled_list(lines), link="Ledger")
+    notes = labelled_list(note_lines(profile, profile.measured)) if profile.measured else Markup()
+    page.add("Request and environment", join(request_html(profile), notes, environment_html(profile)), link="Request")

@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.numbers import duration, shortened
+from diffprof.render.numbers import duration, shorten
 
 NAME_WIDTH = 50
 PART_WIDTH = 20
@@ -24,7 +24,7 @@ def timing_summary(operations: Mapping[str, Mapping[str, Any]], top_n: int | Non
     lines = [_row("Operation", "Count", titles)]
     rows = [_operation(name, stats, with_device) for name, stats in shown.items()] or ["nothing was timed"]
     notes = [*_left_out(operations, shown), *_failures(shown)]
-    return framed("PROFILING SUMMARY - Top Operations by Total Time", lines, rows, notes)
+    return frame_table("PROFILING SUMMARY - Top Operations by Total Time", lines, rows, notes)
 
 
 def iteration_summary(run: Mapping[str, Any]) -> str:
@@ -32,10 +32,10 @@ def iteration_summary(run: Mapping[str, Any]) -> str:
     title = f"ITERATION SUMMARY - {clean(run['name'])}"
     heading = [_row("", "Count", [name for name, _ in FIGURES], PART_WIDTH)]
     rows = [*_part("iterations", run["statistics"]), *_part("warm-up, apart", run["warm_up_statistics"])]
-    return framed(title, heading, rows or ["no iteration was timed"], _iteration_notes(run))
+    return frame_table(title, heading, rows or ["no iteration was timed"], _iteration_notes(run))
 
 
-def framed(title: str, heading: Sequence[str], rows: Sequence[str], notes: Sequence[str]) -> str:
+def frame_table(title: str, heading: Sequence[str], rows: Sequence[str], notes: Sequence[str]) -> str:
     """A table between double rules, and what there is to say below it."""
     width = max(80, *(len(line) for line in (*heading, *rows)))
     double, single = "=" * width, "-" * width
@@ -64,7 +64,7 @@ def _figures(label: str, stats: Mapping[str, Any]) -> str:
 
 def _row(name: str, count: str, times: Sequence[str], name_width: int = NAME_WIDTH) -> str:
     cells = "".join(f" {time:>{TIME_WIDTH}}" for time in times)
-    return f"{shortened(name, name_width):<{name_width}} {count:>{COUNT_WIDTH}}{cells}"
+    return f"{shorten(name, name_width):<{name_width}} {count:>{COUNT_WIDTH}}{cells}"
 
 
 def _left_out(operations: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:

@@ -12,10 +12,10 @@ from diffprof.breakdown.kinds import kind_table
 from diffprof.breakdown.modules import ModuleRow, module_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.columns import Column, Fitted, fitting, needed
+from diffprof.render.columns import Column, FittedColumns, fit_columns, minimum_width
 
 
-class By(str, Enum):
+class ProfileTable(str, Enum):
     """What the rows of the table are."""
 
     component = "component"
@@ -31,19 +31,19 @@ DEFAULT_DEPTH = 1
 WIDE_BAR, NARROW_BAR = 20, 9
 
 
-def view_of(
-    profile: Profile, by: By, depth: int, width: int, ascii_only: bool = False, verbose: bool = False
-) -> Fitted:
+def fit_profile_table(
+    profile: Profile, by: ProfileTable, depth: int, width: int, ascii_only: bool = False, verbose: bool = False
+) -> FittedColumns:
     """The columns of the view that fit into `width`."""
-    if by is By.module:
-        return fitting(_modules(module_table(profile, depth), ascii_only), width)
-    if by is By.component:
+    if by is ProfileTable.module:
+        return fit_columns(_modules(module_table(profile, depth), ascii_only), width)
+    if by is ProfileTable.component:
         return _components(profile, width, ascii_only, verbose)
-    if by is By.call:
+    if by is ProfileTable.call:
         calls = [row for row in call_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
-        return fitting(_calls(calls, ascii_only), width)
-    view = {By.kind: _kinds, By.attention: _attention}[by]
-    return fitting(view(profile, ascii_only), width)
+        return fit_columns(_calls(calls, ascii_only), width)
+    view = {ProfileTable.kind: _kinds, ProfileTable.attention: _attention}[by]
+    return fit_columns(view(profile, ascii_only), width)
 
 
 def _is_idle_pipeline(profile: Profile, row: ComponentRow | CallRow) -> bool:
@@ -51,13 +51,13 @@ def _is_idle_pipeline(profile: Profile, row: ComponentRow | CallRow) -> bool:
     return profile.components[row.component].role == "pipeline" and not row.macs
 
 
-def _components(profile: Profile, width: int, ascii_only: bool, verbose: bool) -> Fitted:
+def _components(profile: Profile, width: int, ascii_only: bool, verbose: bool) -> FittedColumns:
     """One line for each component where there is room, else two: the class goes below the name."""
     rows = [row for row in component_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
     wide = _component_columns(profile, rows, True, ascii_only)
-    if needed(wide) <= width:
-        return Fitted(wide)
-    return fitting(_component_columns(profile, rows, False, ascii_only), width)
+    if minimum_width(wide) <= width:
+        return FittedColumns(wide)
+    return fit_columns(_component_columns(profile, rows, False, ascii_only), width)
 
 
 def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, ascii_only: bool) -> list[Column]:

@@ -12,28 +12,28 @@ from diffprof.record.profile import Call, Cost, Profile
 
 
 @dataclass(frozen=True)
-class Block:
+class Slice:
     """A stretch of the line; what lies inside begins no earlier, ends no later and does not overlap."""
 
     name: str
     start: int
     length: int
     about: Mapping[str, Any] = field(default_factory=dict)
-    inside: tuple[Block, ...] = ()
+    inside: tuple[Slice, ...] = ()
 
     @property
     def end(self) -> int:
         return self.start + self.length
 
-    def moved(self, distance: int) -> Block:
+    def moved(self, distance: int) -> Slice:
         """The same further along the line."""
         inside = tuple(block.moved(distance) for block in self.inside)
-        return Block(self.name, self.start + distance, self.length, self.about, inside)
+        return Slice(self.name, self.start + distance, self.length, self.about, inside)
 
 
-def counted_blocks(profile: Profile) -> Iterator[Block]:
+def counted_slices(profile: Profile) -> Iterator[Slice]:
     """The calls in the order of execution with their modules inside; a block is as long as it has MACs."""
-    trees: dict[int, tuple[Block, ...]] = {}
+    trees: dict[int, tuple[Slice, ...]] = {}
     at = 0
     for call in profile.calls:
         if id(call.cost) not in trees:
@@ -41,7 +41,7 @@ def counted_blocks(profile: Profile) -> Iterator[Block]:
         about = {"method": call.method, "inputs": call.inputs, "macs": call.macs}
         if call.step is not None:
             about["step"] = call.step
-        yield Block(_called(call), 0, call.macs, about, trees[id(call.cost)]).moved(at)
+        yield Slice(_called(call), 0, call.macs, about, trees[id(call.cost)]).moved(at)
         at += call.macs
 
 
@@ -61,7 +61,7 @@ class _Node:
         return self.own_macs + sum(child.macs for child in self.children.values())
 
 
-def _modules(cost: Cost) -> tuple[Block, ...]:
+def _modules(cost: Cost) -> tuple[Slice, ...]:
     """The modules of one call from 0 on, each with what is inside it first and its own work last."""
     root = _Node("")
     for module in cost.modules:
@@ -73,30 +73,30 @@ def _modules(cost: Cost) -> tuple[Block, ...]:
     return tuple(_laid_out(root, 0))
 
 
-def _laid_out(node: _Node, start: int) -> Iterator[Block]:
+def _laid_out(node: _Node, start: int) -> Iterator[Slice]:
     for child in node.children.values():
         macs = child.macs
         if macs:
             about = {"class": child.class_name, "macs": macs}
             # With its class: "0" alone says nothing, and viewers add up what has the same name.
             name = f"{child.name}: {child.class_name}" if child.class_name else child.name
-            yield Block(name, start, macs, about, tuple(_laid_out(child, start)))
+            yield Slice(name, start, macs, about, tuple(_laid_out(child, start)))
         start += macs
 
 
-def measured_blocks(iteration: Iteration, clock: Clock) -> tuple[Block, ...]:
+def measured_slices(iteration: Iteration, clock: Clock) -> tuple[Slice, ...]:
     """The sections of one iteration in nanoseconds since it began, what ran inside them inside."""
     children: dict[int | None, list[int]] = {}
     for number, sample in enumerate(iteration.samples):
         children.setdefault(sample.parent, []).append(number)
 
-    def inside(parent: int | None, start: int, end: int) -> Iterator[Block]:
+    def inside(parent: int | None, start: int, end: int) -> Iterator[Slice]:
         # The clocks of a device can let neighbours overlap by a little, which viewers refuse.
         for number in sorted(children.get(parent, ()), key=lambda one: clock.start_ns(iteration.samples[one].span)):
             sample = iteration.samples[number]
             begins = min(max(start, clock.start_ns(sample.span)), end)
             ends = max(begins, min(end, clock.end_ns(sample.span)))
-            yield Block(sample.section, begins, ends - begins, _about(sample), tuple(inside(number, begins, ends)))
+            yield Slice(sample.section, begins, ends - begins, _about(sample), tuple(inside(number, begins, ends)))
             start = ends
 
     wall = iteration.wall

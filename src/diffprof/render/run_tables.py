@@ -17,7 +17,7 @@ from diffprof.render.columns import Column
 from diffprof.render.numbers import nanoseconds
 
 
-class RunBy(str, Enum):
+class RunTable(str, Enum):
     """What the rows of the table are."""
 
     section = "section"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from diffprof.record.measured import Iteration, Span, StepSpan
-from diffprof.render.timing_file import memory_log, timing_text
+from diffprof.render.guides.timing_file import memory_log, timing_text
 from tests.iterations_made_by_hand import CPU, GPU, iteration_on
 from tests.profiles_made_by_hand import measured_profile
 

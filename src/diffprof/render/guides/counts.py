@@ -8,7 +8,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 
 
-def guide_figures(profile: Profile) -> dict[str, Any]:
+def guide_counts(profile: Profile) -> dict[str, Any]:
     """What was counted, under the keys that the guides show."""
     stage = profile.steps.main
     denoisers = stage.denoisers if stage else ()

@@ -1,0 +1,50 @@
+"""A profile on the console: one table that a newcomer understands at once, then the totals, then what was assumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diffprof.record.profile import Profile
+from diffprof.render.clean import clean
+from diffprof.render.columns import print_table
+from diffprof.render.console import print_labelled, render_text
+from diffprof.render.headline import composition, headline, summary
+from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable, fit_profile_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_profile(
+    profile: Profile,
+    console: Console,
+    by: ProfileTable = ProfileTable.component,
+    depth: int = DEFAULT_DEPTH,
+    verbose: bool = False,
+) -> None:
+    """Print the profile as the table that was asked for, with what it adds up to below."""
+    from rich.text import Text
+
+    view = fit_profile_table(profile, by, depth, console.width, console.options.ascii_only, verbose)
+    console.print(Text(clean(headline(profile)), style="bold"))
+    console.print(Text(clean(composition(profile)), style="dim"))
+    console.print()
+    if view.columns[0].cells:
+        print_table(view, console, total=by is ProfileTable.component)
+    else:
+        console.print(Text(f"There is nothing to show by {by.value}."))
+    console.print()
+    for label, line in summary(profile, verbose):
+        print_labelled(console, label, line)
+
+
+def profile_text(
+    profile: Profile,
+    width: int = 100,
+    by: ProfileTable = ProfileTable.component,
+    depth: int = DEFAULT_DEPTH,
+    verbose: bool = False,
+    encoding: str = "utf-8",
+) -> str:
+    """The same as plain text, without colours, for files and pipes; only with signs that `encoding` has."""
+    return render_text(lambda console: print_profile(profile, console, by, depth, verbose), width, encoding)
