@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from diffprof.errors import DiffprofError
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
-    from diffprof.counting.profile import profile
+    from diffprof.api import measure, measure_in_turns, profile
     from diffprof.record.files import load
     from diffprof.record.profile import Profile
-    from diffprof.runtime.measure import Run, measure, measuring
-    from diffprof.runtime.turns import measure_in_turns
+    from diffprof.runtime.measure import Run, measuring
 
 __all__ = [
     "DiffprofError",
@@ -26,27 +26,19 @@ __all__ = [
     "profile",
 ]
 
+_MODULES = {
+    "Profile": "diffprof.record.profile",
+    "Run": "diffprof.runtime.measure",
+    "load": "diffprof.record.files",
+    "measure": "diffprof.api",
+    "measure_in_turns": "diffprof.api",
+    "measuring": "diffprof.runtime.measure",
+    "profile": "diffprof.api",
+}
+"""Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""
+
 
 def __getattr__(name: str) -> Any:
-    """Import what is used when it is first used: help comes at once, and only measuring needs torch."""
-    if name == "profile":
-        from diffprof.counting.profile import profile
-
-        return profile
-    if name == "measure_in_turns":
-        from diffprof.runtime.turns import measure_in_turns
-
-        return measure_in_turns
-    if name == "load":
-        from diffprof.record.files import load
-
-        return load
-    if name == "Profile":
-        from diffprof.record.profile import Profile
-
-        return Profile
-    if name in ("Run", "measure", "measuring"):
-        from diffprof.runtime import measure as runs
-
-        return getattr(runs, name)
-    raise AttributeError(f"module 'diffprof' has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'diffprof' has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -6,6 +6,6 @@ image, filepath, seed, profiling_data = generate_image("shapes", "a red circle o
 from diffprof.generation.batch import Batch, ModelResult
 from diffprof.generation.generate import generate_image, generate_images_sequential
 from diffprof.generation.job import Generated
-from diffprof.generation.progress import ProgressCallback
+from diffprof.record.progress import ProgressCallback
 
 __all__ = ["Batch", "Generated", "ModelResult", "ProgressCallback", "generate_image", "generate_images_sequential"]

@@ -19,10 +19,10 @@ from diffprof.app.setup import Setup
 from diffprof.app.shelf import MOST, Shelf
 from diffprof.app.showing import problem, totals, under_way
 from diffprof.app.typed import number, whole
-from diffprof.app.working import Progress
 from diffprof.comparison.curves import Curve
 from diffprof.comparison.views.curves import curves_figure
 from diffprof.errors import FileFormatError, RequestError
+from diffprof.record.progress import Activity, ProgressEvent
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -134,12 +134,12 @@ def test_only_a_measured_run_has_times_to_download() -> None:
 def test_everything_from_outside_is_text() -> None:
     assert "<b>" not in problem("Unknown model '<b>'")
     assert html.escape("<b>") in problem("Unknown model '<b>'")
-    assert "<i>" not in under_way(Progress("opening <i>"))
+    assert "<i>" not in under_way(ProgressEvent(Activity.opening, "<i>"))
     assert "exactly" in totals(stable_diffusion())
 
 
 def test_progress_shows_the_times_of_the_steps() -> None:
-    shown = under_way(Progress("step 2 of 4", 2, 4), [0.5, 0.25])
+    shown = under_way(ProgressEvent(Activity.denoising, "sd", 2, 4), [0.5, 0.25])
     assert 'max="4"' in shown
     assert 'value="2"' in shown
     assert "last step 0.250s, all 0.750s" in shown

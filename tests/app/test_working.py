@@ -9,30 +9,33 @@ from collections.abc import Callable
 import pytest
 
 from diffprof.app.visit import MOST_RUNS, Visit
-from diffprof.app.working import Done, Failed, Progress, Report, end_all, told
+from diffprof.app.working import Done, Failed, end_all, told
 from diffprof.errors import RequestError
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 from tests.profiles_made_by_hand import stable_diffusion
+
+COUNTING = ProgressEvent(Activity.counting, "unet", 1, 2)
 
 
 def test_work_is_followed_to_its_result() -> None:
-    def work(report: Report) -> int:
-        report("half", 1, 2)
+    def work(progress: Progress) -> int:
+        progress(COUNTING)
         return 7
 
     *before, last = told(Visit(), "tab", work)
     assert last == Done(7)
-    assert before in ([], [Progress("half", 1, 2)])
+    assert before in ([], [COUNTING])
 
 
 def test_an_error_is_a_sentence() -> None:
-    def work(report: Report) -> None:
+    def work(progress: Progress) -> None:
         raise RequestError("the prompt is\nempty")
 
     assert list(told(Visit(), "tab", work)) == [Failed("The prompt is empty.")]
 
 
 def test_what_nobody_foresaw_is_a_sentence_too_and_the_owner_sees_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    def work(report: Report) -> None:
+    def work(progress: Progress) -> None:
         raise ZeroDivisionError("of /home/owner/secret")
 
     (failed,) = told(Visit(), "tab", work)
@@ -43,32 +46,32 @@ def test_what_nobody_foresaw_is_a_sentence_too_and_the_owner_sees_all_of_it(caps
 
 
 @pytest.fixture
-def endless() -> tuple[Callable[[Report], None], threading.Event]:
+def endless() -> tuple[Callable[[Progress], None], threading.Event]:
     """Work that only ends when it is stopped, and the sign that it did."""
     ended = threading.Event()
 
-    def work(report: Report) -> None:
+    def work(progress: Progress) -> None:
         try:
             while True:
-                report("on and on", None, None)
+                progress(COUNTING)
         finally:
             ended.set()
 
     return work, ended
 
 
-def test_a_visitor_stops_what_is_under_way(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
+def test_a_visitor_stops_what_is_under_way(endless: tuple[Callable[[Progress], None], threading.Event]) -> None:
     work, ended = endless
     visit = Visit()
     following = told(visit, "tab", work)
-    assert next(following) == Progress("on and on")
+    assert next(following) == COUNTING
     assert visit.stop("tab")
-    assert all(isinstance(news, Progress) for news in following)
+    assert all(isinstance(news, ProgressEvent) for news in following)
     assert ended.wait(30)
     assert not visit.stop("tab"), "nothing is left to be stopped"
 
 
-def test_stopping_waits_until_nothing_more_is_told(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
+def test_stopping_waits_until_nothing_more_is_told(endless: tuple[Callable[[Progress], None], threading.Event]) -> None:
     visit, heard = Visit(), []
     work, _ = endless
     begun = threading.Event()
@@ -87,7 +90,7 @@ def test_stopping_waits_until_nothing_more_is_told(endless: tuple[Callable[[Repo
     assert len(heard) == count
 
 
-def test_work_ends_when_nobody_listens_any_more(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
+def test_work_ends_when_nobody_listens_any_more(endless: tuple[Callable[[Progress], None], threading.Event]) -> None:
     work, ended = endless
     following = told(Visit(), "tab", work)
     next(following)
@@ -95,25 +98,25 @@ def test_work_ends_when_nobody_listens_any_more(endless: tuple[Callable[[Report]
     assert ended.wait(30)
 
 
-def test_all_work_ends_when_the_page_does(endless: tuple[Callable[[Report], None], threading.Event]) -> None:
+def test_all_work_ends_when_the_page_does(endless: tuple[Callable[[Progress], None], threading.Event]) -> None:
     work, ended = endless
     following = told(Visit(), "tab", work)
     next(following)
     end_all()
     assert ended.is_set()
-    assert all(isinstance(news, Progress) for news in following)
+    assert all(isinstance(news, ProgressEvent) for news in following)
 
 
 def test_what_a_tab_begins_ends_what_it_did_before_and_nothing_of_others(
-    endless: tuple[Callable[[Report], None], threading.Event],
+    endless: tuple[Callable[[Progress], None], threading.Event],
 ) -> None:
     work, ended = endless
     visit = Visit()
     following = told(visit, "tab", work)
     next(following)
-    assert list(told(visit, "other", lambda report: 1)) == [Done(1)]
-    assert next(following) == Progress("on and on")
-    assert list(told(visit, "tab", lambda report: 2)) == [Done(2)]
+    assert list(told(visit, "other", lambda progress: 1)) == [Done(1)]
+    assert next(following) == COUNTING
+    assert list(told(visit, "tab", lambda progress: 2)) == [Done(2)]
     assert ended.wait(30)
 
 

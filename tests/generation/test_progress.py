@@ -1,10 +1,13 @@
-"""Progress: what is said, and the time that is left by an injected clock."""
+"""Progress of generations: the events, and the time that is left by an injected clock."""
 
 from __future__ import annotations
 
 import pytest
 
 from diffprof.generation.progress import Pace, Reports, StoppedByCaller, passing_on
+from diffprof.record.progress import Activity, Position, ProgressEvent
+
+NOW = ProgressEvent(Activity.loading, "unet", 1, 3)
 
 
 class Clock:
@@ -48,19 +51,20 @@ def test_a_pipeline_that_does_not_tell_how_many_steps_has_no_time_left() -> None
 
 
 def test_each_step_says_how_long_it_took() -> None:
-    clock, told = Clock(), list[str]()
-    reports = Reports(lambda message, *steps: told.append(message), Pace(clock=clock))
+    clock, events = Clock(), list[ProgressEvent]()
+    reports = Reports(events.append, Pace(clock=clock))
     reports.pace.begin()
     for seconds, done in ((3, 1), (0.5, 2), (2, 4), (9, 1), (0.25, 2)):
         clock.now += seconds
         reports.step("sd", done, 4)
-    assert told == [
-        "sd, step 1 of 4",
-        "sd, step 2 of 4 (500.0ms), about 1.00 s left",
-        "sd, step 4 of 4 (1.000s)",
-        "sd, step 1 of 4",
-        "sd, step 2 of 4 (250.0ms), about 0.50 s left",
+    assert [(event.done, event.step_seconds, event.remaining_seconds) for event in events] == [
+        (1, None, None),
+        (2, 0.5, 1.0),
+        (4, 1.0, 0.0),
+        (1, None, None),
+        (2, 0.25, 0.5),
     ]
+    assert {(event.activity, event.subject, event.total) for event in events} == {(Activity.denoising, "sd", 4)}
 
 
 def test_a_second_loop_begins_anew() -> None:
@@ -76,34 +80,34 @@ def test_a_second_loop_begins_anew() -> None:
     assert pace.seconds_left(2, 4) == 4
 
 
-def test_the_place_in_a_batch_is_said() -> None:
-    told: list[tuple[str, int | None, int | None]] = []
-    reports = Reports(lambda *report: told.append(report), Pace(count=2, clock=Clock()))
+def test_every_event_has_its_position_in_the_batch() -> None:
+    events: list[ProgressEvent] = []
+    reports = Reports(events.append, Pace(count=2, clock=Clock()))
     reports.pace.begin()
-    reports.tell("loading unet", 1, 3)
+    reports.tell(NOW)
     reports.pace.end()
     reports.pace.begin()
     reports.step("sd", 1, 20)
     reports.step("sd", 2, None)
-    assert told == [
-        ("1 of 2: loading unet", 1, 3),
-        ("2 of 2: sd, step 1 of 20", 1, 20),
-        ("2 of 2: sd, step 2", 2, None),
+    assert events == [
+        ProgressEvent(Activity.loading, "unet", 1, 3, model=Position(1, 2)),
+        ProgressEvent(Activity.denoising, "sd", 1, 20, model=Position(2, 2)),
+        ProgressEvent(Activity.denoising, "sd", 2, None, step_seconds=0.0, model=Position(2, 2)),
     ]
 
 
 def test_what_a_callback_raises_passes_all_that_handles_exceptions() -> None:
-    def raise_it(*report: object) -> None:
+    def raise_it(event: ProgressEvent) -> None:
         raise ValueError("enough")
 
     reports = Reports(raise_it)
     with pytest.raises(StoppedByCaller):
         try:
-            reports.tell("now")
+            reports.tell(NOW)
         except Exception:  # noqa: BLE001  as the libraries do
             pytest.fail("it was taken for an error of the model")
     with pytest.raises(ValueError, match="enough"), passing_on():
-        reports.tell("now")
+        reports.tell(NOW)
 
 
 def test_nobody_has_to_listen() -> None:

@@ -16,6 +16,7 @@ from huggingface_hub.utils import filter_repo_objects
 from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
 from diffprof.pipelines import free_memory as room
 from diffprof.pipelines.weights import load_pipeline
+from diffprof.record.progress import Activity, ProgressEvent
 from tests.pipelines.loadable import saved_with_weights
 from tests.pipelines.test_hub import http
 
@@ -113,10 +114,10 @@ def test_all_files_of_an_index_are_fetched(hub: Hub) -> None:
 
 
 def test_progress_counts_bytes(hub: Hub) -> None:
-    told: list[tuple[str, int | None, int | None]] = []
-    load_pipeline(HUB_ID, progress=lambda *report: told.append(report))
+    events: list[ProgressEvent] = []
+    load_pipeline(HUB_ID, progress=events.append)
     size = (hub.repository / "unet/diffusion_pytorch_model.safetensors").stat().st_size
-    assert (f"fetching the weights of {HUB_ID}", size, size) in told
+    assert ProgressEvent(Activity.fetching, HUB_ID, size, size) in events
 
 
 def test_without_a_network_what_was_fetched_before_is_enough(hub: Hub) -> None:

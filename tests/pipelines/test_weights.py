@@ -18,6 +18,7 @@ from diffprof.errors import DiffprofError, PipelineError, RequestError, UnsafeMo
 from diffprof.pipelines import free_memory as room
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.weights import RANDOM, load_pipeline
+from diffprof.record.progress import Activity, ProgressEvent
 from tests.pipelines.folders import edit, without_tokenizer_files
 from tests.pipelines.loadable import generated, saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
@@ -251,9 +252,9 @@ def test_what_does_not_fit_is_refused_with_both_figures(model: Path, monkeypatch
 
 
 def test_progress_names_each_model_that_is_loaded(model: Path) -> None:
-    told: list[tuple[str, int | None, int | None]] = []
-    load_pipeline(model, progress=lambda *report: told.append(report))
-    slots = [message.removeprefix("loading ") for message, _, _ in told if message.startswith("loading ")]
-    assert set(slots) == {"unet", "vae", "text_encoder"}
-    assert [done for message, done, _ in told if message.startswith("loading ")] == [0, 1, 2]
-    assert told[-1][2] == 3
+    events: list[ProgressEvent] = []
+    load_pipeline(model, progress=events.append)
+    loading = [event for event in events if event.activity is Activity.loading]
+    assert {event.subject for event in loading} == {"unet", "vae", "text_encoder"}
+    assert [event.done for event in loading] == [0, 1, 2]
+    assert events[-1].total == 3

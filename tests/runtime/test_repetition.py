@@ -58,19 +58,6 @@ def test_progress_bars_of_the_pipeline_are_silent_and_as_before_afterwards(capsy
     assert pipeline._progress_bar_config == {"desc": "denoising"}
 
 
-def test_progress_is_told_call_by_call_and_step_by_step() -> None:
-    small = SMALL_PIPELINES["stable-diffusion"]
-    told: list[tuple[str, int | None, int | None]] = []
-    diffprof.measure(
-        small.build(), warmup=1, iterations=1, sample_hz=0, progress=lambda *now: told.append(now), **small.arguments()
-    )
-    calls = [now for now in told if "count" not in now[0]]
-    assert calls == [
-        ("warm-up 1 of 1", 0, None), ("warm-up 1 of 1", 1, 2), ("warm-up 1 of 1", 2, 2),
-        ("iteration 1 of 1", 0, None), ("iteration 1 of 1", 1, 2), ("iteration 1 of 1", 2, 2),
-    ]  # fmt: skip
-
-
 def test_what_the_pipeline_needs_and_was_not_given_stands_in() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     run = diffprof.measure(pipeline, warmup=0, iterations=1, sample_hz=0, num_inference_steps=2, height=32, width=32)

@@ -9,11 +9,11 @@ from typing import Any
 
 from diffprof.app.choices import model_title
 from diffprof.app.counting import counted
-from diffprof.app.working import Report
 from diffprof.comparison.curves import Growth, growth
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 MOST = 12
 LARGEST_UPLOAD = 64 << 20
@@ -30,7 +30,7 @@ class SideBySide:
 
 
 def side_by_side(
-    models: Sequence[str], uploads: Sequence[str], arguments: Mapping[str, Any], curves: bool, report: Report
+    models: Sequence[str], uploads: Sequence[str], arguments: Mapping[str, Any], curves: bool, progress: Progress
 ) -> SideBySide:
     """Count the models and read the uploads."""
     if len(models) + len(uploads) < 2:
@@ -38,14 +38,13 @@ def side_by_side(
     if len(models) + len(uploads) > MOST:
         raise RequestError(f"At most {MOST} can be compared at once, not {len(models) + len(uploads)}.")
     saved = [uploaded(Path(path)) for path in uploads]
-    profiles = [counted(model, arguments, report) for model in models]
+    profiles = [counted(model, arguments, progress) for model in models]
     names = told_apart([*map(model_title, models), *(Path(path).name for path in uploads)])
     found = [*profiles, *saved]
 
     def count(model: str, change: Mapping[str, Any]) -> Profile:
-        words = ", ".join(f"{name} {value}" for name, value in change.items())
-        report(f"counting {model_title(model)} with {words}", None, None)
-        return counted(model, {**arguments, **change}, report)
+        progress(ProgressEvent(Activity.counting, model_title(model), changes=change))
+        return counted(model, {**arguments, **change}, progress)
 
     sources = [*models, *[None] * len(saved)]
     return SideBySide(found, names, growth(sources, names, found, count) if curves else None)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.app.working import Report
 from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ DIALS = (
 )
 
 
-def counted(model: str, arguments: Mapping[str, Any], report: Report | None = None) -> Profile:
+def counted(model: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Profile:
     """The profile of one generation."""
     from diffprof.counting.profile import profile
 
-    return profile(model, progress=report, **arguments)
+    return profile(model, progress=progress, **arguments)
 
 
 def has(profile: Profile, dial: Dial) -> bool:

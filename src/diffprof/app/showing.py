@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffprof.app.working import Failed, Progress
+from diffprof.app.working import Failed
 from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.comparison import Comparison
 from diffprof.comparison.views.tables import blocks
 from diffprof.findings import findings
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
+from diffprof.record.progress import ProgressEvent
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, summary
 from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.progress import progress_message
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element
@@ -43,25 +45,26 @@ def notice(words: str) -> Markup:
     return result(element("p", words, class_="notice", role="status")) if words else NOTHING
 
 
-def news(of: Progress | Failed, step_seconds: Sequence[float] = ()) -> Markup:
+def news(of: ProgressEvent | Failed, step_seconds: Sequence[float] = ()) -> Markup:
     """What to show while there is no result."""
     return problem(of.sentence) if isinstance(of, Failed) else under_way(of, step_seconds)
 
 
-def under_way(progress: Progress, step_seconds: Sequence[float] = ()) -> Markup:
+def under_way(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Markup:
     """What is going on, with a bar where the end is known and the times of the steps that are done."""
+    message = progress_message(event)
     bar = element(
         "progress",
-        max=str(progress.total) if progress.total else None,
-        value=str(progress.done or 0) if progress.total else None,
-        aria_label=progress.message,
+        max=str(event.total) if event.total else None,
+        value=str(event.done or 0) if event.total else None,
+        aria_label=message,
     )
     times = Markup()
     if step_seconds:
         line = numbers.sparkline(step_seconds, 60)
         last = f"last step {numbers.duration(step_seconds[-1])}, all {numbers.duration(sum(step_seconds))}"
         times = element("p", f"{last}  {line}", class_="steps")
-    return result(element("p", progress.message, class_="notice", role="status"), bar, times)
+    return result(element("p", message, class_="notice", role="status"), bar, times)
 
 
 def totals(profile: Profile) -> Markup:

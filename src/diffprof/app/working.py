@@ -12,17 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from diffprof.app.visit import Visit
 from diffprof.errors import DiffprofError
+from diffprof.record.progress import Progress, ProgressEvent
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What is going on."""
-
-    message: str
-    done: int | None = None
-    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,10 +35,7 @@ class Stopped(BaseException):
     """The visitor does not want it any more. No exception: code that handles those of a model must let it pass."""
 
 
-Report = Callable[[str, int | None, int | None], None]
-
-
-def told(visit: Visit, tab: str, work: Callable[[Report], Result]) -> Iterator[Progress | Done[Result] | Failed]:
+def told(visit: Visit, tab: str, work: Callable[[Progress], Result]) -> Iterator[ProgressEvent | Done[Result] | Failed]:
     """Do work for a tab of a visitor, and tell how it goes; nothing more is told when they have stopped it."""
     switch = visit.begin(tab)
     try:
@@ -59,18 +48,18 @@ def told(visit: Visit, tab: str, work: Callable[[Report], Result]) -> Iterator[P
         visit.ended(tab, switch)
 
 
-def followed(work: Callable[[Report], Result], switch: threading.Event) -> Iterator[Progress | Done[Result]]:
+def followed(work: Callable[[Progress], Result], switch: threading.Event) -> Iterator[ProgressEvent | Done[Result]]:
     """Do the work elsewhere and tell how it goes; its errors are raised here. `switch` ends it at its next report."""
-    heard: queue.SimpleQueue[Progress | Done[Result] | BaseException] = queue.SimpleQueue()
+    heard: queue.SimpleQueue[ProgressEvent | Done[Result] | BaseException] = queue.SimpleQueue()
 
-    def report(message: str, done: int | None = None, total: int | None = None) -> None:
+    def progress(event: ProgressEvent) -> None:
         if switch.is_set():
             raise Stopped
-        heard.put(Progress(message, done, total))
+        heard.put(event)
 
     def run() -> None:
         try:
-            heard.put(Done(work(report)))
+            heard.put(Done(work(progress)))
         except BaseException as error:  # noqa: BLE001 it is raised again where it can be shown
             heard.put(error)
         finally:
@@ -114,7 +103,7 @@ def _next(heard: queue.SimpleQueue[Any], switch: threading.Event) -> Any:
         except queue.Empty:
             if switch.is_set():
                 return Stopped()
-    while isinstance(news, Progress) and not heard.empty():
+    while isinstance(news, ProgressEvent) and not heard.empty():
         news = heard.get()
     return news
 

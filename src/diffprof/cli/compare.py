@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.request import VALUES, call_arguments, dtype_name
 from diffprof.cli.sources import labels, opened, picture_beside, saved_file
 from diffprof.cli.terminal import write_shown, write_text
@@ -171,7 +171,7 @@ class Question:
         from diffprof.counting.cached import Asked, counted
 
         asked = Asked(model, self.dtype, None, (), {**self.arguments, **(more or {})})
-        return counted(asked, use_cache=True, progress=lambda: progress(self.quiet))
+        return counted(asked, use_cache=True, progress=lambda: progress_bar(self.quiet))
 
 
 def _in_a_row(pictures: Sequence[Path]) -> bytes:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from diffprof.catalogue.names import place_of
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.request import VALUES, call_arguments
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
@@ -66,8 +66,8 @@ def crosscheck(
     from diffprof.crosscheck.running import crosscheck as compare
     from diffprof.crosscheck.tools import TOOLS
 
-    with progress(quiet) as report:
-        made = compare(model, component, arguments, tuple(tool or TOOLS), timeout, report)
+    with progress_bar(quiet) as progress:
+        made = compare(model, component, arguments, tuple(tool or TOOLS), timeout, progress)
     if json or csv:
         write_text(render.crosscheck_json(made) if json else render.crosscheck_csv(made))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.sources import labels, opened, saved_file
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import FileFormatError, OutputError, RequestError
@@ -112,4 +112,4 @@ def _counted(model: str, baseline: Profile, quiet: bool) -> Profile:
     # A generator was made by a program; it changes no count.
     arguments = {name: value for name, value in request.arguments.items() if name != "generator"}
     asked = Asked(model, request.dtype, request.scheduler, request.enable, arguments)
-    return counted(asked, use_cache=True, progress=lambda: progress(quiet))
+    return counted(asked, use_cache=True, progress=lambda: progress_bar(quiet))

@@ -15,7 +15,7 @@ import typer
 from diffprof import settings as config
 from diffprof.cli import options as shared
 from diffprof.cli.keeping import Keep, keeper
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
@@ -151,13 +151,13 @@ def _rate(text: str) -> int:
 
 
 def _generated(models: Sequence[str], asked: Wanted, options: dict[str, Any], quiet: bool) -> _Made:
-    with progress(quiet) as report:
+    with progress_bar(quiet) as progress:
         from diffprof.generation.batch import ModelResult
         from diffprof.generation.generate import generate_image, generate_images_sequential
         from diffprof.generation.models import model_of
 
         own = {field.name: getattr(asked, field.name) for field in fields(asked) if field.name != "more"}
-        options = {**own, **asked.more, **options, "progress_callback": report}
+        options = {**own, **asked.more, **options, "progress": progress}
         if len(models) == 1:
             result = ModelResult(models[0], model_of(models[0]).title, *generate_image(models[0], **options))
             return _Made([result], _files(result))

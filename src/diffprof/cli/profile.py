@@ -24,7 +24,7 @@ from diffprof.cli.options import (
     Width,
 )
 from diffprof.cli.output import output
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.request import call_arguments, dtype_name
 from diffprof.render.profile_tables import ProfileTable
 
@@ -81,6 +81,6 @@ def profile(
     arguments = call_arguments(named, settings or ())
     asked = Asked(model, dtype_name(dtype), scheduler, tuple(enable or ()), arguments)
     put = keeper(keep, "profile", quiet)
-    profile = counted(asked, use_cache=not no_cache, progress=lambda: progress(quiet))
+    profile = counted(asked, use_cache=not no_cache, progress=lambda: progress_bar(quiet))
     result.write(profile)
     put(profile)

@@ -1,30 +1,36 @@
-"""A line on standard error that says how far long work is."""
+"""A progress bar on standard error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from diffprof.record.progress import Progress as Report
+from diffprof.record.progress import Progress, ProgressEvent
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Report | None]:
-    """A line on standard error that says what is going on, where a terminal is there to show it."""
+def progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """Show on standard error what is going on; None where no terminal is there to show it."""
     from rich.console import Console
 
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     if quiet or not console.is_terminal:
         yield None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    from rich import progress as rich_progress
 
-    # Gone when it is done: what stays is the result.
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    from diffprof.render.progress import progress_message
+
+    columns = (
+        rich_progress.SpinnerColumn(),
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+    )
+    # Transient: only the result stays on the screen.
+    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("Starting", total=None)
 
-        def report(message: str, done: int | None, total: int | None) -> None:
-            bar.update(task, description=message, completed=done or 0, total=total)
+        def show(event: ProgressEvent) -> None:
+            bar.update(task, description=progress_message(event), completed=event.done or 0, total=event.total)
 
-        yield report
+        yield show

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.errors import OutputError, RequestError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _opened(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]
     def count(model: str) -> Profile:
         from diffprof.counting.cached import Asked, counted
 
-        return counted(Asked(model, None, None, (), {}), use_cache=True, progress=lambda: progress(quiet))
+        return counted(Asked(model, None, None, (), {}), use_cache=True, progress=lambda: progress_bar(quiet))
 
     return [opened(name, count) for name in names], labels(names)
 

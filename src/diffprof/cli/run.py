@@ -34,7 +34,7 @@ from diffprof.cli.options import (
     Width,
 )
 from diffprof.cli.output import output
-from diffprof.cli.progress import progress
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.run_files import check_files, write_files
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
@@ -156,14 +156,14 @@ class Asked:
 
 def _measured(asked: Asked, folder: Path, quiet: bool) -> tuple[Run, DiffprofError | None]:
     """The run, and why there is no trace of it where one was asked for."""
-    with progress(quiet) as report:
+    with progress_bar(quiet) as progress:
         from diffprof.counting.rehearsal import rehearse
         from diffprof.pipelines.weights import load_pipeline
         from diffprof.runtime.measure import WHOLE_CALL, measure_opened
         from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
 
         arguments = _with_seed(asked.arguments, asked.seed)
-        loaded = load_pipeline(asked.model, **asked.loading, call=arguments, rehearse=rehearse, progress=report)
+        loaded = load_pipeline(asked.model, **asked.loading, call=arguments, rehearse=rehearse, progress=progress)
         recorder = None
         if asked.trace_folder is not None:
             recorder = TraceRecorder(asked.trace_folder, record_shapes=True, active=WHOLE_CALL)
@@ -177,7 +177,7 @@ def _measured(asked: Asked, folder: Path, quiet: bool) -> tuple[Run, DiffprofErr
                     iterations=asked.iterations,
                     trace=recorder or False,
                     sample_hz=asked.sample_hz,
-                    progress=report,
+                    progress=progress,
                     scheduler=asked.loading["scheduler"],
                     enable=asked.loading["enable"],
                     load_seconds=loaded.seconds,

@@ -33,7 +33,7 @@ from diffprof.pipelines.components import (
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.record.profile import Call, Cost, Stage
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class _DryRun:
         self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
     ) -> _Known:
         if self.progress:
-            self.progress(f"counting {slot}", None, None)
+            self.progress(ProgressEvent(Activity.counting, slot))
         recorder = self.recorder
         with recorder.component_call(type(uncompiled(module)).__name__) as call:
             call.origins.inputs({i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta})

@@ -19,7 +19,7 @@ from diffprof.crosscheck.result import DIFFPROF, Count, Crosscheck
 from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.machine_memory import available_bytes
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 LIBRARIES_BYTES = 700_000_000
 """What torch, diffusers and transformers take before anything is computed."""
@@ -42,16 +42,16 @@ def crosscheck(
     """
     wanted = _wanted(tools)
     request = {"model": model, "component": component, "arguments": dict(arguments or {})}
-    report = progress or (lambda message, done, total: None)
+    report = progress or (lambda event: None)
     with tempfile.TemporaryDirectory(prefix="diffprof-crosscheck-") as name:
         folder = Path(name)
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        report(f"opening {model}", 0, len(wanted))
+        report(ProgressEvent(Activity.opening, model, 0, len(wanted)))
         caught = _truth(_run(folder, CAPTURE, timeout))
         counts = []
         needed = 0
         for done, tool in enumerate(wanted):
-            report(f"counting with {tool.title}", done, len(wanted))
+            report(ProgressEvent(Activity.crosschecking, tool.title, done, len(wanted)))
             free = available_bytes()
             if tool.real and free is not None and needed > free:
                 counts.append(Count(tool.name, tool.title, reason=TOO_LARGE, needed_bytes=needed, free_bytes=free))

@@ -22,9 +22,11 @@ from diffprof.generation.call import checked_cache, checked_scheduler
 from diffprof.generation.image_files import new_folder
 from diffprof.generation.job import Generated, Job
 from diffprof.generation.models import Model, ModelManager, for_files, get_model_manager, model_of
-from diffprof.generation.progress import Pace, ProgressCallback, Reports, passing_on
+from diffprof.generation.progress import Pace, Reports, passing_on
 from diffprof.generation.request import MOST_FPS, check_whole, wanted
 from diffprof.record.atomic_files import check_folder
+from diffprof.record.progress import Progress, ProgressCallback
+from diffprof.render.progress import describe_to
 from diffprof.runtime.measure import checked
 
 __all__ = ["Batch", "Generated", "ModelResult", "ProgressCallback", "generate_image", "generate_images_sequential"]
@@ -51,6 +53,7 @@ def generate_image(
     offload: str | None = None,
     fps: int | None = None,
     manager: ModelManager | None = None,
+    progress: Progress | None = None,
     **arguments: Any,
 ) -> Generated:
     """Generate one picture or film, save it, and say what it took: ``(image, filepath, seed, profiling_data)``.
@@ -58,9 +61,8 @@ def generate_image(
     `pipe` is a live pipeline to be used instead of loading `model_id`. `cache` is the name of a cache of diffusers,
     with its settings if need be: ``first_block:threshold=0.1``. All other `arguments` are those of the pipeline's own
     call. `profiling_data` is None where profiling is disabled; `diffprof.generation.profiling_data` says what is in
-    it. The
-    same seed gives the same picture, profiled or not. An `OutputError` has the picture that could not be saved as
-    `image`.
+    it. `progress` takes events instead of the words that `progress_callback` takes. The same seed gives the same
+    picture, profiled or not. An `OutputError` has the picture that could not be saved as `image`.
     """
     asked = wanted(
         prompt, negative_prompt, num_inference_steps, guidance_scale, width, height, seed, scheduler, cache, arguments
@@ -71,7 +73,7 @@ def generate_image(
     if pipe is not None and not (device is dtype is offload is None):
         raise RequestError("device, dtype and offload are of a model that is loaded; change a live pipeline yourself")
     job = Job(
-        asked, folder, _profiled(enable_profiling), _rate(fps), Reports(progress_callback),
+        asked, folder, _profiled(enable_profiling), _rate(fps), Reports(progress or describe_to(progress_callback)),
         device=device, dtype=dtype, offload=offload,
     )  # fmt: skip
     job.reports.pace.begin()
@@ -102,6 +104,7 @@ def generate_images_sequential(
     offload: str | None = None,
     fps: int | None = None,
     manager: ModelManager | None = None,
+    progress: Progress | None = None,
     **arguments: Any,
 ) -> Batch:
     """One prompt and one seed by one model after the other, into a new folder with a ``generation_config.json``.
@@ -123,7 +126,8 @@ def generate_images_sequential(
     _begin(batch)
     job = Job(
         asked, folder, _profiled(enable_profiling), _rate(fps),
-        Reports(progress_callback, Pace(len(model_ids))), device=device, dtype=dtype, offload=offload,
+        Reports(progress or describe_to(progress_callback), Pace(len(model_ids))),
+        device=device, dtype=dtype, offload=offload,
     )  # fmt: skip
     with passing_on():
         _fill(batch, job, model_ids, manager or get_model_manager(), unload_after_inference)

@@ -17,6 +17,7 @@ from diffprof.generation.progress import Reports
 from diffprof.generation.request import Wanted
 from diffprof.pipelines.opened import Opened, live
 from diffprof.record.profile import Profile
+from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.runtime.measure import SAMPLES_PER_SECOND
 from diffprof.runtime.measurement import Measuring
 from diffprof.runtime.watching.watch import execution_device
@@ -88,12 +89,12 @@ class Job:
         return {name: value for name, value in self.asked.said.items() if name in sizes.ARGUMENTS}
 
     def _check(self, trial: sizes.Trial) -> None:
-        self.reports.tell(f"{trial.name}: looking whether it fits")
+        self.reports.tell(ProgressEvent(Activity.checking_memory, trial.name))
         sizes.check(trial)
 
     def _made(self, source: _Source) -> Generated:
         call = planned(source.opened.pipeline, self.asked, source.model.recommended)
-        self.reports.tell(f"{source.model.title}: generating")
+        self.reports.tell(ProgressEvent(Activity.generating, source.model.title))
         taken = self._called(source, call)
         pictures = pictures_in(taken.output)
         image = pictures[0] if len(pictures) == 1 else pictures

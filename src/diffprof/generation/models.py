@@ -36,8 +36,9 @@ from diffprof.pipelines.free_memory import free_bytes
 from diffprof.pipelines.opened import chosen_dtype
 from diffprof.pipelines.placement import Target, target_of
 from diffprof.pipelines.weights import LoadedPipeline, load_pipeline
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Progress, ProgressCallback
 from diffprof.render import numbers
+from diffprof.render.progress import describe_to
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,11 @@ class ModelManager:
         device: str | None = None,
         dtype: str | None = None,
         offload: str | None = None,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Any:
         """The pipeline of a catalogue name, a hub id, a folder or ``shapes``; loaded where it is not held yet."""
-        with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=progress, alone=False) as held:
+        events = describe_to(progress)
+        with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=events, alone=False) as held:
             return held.pipeline
 
     @contextlib.contextmanager

@@ -1,16 +1,13 @@
-"""Progress, told to whoever asked for it: what is going on, how far it is, and how long it will still take."""
+"""Progress of a generation or a batch: which model, which step, and how long it will still take."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from diffprof.render import numbers
-
-ProgressCallback = Callable[[str, int | None, int | None], None]
-"""Told what is going on, how many steps are done and of how many. What it raises ends the work, and comes out."""
+from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 
 
 class StoppedByCaller(BaseException):
@@ -72,27 +69,27 @@ class Pace:
 
 
 class Reports:
-    """Tells the callback of the models of a batch, one after the other."""
+    """Reports the progress of the models of a batch, one after the other."""
 
-    def __init__(self, callback: ProgressCallback | None, pace: Pace | None = None) -> None:
-        self._callback = callback
+    def __init__(self, progress: Progress | None, pace: Pace | None = None) -> None:
+        self._progress = progress
         self.pace = pace or Pace()
 
-    def tell(self, message: str, done: int | None = None, total: int | None = None) -> None:
-        """That something is going on."""
-        if self._callback is None:
+    def tell(self, event: ProgressEvent) -> None:
+        """Report that something is going on with the current model."""
+        if self._progress is None:
             return
-        number = len(self.pace.finished) + 1
-        place = f"{number} of {self.pace.count}: " if self.pace.count > 1 else ""
+        position = Position(len(self.pace.finished) + 1, self.pace.count)
         try:
-            self._callback(f"{place}{message}", done, total)
+            self._progress(replace(event, model=position))
         except BaseException as error:
             raise StoppedByCaller(error) from error
 
     def step(self, name: str, done: int, total: int | None) -> None:
-        """That a step was done: how long it took, and how long all the others will."""
-        left = self.pace.seconds_left(done, total)
-        of = f" of {total}" if total is not None else ""
-        took = f" ({numbers.nanoseconds(self.pace.step_seconds * 1e9)})" if self.pace.step_seconds else ""
-        more = f", about {numbers.seconds(left)} left" if left else ""
-        self.tell(f"{name}, step {done}{of}{took}{more}", done, total)
+        """Report the end of a step: how long it took, and how long all the others will take."""
+        remaining = self.pace.seconds_left(done, total)
+        self.tell(
+            ProgressEvent(
+                Activity.denoising, name, done, total, step_seconds=self.pace.step_seconds, remaining_seconds=remaining
+            )
+        )

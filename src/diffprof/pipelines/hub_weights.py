@@ -10,7 +10,7 @@ import torch
 
 from diffprof.pipelines.hub import explained, reachable
 from diffprof.pipelines.weight_files import chosen, shards_of
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 
 def fetch_weights(hub_id: str, models: Mapping[str, Any], dtype: torch.dtype, progress: Progress | None) -> Path:
@@ -45,7 +45,7 @@ def _bars(hub_id: str, progress: Progress | None) -> Any:
         def update(self, n: float | None = 1) -> bool | None:
             self.n += n or 0
             if progress and self.counts_bytes:
-                progress(f"fetching the weights of {hub_id}", int(self.n), int(self.total or 0) or None)
+                progress(ProgressEvent(Activity.fetching, hub_id, int(self.n), int(self.total or 0) or None))
             return None
 
     return Bar

@@ -11,7 +11,7 @@ import torch
 from diffprof.errors import RequestError
 from diffprof.pipelines.building import build
 from diffprof.pipelines.source import blueprint_of
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 DTYPES = {
     "float32": torch.float32, "fp32": torch.float32, "float16": torch.float16, "fp16": torch.float16,
@@ -52,7 +52,7 @@ _BUILT_LIMIT = 2
 def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> Opened:
     """The pipeline of a name, folder or hub id, on virtual weights; the last ones stay built."""
     if progress:
-        progress(f"opening {model}", None, None)
+        progress(ProgressEvent(Activity.opening, str(model)))
     blueprint = blueprint_of(model)
     chosen = chosen_dtype(dtype or blueprint.dtype)
     key = (repr(blueprint), chosen)

@@ -31,7 +31,7 @@ from diffprof.pipelines.step_caches import cache_choice, use_cache
 from diffprof.pipelines.switches import switch
 from diffprof.pipelines.tokenizers import VOCABULARY_FILES, has_vocabulary
 from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 RANDOM = "the weights are random: the work is that of the model, what comes out of it is noise"
 
@@ -83,7 +83,7 @@ def load_pipeline(
     target = target_of(device, offload)
     chosen_cache = cache_choice(cache) if cache else None
     if progress:
-        progress(f"opening {model}", None, None)
+        progress(ProgressEvent(Activity.opening, str(model)))
     with quiet_libraries():
         origin = _origin(model, random_weights)
         plan, chosen = origin.blueprint, chosen_dtype(dtype or origin.blueprint.dtype)
@@ -189,7 +189,8 @@ def _maker(
     def make(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
         nonlocal done
         if progress:
-            progress(f"{'loading' if origin.folder else 'making the weights of'} {plan.slot}", done, count)
+            activity = Activity.loading if origin.folder else Activity.initializing
+            progress(ProgressEvent(activity, plan.slot, done, count))
         done += 1
         if origin.folder is None:
             return random_model(owner, plan, config, dtype, device)

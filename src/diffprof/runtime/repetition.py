@@ -14,7 +14,7 @@ from diffprof.pipelines.arguments import CallArguments, call_arguments
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opened import Opened
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.record.progress import Progress
+from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 from diffprof.runtime.measurement import Measuring
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
 from diffprof.runtime.watching.callbacks import Callbacks
@@ -38,7 +38,8 @@ class Repetition:
         call = call_arguments(self._pipeline, arguments, opened.call)
         self.stand_ins = self._needed(call)
         self._arguments = {**call.given, **self.stand_ins}
-        self._label, self._steps = "", self._arguments.get("num_inference_steps", call.defaults.get(STEPS))
+        self._event = ProgressEvent(Activity.measuring)
+        self._steps = self._arguments.get("num_inference_steps", call.defaults.get(STEPS))
 
     def _needed(self, call: CallArguments) -> dict[str, Any]:
         """The stand-ins that a dry run needs: what it refuses would be refused after the first minutes of a run too."""
@@ -61,7 +62,7 @@ class Repetition:
             try:
                 for number in range(self._warmup + self._iterations):
                     measuring.warming_up = number < self._warmup
-                    self._label = self._named(number)
+                    self._event = self._event_of(number)
                     randomness.restore()
                     self._call(self._arguments)
                 if trace is not None:
@@ -72,26 +73,27 @@ class Repetition:
                 randomness.restore()
 
     def _traced(self, measuring: Measuring, trace: TraceRecorder) -> None:
-        self._label = "tracing"
+        self._event = ProgressEvent(Activity.tracing)
         fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
         if fewer:
             measuring.notes.append(f"the trace is of one more call with {TRACED_STEPS} steps instead of {self._steps}")
         with trace.profile("trace"):
             self._call({**self._arguments, **fewer})
 
-    def _named(self, number: int) -> str:
+    def _event_of(self, number: int) -> ProgressEvent:
         if number < self._warmup:
-            return f"warm-up {number + 1} of {self._warmup}"
-        return f"iteration {number - self._warmup + 1} of {self._iterations}"
+            return ProgressEvent(Activity.warming_up, iteration=Position(number + 1, self._warmup))
+        return ProgressEvent(Activity.measuring, iteration=Position(number - self._warmup + 1, self._iterations))
 
     def step_ended(self, steps: int) -> None:
-        """Tell of the progress inside a call."""
+        """Report the progress inside a call."""
         if self._progress is not None:
-            self._progress(self._label, steps, self._steps if isinstance(self._steps, int) else None)
+            total = self._steps if isinstance(self._steps, int) else None
+            self._progress(replace(self._event, done=steps, total=total))
 
     def _call(self, arguments: Mapping[str, Any]) -> None:
         if self._progress is not None:
-            self._progress(self._label, 0, None)
+            self._progress(replace(self._event, done=0))
         try:
             self._pipeline(**arguments)
         except DiffprofError:

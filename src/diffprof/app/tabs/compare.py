@@ -12,11 +12,12 @@ from diffprof.app.page import Page
 from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import whole
 from diffprof.app.visit import Visit
-from diffprof.app.working import Done, Report, told
+from diffprof.app.working import Done, told
 from diffprof.comparison import compare
 from diffprof.comparison.curves import Growth
 from diffprof.comparison.views import charts
 from diffprof.comparison.views.curves import curves_figure
+from diffprof.record.progress import Progress
 
 TAB = "compare"
 SIZES = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
@@ -56,11 +57,11 @@ def compare_tab(page: Page) -> None:
     def compared(
         visit: Visit, names: Sequence[str], uploads: Sequence[str] | None, curved: bool, *typed: str
     ) -> Iterator[dict[Any, Any]]:
-        def work(report: Report) -> SideBySide:
+        def work(progress: Progress) -> SideBySide:
             chosen = chosen_models(names, page.setup.allow_paths)
             said = {name: whole(label, text) for (name, label), text in zip(SIZES.items(), typed, strict=True)}
             asked = {name: value for name, value in said.items() if value is not None}
-            return side_by_side(chosen, uploads or (), asked, curved, report)
+            return side_by_side(chosen, uploads or (), asked, curved, progress)
 
         for news in told(visit, TAB, work):
             if isinstance(news, Done):

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from diffprof.app.page import Page
 from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
 from diffprof.app.typed import number, whole
 from diffprof.app.visit import Visit
-from diffprof.app.working import Done, Report, told
+from diffprof.app.working import Done, told
 from diffprof.record.profile import Profile
+from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 from diffprof.render import charts
 
 TAB = "generate"
@@ -71,34 +72,34 @@ class Making:
     allow_paths: bool
     step_seconds: list[float] = field(default_factory=list)
 
-    def work(self, report: Report) -> Made:
+    def work(self, progress: Progress) -> Made:
         """Generate the picture; where more iterations are asked for, the same again and again, timed together."""
         from diffprof.generation.generate import generate_image
 
         model, arguments = chosen_model(self.order.model, self.allow_paths), self.order.arguments()
-        made = generate_image(model, **arguments, progress_callback=self._timed(report))
+        made = generate_image(model, **arguments, progress=self._time_steps(progress))
         data = made.profiling_data or {}
         profile = data.get("profile")
         if profile is not None and self.iterations:
-            profile = self._again(model, {**arguments, "seed": made.seed}, report)
+            profile = self._again(model, {**arguments, "seed": made.seed}, progress)
         remarks = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
         return Made(made.image, made.filepath, made.seed, profile, remarks)
 
-    def _timed(self, report: Report) -> Report:
-        """Passes on what is told, and notes how long each step took."""
-        last = [time.perf_counter(), 0]
+    def _time_steps(self, progress: Progress) -> Progress:
+        """Forward the events, and note how long each step took."""
+        last_event = time.perf_counter()
 
-        def tell(message: str, done: int | None, total: int | None) -> None:
+        def forward(event: ProgressEvent) -> None:
+            nonlocal last_event
             now = time.perf_counter()
-            if done and done == last[1] + 1 and f"step {done}" in message:
-                self.step_seconds.append(now - last[0])
-                last[1] = done
-            last[0] = now
-            report(message, done, total)
+            if event.activity is Activity.denoising and event.done == len(self.step_seconds) + 1:
+                self.step_seconds.append(now - last_event)
+            last_event = now
+            progress(event)
 
-        return tell
+        return forward
 
-    def _again(self, model: str, arguments: dict[str, Any], report: Report) -> Profile:
+    def _again(self, model: str, arguments: dict[str, Any], progress: Progress) -> Profile:
         import diffprof
         from diffprof.generation.generate import generate_image
         from diffprof.generation.models import get_model_manager
@@ -107,8 +108,8 @@ class Making:
         with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
             with diffprof.measuring(held.pipeline) as run:
                 for turn in range(self.iterations):
-                    label = f"measuring {turn + 1} of {self.iterations}"
-                    generate_image(model, **plain, output_dir=folder, progress_callback=_under(label, report))
+                    now = ProgressEvent(Activity.measuring, iteration=Position(turn + 1, self.iterations))
+                    generate_image(model, **plain, output_dir=folder, progress=_describe_as(now, progress))
             return run.profile
 
 
@@ -225,9 +226,9 @@ def generate_tab(page: Page) -> None:
     stops(stop, page, TAB, message, [generating])
 
 
-def _under(label: str, report: Report) -> Report:
-    """Tells the same under another name."""
-    return lambda message, done, total: report(label, done, total)
+def _describe_as(activity: ProgressEvent, progress: Progress) -> Progress:
+    """Report how far a generation is, as part of another activity."""
+    return lambda event: progress(replace(activity, done=event.done, total=event.total))
 
 
 def _png(image: Any) -> bytes:

@@ -11,8 +11,9 @@ from diffprof.app.counting import DIALS, Dial, arguments_of, counted, has, in_fo
 from diffprof.app.page import Page
 from diffprof.app.pieces import drawn, plot, safely, stops, written
 from diffprof.app.visit import Visit
-from diffprof.app.working import Done, Report, told
+from diffprof.app.working import Done, told
 from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
 from diffprof.render import charts
 
 TAB = "profile"
@@ -97,8 +98,8 @@ def profile_tab(page: Page) -> None:
 def _counting(page: Page, visit: Visit, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:
     """How the counting goes, as HTML, and at last the profile; an error is HTML as well."""
 
-    def work(report: Report) -> Profile:
-        return counted(chosen_model(name, page.setup.allow_paths), arguments, report)
+    def work(progress: Progress) -> Profile:
+        return counted(chosen_model(name, page.setup.allow_paths), arguments, progress)
 
     for news in told(visit, TAB, work):
         if isinstance(news, Done):

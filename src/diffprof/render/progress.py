@@ -1,0 +1,57 @@
+"""Progress in words: one line for each event."""
+
+from __future__ import annotations
+
+from diffprof.record.progress import Activity, Position, Progress, ProgressCallback, ProgressEvent
+from diffprof.render import numbers
+
+_CALLS = {Activity.warming_up: "warm-up", Activity.measuring: "iteration"}
+
+_SENTENCES = {
+    Activity.opening: "opening {}",
+    Activity.counting: "counting {}",
+    Activity.crosschecking: "counting with {}",
+    Activity.fetching: "fetching the weights of {}",
+    Activity.loading: "loading {}",
+    Activity.initializing: "creating random weights for {}",
+    Activity.checking_memory: "{}: checking that it fits into memory",
+    Activity.generating: "{}: generating",
+    Activity.warming_up: "warming up",
+    Activity.measuring: "measuring",
+    Activity.tracing: "tracing",
+}
+
+
+def progress_message(event: ProgressEvent) -> str:
+    """The line that says what is going on."""
+    batch = f"{_position(event.model)}: " if event.model and event.model.count > 1 else ""
+    return f"{batch}{_sentence(event)}"
+
+
+def describe_to(callback: ProgressCallback | None) -> Progress | None:
+    """Events for a callback that takes ``(message, done, total)``."""
+    if callback is None:
+        return None
+    return lambda event: callback(progress_message(event), event.done, event.total)
+
+
+def _sentence(event: ProgressEvent) -> str:
+    if event.activity is Activity.denoising:
+        return _step(event)
+    if event.activity is Activity.counting and event.changes:
+        changes = ", ".join(f"{name} {value}" for name, value in event.changes.items())
+        return f"counting {event.subject} with {changes}"
+    if event.iteration is not None:
+        return f"{_CALLS.get(event.activity, event.activity.value)} {_position(event.iteration)}"
+    return _SENTENCES[event.activity].format(event.subject)
+
+
+def _step(event: ProgressEvent) -> str:
+    of_all = f" of {event.total}" if event.total is not None else ""
+    took = f" ({numbers.nanoseconds(event.step_seconds * 1e9)})" if event.step_seconds else ""
+    left = f", about {numbers.seconds(event.remaining_seconds)} left" if event.remaining_seconds else ""
+    return f"{event.subject}, step {event.done}{of_all}{took}{left}"
+
+
+def _position(position: Position) -> str:
+    return f"{position.number} of {position.count}"
