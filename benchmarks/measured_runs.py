@@ -22,8 +22,8 @@ from tests.small_pipelines import SMALL_PIPELINES
 
 from diffprof.pipelines.opened import live
 from diffprof.profiling import PyTorchProfiler
-from diffprof.runtime.measurement import Measuring
-from diffprof.runtime.watching.system import SystemSampler
+from diffprof.runtime.instrumentation.system_sampler import SystemSampler
+from diffprof.runtime.measurement import Measurement
 
 ROUNDS = 24
 STEPS = 5
@@ -42,7 +42,7 @@ def main() -> None:
         pipeline(**arguments)
         return time.process_time() - begun
 
-    measuring = Measuring(live(pipeline))  # one for all calls: only the first of them is followed by a count
+    measuring = Measurement(live(pipeline))  # one for all calls: only the first of them is followed by a count
 
     def measured() -> float:
         measuring.start()

@@ -28,7 +28,7 @@ from diffprof.profiling import (
 )
 from diffprof.render.numbers import duration, mebibytes, shorten
 from diffprof.runtime.timing.memory_snapshots import ProcessMemory
-from diffprof.runtime.timing.sections import Recorder
+from diffprof.runtime.timing.sections import SectionRecorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
 from tests.runtime.timing.test_memory_log import GUIDE, log_of
 
@@ -138,7 +138,7 @@ def test_nothing_timed_is_said(golden: Golden) -> None:
 
 def test_device_times_and_failures_are_shown(golden: Golden) -> None:
     clock, gpu, stats = FakeClock(), FakeAccelerator(), TimingStats()
-    recorder = Recorder(stats, clock, timer_of(gpu))
+    recorder = SectionRecorder(stats, clock, timer_of(gpu))
     stats.record("load", 5.0)
     for _ in range(2):
         with recorder.section("transformer_forward"):

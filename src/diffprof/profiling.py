@@ -20,24 +20,24 @@ from typing import Any, TypeVar, overload
 from diffprof.record.atomic_files import replace_file
 from diffprof.render.guides.memory_summary import memory_summary
 from diffprof.render.guides.timing_summary import iteration_summary, timing_summary
+from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
 from diffprof.runtime.timing.functions import timed_function
-from diffprof.runtime.timing.iterations import Iterations
+from diffprof.runtime.timing.loop_timer import LoopTimer
 from diffprof.runtime.timing.memory_log import MemoryFinding, MemoryLog
-from diffprof.runtime.timing.memory_snapshots import Snapshot
-from diffprof.runtime.timing.sections import NOTHING, Nothing, Recorder, Section
+from diffprof.runtime.timing.memory_snapshots import MemorySnapshot
+from diffprof.runtime.timing.sections import DISABLED_SECTION, DisabledSection, Section, SectionRecorder
 from diffprof.runtime.timing.statistics import Timings
-from diffprof.runtime.timing.trace_recorder import Trace, TraceRecorder, TraceWarning
-from diffprof.runtime.watching.cache_recorder import CacheRecorder
+from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder, TraceWarning
 
 __all__ = [
     "CacheRecorder",
     "IterationProfiler",
     "MemoryFinding",
+    "MemorySnapshot",
     "MemoryTracker",
     "PyTorchProfiler",
-    "Snapshot",
     "TimingStats",
-    "Trace",
+    "TraceFile",
     "TraceWarning",
     "disable",
     "enable",
@@ -51,13 +51,13 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def profile_section(name: str, sync: bool = False) -> Section | Nothing:
+def profile_section(name: str, sync: bool = False) -> Section | DisabledSection:
     """A context manager that times what happens inside it, into `get_global_stats()`.
 
     With `sync` the accelerator is waited for at both ends, so that the host's time is that of the work itself.
     """
     # Written out, not `_RECORDER.section`: one call less in what is meant to cost nothing.
-    return Section(_RECORDER, name, sync) if _RECORDER.enabled else NOTHING
+    return Section(_RECORDER, name, sync) if _RECORDER.enabled else DISABLED_SECTION
 
 
 @overload
@@ -127,7 +127,7 @@ class MemoryTracker(MemoryLog):
         return replace_file(path, json.dumps(self.to_dict(), indent=2).encode())
 
 
-class IterationProfiler(Iterations):
+class IterationProfiler(LoopTimer):
     """Times each iteration of a loop: ``with profiler.iteration(): ...``. The first `warmup` are kept apart."""
 
     def summary(self) -> str:
@@ -150,4 +150,4 @@ def _print(text: str) -> None:
 
 
 _STATS = TimingStats()
-_RECORDER = Recorder(_STATS)
+_RECORDER = SectionRecorder(_STATS)

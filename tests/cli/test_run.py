@@ -263,7 +263,7 @@ def test_a_disk_that_is_full_for_the_trace_keeps_the_rest(
         path.write_text('{"traceEvents": [')
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(traces.Recording, "export", full)
+    monkeypatch.setattr(traces.TraceRecording, "export", full)
     ended = short("--iterations", "1", "--warmup", "0", "--trace")
     assert ended.code == 1
     assert "unet_forward" in ended.out

@@ -13,7 +13,7 @@ from diffprof.errors import DiffprofError
 from diffprof.generation import image_files as pictures
 from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
-from diffprof.runtime.watching import watch
+from diffprof.runtime.instrumentation import pipeline_monitor
 from tests.generation.made import arguments_of, files_in, same
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -105,4 +105,4 @@ def test_eight_threads_generate_at_once(
         assert one.profiling_data["enabled"], one.profiling_data["reason"]
         assert len(one.profiling_data["profile"].measured.iterations) == 1
     assert len({one.filepath for one in made.values()}) == 8
-    assert set() == watch._WATCHED
+    assert set() == pipeline_monitor._WATCHED

@@ -56,7 +56,7 @@ def _write(file: Path, content: Callable[[], str]) -> None:
 def memory_log(profile: Profile) -> dict[str, Any]:
     """Every moment at which the memory was looked at, and what stands out, as a `MemoryTracker` exports it."""
     from diffprof.runtime.timing.memory_log import MemoryLog
-    from diffprof.runtime.timing.memory_snapshots import Snapshot
+    from diffprof.runtime.timing.memory_snapshots import MemorySnapshot
 
     log, numbers = MemoryLog(), []
     for number, iteration in enumerate(profile.measured.iterations if profile.measured else ()):
@@ -65,7 +65,7 @@ def memory_log(profile: Profile) -> dict[str, Any]:
         for point in iteration.memory:
             numbers.append(number)
             log.snapshots.append(
-                Snapshot(
+                MemorySnapshot(
                     label=point.label,
                     seconds=(iteration.began_ns + point.at_ns) / 1e9,
                     rss_bytes=point.rss_bytes,

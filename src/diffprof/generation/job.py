@@ -18,9 +18,9 @@ from diffprof.generation.request import Wanted
 from diffprof.pipelines.opened import Opened, live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
+from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
 from diffprof.runtime.measure import SAMPLES_PER_SECOND
-from diffprof.runtime.measurement import Measuring
-from diffprof.runtime.watching.watch import execution_device
+from diffprof.runtime.measurement import Measurement
 
 BLACK = "the safety checker found the picture not safe: the pipeline gave a black one"
 
@@ -124,7 +124,7 @@ class Job:
     def _watched(self, source: _Source, call: PlannedCall) -> _Taken:
         """Measured; where that is not possible, the picture is made all the same."""
         try:
-            measuring = Measuring(source.opened, sample_hz=SAMPLES_PER_SECOND, scheduler=call.scheduler)
+            measuring = Measurement(source.opened, sample_hz=SAMPLES_PER_SECOND, scheduler=call.scheduler)
             measuring.load_seconds = source.load_seconds
             measuring.start()
         except Exception as error:  # noqa: BLE001  whatever it is, the picture is what was asked for

@@ -21,9 +21,9 @@ from diffprof.pipelines.opened import Opened, live
 from diffprof.record.display import text_of
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
-from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.repetition import Repetition
-from diffprof.runtime.timing.trace_recorder import Trace, TraceRecorder
+from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
 
 SAMPLES_PER_SECOND = 10
 
@@ -31,9 +31,9 @@ SAMPLES_PER_SECOND = 10
 class Run:
     """What was measured. More calls may still come while `measuring` is open."""
 
-    def __init__(self, measuring: Measuring) -> None:
+    def __init__(self, measuring: Measurement) -> None:
         self._measuring = measuring
-        self.trace: Trace | None = None
+        self.trace: TraceFile | None = None
         """The trace that was written, if one was asked for."""
 
     @property
@@ -100,7 +100,7 @@ def measure_opened(
 ) -> Run:
     """The same for a pipeline of which more is known: where it came from, and how it was changed and loaded."""
     repetition = Repetition(opened, arguments, warmup, iterations, progress)
-    measuring = Measuring(
+    measuring = Measurement(
         opened, sample_hz=sample_hz, stand_ins=repetition.stand_ins, scheduler=scheduler, enable=enable,
         repeated=True, step_ended=repetition.step_ended if progress is not None else None,
     )  # fmt: skip
@@ -126,7 +126,7 @@ def measure_opened(
 @contextlib.contextmanager
 def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Run]:
     """Measure every call of a live pipeline that is made inside; nothing about the calls changes."""
-    watching = Measuring(live(checked(pipeline)), sample_hz=sample_hz)
+    watching = Measurement(live(checked(pipeline)), sample_hz=sample_hz)
     watching.start()
     try:
         yield Run(watching)

@@ -22,18 +22,18 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.measured import Device, Iteration, Measured, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.runtime.device import device_of
+from diffprof.runtime.instrumentation.alignment import aligned
+from diffprof.runtime.instrumentation.cache_events import memory_held, replayed_decisions, without_caches
+from diffprof.runtime.instrumentation.memory_reader import MemoryReader
+from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor, execution_device
+from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
-from diffprof.runtime.watching.alignment import aligned
-from diffprof.runtime.watching.caches import memory_held, replayed_decisions, without_caches
-from diffprof.runtime.watching.memory_reader import MemoryReader
-from diffprof.runtime.watching.system import SystemSampler
-from diffprof.runtime.watching.watch import Watch, WatchedCall, execution_device
 
 PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
-class Measuring:
+class Measurement:
     """One measurement: watches a pipeline from `start` to `stop`; equal calls of it become iterations of one profile.
 
     A call is counted when it has ended, by a dry run with the same arguments and with what only the real run could
@@ -58,7 +58,7 @@ class Measuring:
         self._opened = opened
         self._stand_ins = dict(stand_ins or {})
         self._scheduler, self._enable, self._repeated = scheduler, tuple(enable), repeated
-        self._watch = Watch(opened.pipeline, self._ended, step_ended, clock, device, memory)
+        self._watch = PipelineMonitor(opened.pipeline, self._ended, step_ended, clock, device, memory)
         place = execution_device(opened.pipeline)
         self._sampler = SystemSampler(hz=sample_hz, clock=clock, place=place) if sample_hz else None
         self._system: tuple[SystemPoint, ...] = ()
@@ -103,12 +103,12 @@ class Measuring:
         )
         return replace(kind.counted, measured=measured)
 
-    def _ended(self, call: WatchedCall) -> None:
+    def _ended(self, call: MonitoredCall) -> None:
         iteration = replace(call.iteration, warmup=self.warming_up, traced=self.tracing)
         with self._lock:  # calls may end on several threads at once, and equal ones are counted once
             self._evaluate(call, iteration)
 
-    def _evaluate(self, call: WatchedCall, iteration: Iteration) -> None:
+    def _evaluate(self, call: MonitoredCall, iteration: Iteration) -> None:
         try:
             kind = self._kind(call)
             if self._of_one_kind(iteration) and kind.known:
@@ -128,7 +128,7 @@ class Measuring:
         """A trace is made of fewer steps than were counted, and what is no call of the pipeline was not counted."""
         return iteration.entry == "__call__" and not iteration.traced
 
-    def _kind(self, call: WatchedCall) -> _Kind:
+    def _kind(self, call: MonitoredCall) -> _Kind:
         if not self._of_one_kind(replace(call.iteration, traced=self.tracing)) and self._kinds:
             return self._kinds[-1]
         asked = (signature(call.arguments), self._state())
@@ -146,7 +146,7 @@ class Measuring:
             self._kinds += found
         return found[-1]
 
-    def _counted(self, call: WatchedCall) -> _Kind:
+    def _counted(self, call: MonitoredCall) -> _Kind:
         pipeline = self._opened.pipeline
         given = self._given(call)
         if call.iteration.entry != "__call__":
@@ -165,15 +165,15 @@ class Measuring:
         counted = composed(self._opened, replace(asked, given=given), used, result, self._scheduler, self._enable)
         return _Kind(counted, nominal_macs=nominal)
 
-    def _uncounted(self, call: WatchedCall, note: str) -> _Kind:
+    def _uncounted(self, call: MonitoredCall, note: str) -> _Kind:
         nothing = DryRunResult((), (), CountRecorder().outside.cost(peak_live_bytes=0), (), {})
         asked = CallArguments(self._given(call), {}, {}, {})
         return _Kind(composed(self._opened, asked, {}, nothing), False, notes=[note])
 
-    def _given(self, call: WatchedCall) -> dict[str, Any]:
+    def _given(self, call: MonitoredCall) -> dict[str, Any]:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
 
-    def _nominal(self, call: WatchedCall, arguments: Mapping[str, Any]) -> dict[str, int]:
+    def _nominal(self, call: MonitoredCall, arguments: Mapping[str, Any]) -> dict[str, int]:
         """What each component with a cache would have done without it."""
         slots = {event.component for event in call.iteration.caches if event.component is not None}
         if not slots:
@@ -226,7 +226,7 @@ def _switches(component: torch.nn.Module) -> list[Any]:
     return found
 
 
-def _as_it_was(pipeline: Any, call: WatchedCall) -> None:
+def _as_it_was(pipeline: Any, call: MonitoredCall) -> None:
     """Give the pipeline the attributes that it had when it was called; the dry run puts back those that it has now."""
     vars(pipeline).clear()
     vars(pipeline).update(call.before)

@@ -15,9 +15,9 @@ from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opened import Opened
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
-from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.instrumentation.callbacks import Callbacks
+from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
-from diffprof.runtime.watching.callbacks import Callbacks
 
 TRACED_STEPS = 4
 """A trace of these many steps has all that there is to see, and can still be opened."""
@@ -55,7 +55,7 @@ class Repetition:
         except PipelineError:
             return stand_ins  # what only a dry run cannot do is no reason not to measure
 
-    def run(self, measuring: Measuring, trace: TraceRecorder | None = None) -> None:
+    def run(self, measuring: Measurement, trace: TraceRecorder | None = None) -> None:
         """Make the calls: warm-ups, iterations, and one more that is traced. Random states are as before afterwards."""
         randomness = RandomState(self._arguments)
         with silent_progress_bars(self._pipeline):
@@ -72,7 +72,7 @@ class Repetition:
             finally:
                 randomness.restore()
 
-    def _traced(self, measuring: Measuring, trace: TraceRecorder) -> None:
+    def _traced(self, measuring: Measurement, trace: TraceRecorder) -> None:
         self._event = ProgressEvent(Activity.tracing)
         fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
         if fewer:

@@ -12,7 +12,7 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.opened import live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
-from diffprof.runtime.measurement import Measuring
+from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.repetition import Repetition
 
 
@@ -52,7 +52,7 @@ class _Side:
         opened = live(pipeline)
         self.first = Repetition(opened, arguments, warmup, 1, progress)
         self.later = Repetition(opened, arguments, 0, 1, progress)
-        self.measuring = Measuring(opened, stand_ins=self.first.stand_ins, repeated=True)
+        self.measuring = Measurement(opened, stand_ins=self.first.stand_ins, repeated=True)
 
 
 def _named(profiles: tuple[Profile, ...], name: str) -> Profile:

@@ -10,7 +10,7 @@ import pytest
 
 from diffprof.runtime.timing import devices
 from diffprof.runtime.timing.devices import SWEEP_AT, TorchAccelerator, TorchSearch
-from diffprof.runtime.timing.sections import Recorder
+from diffprof.runtime.timing.sections import SectionRecorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, timer_of
 
 
@@ -25,11 +25,11 @@ def gpu() -> FakeAccelerator:
 
 
 @pytest.fixture
-def recorder(clock: FakeClock, gpu: FakeAccelerator) -> Recorder:
-    return Recorder(clock=clock, device=timer_of(gpu))
+def recorder(clock: FakeClock, gpu: FakeAccelerator) -> SectionRecorder:
+    return SectionRecorder(clock=clock, device=timer_of(gpu))
 
 
-def test_host_and_device_time_are_both_kept(recorder: Recorder, clock: FakeClock, gpu: FakeAccelerator) -> None:
+def test_host_and_device_time_are_both_kept(recorder: SectionRecorder, clock: FakeClock, gpu: FakeAccelerator) -> None:
     for milliseconds in (30, 50):
         with recorder.section("decode"):
             clock.pass_milliseconds(1)
@@ -41,7 +41,7 @@ def test_host_and_device_time_are_both_kept(recorder: Recorder, clock: FakeClock
     assert "device_unresolved" not in stats
 
 
-def test_the_timed_code_is_never_made_to_wait(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_the_timed_code_is_never_made_to_wait(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     for _ in range(1000):
         with recorder.section("step"):
             gpu.launch(1)
@@ -49,7 +49,9 @@ def test_the_timed_code_is_never_made_to_wait(recorder: Recorder, gpu: FakeAccel
     assert recorder.device.outstanding == 1000
 
 
-def test_sync_waits_at_both_ends_so_that_the_host_has_the_whole_time(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_sync_waits_at_both_ends_so_that_the_host_has_the_whole_time(
+    recorder: SectionRecorder, gpu: FakeAccelerator
+) -> None:
     gpu.launch(100)
     with recorder.section("decode", sync=True):
         assert gpu.progress == 100
@@ -59,7 +61,7 @@ def test_sync_waits_at_both_ends_so_that_the_host_has_the_whole_time(recorder: R
     assert recorder.timings.get_stats("decode")["device"]["total"] == 0.007
 
 
-def test_outer_sections_have_the_device_time_of_all_within(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_outer_sections_have_the_device_time_of_all_within(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     with recorder.section("step"):
         for name in ("attention", "mlp"):
             with recorder.section(name):
@@ -72,7 +74,9 @@ def test_outer_sections_have_the_device_time_of_all_within(recorder: Recorder, g
     }
 
 
-def test_streams_that_finish_out_of_order_are_resolved_as_they_finish(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_streams_that_finish_out_of_order_are_resolved_as_they_finish(
+    recorder: SectionRecorder, gpu: FakeAccelerator
+) -> None:
     gpu.stream = "slow"
     with recorder.section("copy"):
         gpu.launch(1000)
@@ -89,7 +93,7 @@ def test_streams_that_finish_out_of_order_are_resolved_as_they_finish(recorder: 
     assert recorder.timings.get_stats("compute")["device"]["total"] == SWEEP_AT / 1000
 
 
-def test_events_are_used_again(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_events_are_used_again(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     for _ in range(100 * SWEEP_AT):
         with recorder.section("step"):
             gpu.launch(1)
@@ -98,7 +102,7 @@ def test_events_are_used_again(recorder: Recorder, gpu: FakeAccelerator) -> None
     assert recorder.timings.get_stats("step")["device"]["count"] == 100 * SWEEP_AT
 
 
-def test_each_device_has_its_own_events(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_each_device_has_its_own_events(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     for turn in range(4 * SWEEP_AT):
         gpu.device = turn % 2
         with recorder.section("step"):
@@ -109,7 +113,7 @@ def test_each_device_has_its_own_events(recorder: Recorder, gpu: FakeAccelerator
     assert "device_unresolved" not in stats
 
 
-def test_a_section_that_changes_devices_has_no_device_time(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_a_section_that_changes_devices_has_no_device_time(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     with recorder.section("move"):
         gpu.device = 1
     stats = recorder.timings.get_stats("move")
@@ -117,7 +121,7 @@ def test_a_section_that_changes_devices_has_no_device_time(recorder: Recorder, g
     assert "device" not in stats
 
 
-def test_a_graph_that_is_captured_has_no_device_time(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_a_graph_that_is_captured_has_no_device_time(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     gpu.in_capture = True
     with recorder.section("capture"):
         pass
@@ -125,7 +129,7 @@ def test_a_graph_that_is_captured_has_no_device_time(recorder: Recorder, gpu: Fa
     assert recorder.timings.get_stats("capture")["device_unresolved"] == 1
 
 
-def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: Recorder, gpu: FakeAccelerator) -> None:
+def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     with recorder.section("first"):
         gpu.launch(1)
     gpu.made[0].failing = True
@@ -137,7 +141,7 @@ def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: Recorder, g
 
 
 def test_what_never_finishes_does_not_pile_up(
-    recorder: Recorder, gpu: FakeAccelerator, monkeypatch: pytest.MonkeyPatch
+    recorder: SectionRecorder, gpu: FakeAccelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "MOST_OUTSTANDING", 100)
     gpu.launch(10)
@@ -151,7 +155,7 @@ def test_what_never_finishes_does_not_pile_up(
 
 
 def test_device_times_of_what_was_open_during_a_reset_count_afterwards(
-    recorder: Recorder, gpu: FakeAccelerator
+    recorder: SectionRecorder, gpu: FakeAccelerator
 ) -> None:
     with recorder.section("run"):
         with recorder.section("before"):
@@ -205,7 +209,7 @@ def test_the_installed_torch_can_be_searched() -> None:
 def test_sections_find_an_accelerator_that_comes_into_use_later(clock: FakeClock) -> None:
     gpu = FakeAccelerator()
     answers = [(None, False), (None, False), (gpu, True)]
-    recorder = Recorder(clock=clock, device=devices.DeviceTimer(lambda: answers.pop(0)))
+    recorder = SectionRecorder(clock=clock, device=devices.DeviceTimer(lambda: answers.pop(0)))
     for _ in range(5):
         with recorder.section("step"):
             gpu.launch(1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from diffprof.runtime.timing.functions import timed_function
-from diffprof.runtime.timing.sections import Recorder
+from diffprof.runtime.timing.sections import SectionRecorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, timer_of
 
 Timed = Callable[..., Any]
@@ -23,16 +23,16 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def recorder(clock: FakeClock) -> Recorder:
-    return Recorder(clock=clock, device=timer_of(None))
+def recorder(clock: FakeClock) -> SectionRecorder:
+    return SectionRecorder(clock=clock, device=timer_of(None))
 
 
-def totals(recorder: Recorder) -> dict[str, tuple[int, float, int]]:
+def totals(recorder: SectionRecorder) -> dict[str, tuple[int, float, int]]:
     found = recorder.timings.get_all_stats()
     return {path: (stats["count"], stats["total"], stats["errors"]) for path, stats in found.items()}
 
 
-def test_a_function_keeps_its_name_signature_and_result(recorder: Recorder, clock: FakeClock) -> None:
+def test_a_function_keeps_its_name_signature_and_result(recorder: SectionRecorder, clock: FakeClock) -> None:
     def scaled(value: int, *, by: int = 2) -> int:
         """Multiply."""
         clock.pass_milliseconds(1)
@@ -45,7 +45,7 @@ def test_a_function_keeps_its_name_signature_and_result(recorder: Recorder, cloc
     assert totals(recorder) == {"scaling": (2, 0.002, 0)}
 
 
-def test_an_exception_of_a_function_comes_through_and_is_marked(recorder: Recorder) -> None:
+def test_an_exception_of_a_function_comes_through_and_is_marked(recorder: SectionRecorder) -> None:
     def fails() -> None:
         raise ValueError("no")
 
@@ -54,7 +54,7 @@ def test_an_exception_of_a_function_comes_through_and_is_marked(recorder: Record
     assert totals(recorder) == {"fails": (1, 0.0, 1)}
 
 
-def test_methods_of_all_kinds_are_timed(recorder: Recorder) -> None:
+def test_methods_of_all_kinds_are_timed(recorder: SectionRecorder) -> None:
     timed: Callable[[Any], Any] = functools.partial(timed_function, recorder)
 
     class Model:
@@ -83,7 +83,7 @@ def test_methods_of_all_kinds_are_timed(recorder: Recorder) -> None:
     }
 
 
-def test_callables_without_a_name_have_that_of_what_they_are(recorder: Recorder) -> None:
+def test_callables_without_a_name_have_that_of_what_they_are(recorder: SectionRecorder) -> None:
     class Model:
         def __call__(self) -> int:
             return 1
@@ -93,13 +93,13 @@ def test_callables_without_a_name_have_that_of_what_they_are(recorder: Recorder)
     assert set(totals(recorder)) == {"Model", "max"}
 
 
-def test_functions_that_call_each_other_nest(recorder: Recorder) -> None:
+def test_functions_that_call_each_other_nest(recorder: SectionRecorder) -> None:
     inner = timed_function(recorder, lambda: None, "inner")
     timed_function(recorder, lambda: inner(), "outer")()
     assert set(totals(recorder)) == {"outer", "outer/inner"}
 
 
-def test_coroutines_are_timed_until_they_end_and_stay_coroutines(recorder: Recorder, clock: FakeClock) -> None:
+def test_coroutines_are_timed_until_they_end_and_stay_coroutines(recorder: SectionRecorder, clock: FakeClock) -> None:
     async def fetch(value: int) -> int:
         clock.pass_milliseconds(1)
         await asyncio.sleep(0)
@@ -115,7 +115,7 @@ def test_coroutines_are_timed_until_they_end_and_stay_coroutines(recorder: Recor
     assert recorder.timings.get_stats("fetch")["count"] == 2
 
 
-def test_a_generator_is_counted_once_with_the_time_it_ran_itself(recorder: Recorder, clock: FakeClock) -> None:
+def test_a_generator_is_counted_once_with_the_time_it_ran_itself(recorder: SectionRecorder, clock: FakeClock) -> None:
     def frames(count: int) -> Generator[int, None, str]:
         for number in range(count):
             clock.pass_milliseconds(10)
@@ -140,7 +140,7 @@ def test_a_generator_is_counted_once_with_the_time_it_ran_itself(recorder: Recor
     assert totals(recorder) == {"frames": (1, 0.03, 0), "consume": (3, 0.0, 0)}
 
 
-def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: Recorder) -> None:
+def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: SectionRecorder) -> None:
     def echo() -> Generator[str, str, str]:
         heard = "nothing"
         while True:
@@ -156,7 +156,7 @@ def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: Recorder) ->
     assert totals(recorder) == {"echo": (1, 0.0, 1)}
 
 
-def test_a_generator_that_is_closed_cleans_up_and_is_no_failure(recorder: Recorder) -> None:
+def test_a_generator_that_is_closed_cleans_up_and_is_no_failure(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         try:
             yield 1
@@ -170,7 +170,7 @@ def test_a_generator_that_is_closed_cleans_up_and_is_no_failure(recorder: Record
     assert totals(recorder) == {"rows": (1, 0.0, 0), "rows/clean up": (1, 0.0, 0)}
 
 
-def test_a_generator_belongs_to_where_it_was_started(recorder: Recorder) -> None:
+def test_a_generator_belongs_to_where_it_was_started(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         yield 1
         with recorder.section("second"):
@@ -184,7 +184,7 @@ def test_a_generator_belongs_to_where_it_was_started(recorder: Recorder) -> None
     assert set(totals(recorder)) == {"start", "start/rows", "start/rows/second", "elsewhere"}
 
 
-def test_what_is_open_in_a_generator_pauses_with_it(recorder: Recorder) -> None:
+def test_what_is_open_in_a_generator_pauses_with_it(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         with recorder.section("all"):
             for number in range(3):
@@ -198,7 +198,7 @@ def test_what_is_open_in_a_generator_pauses_with_it(recorder: Recorder) -> None:
     assert counts == {"rows": 1, "rows/all": 1, "rows/all/row": 3, "consume": 3}
 
 
-def test_a_generator_that_never_ran_is_not_counted(recorder: Recorder) -> None:
+def test_a_generator_that_never_ran_is_not_counted(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         yield 1
 
@@ -206,7 +206,7 @@ def test_a_generator_that_never_ran_is_not_counted(recorder: Recorder) -> None:
     assert totals(recorder) == {}
 
 
-def test_generators_that_take_turns_keep_their_own_nesting(recorder: Recorder, clock: FakeClock) -> None:
+def test_generators_that_take_turns_keep_their_own_nesting(recorder: SectionRecorder, clock: FakeClock) -> None:
     def rows(name: str) -> Generator[str, None, None]:
         for _ in range(2):
             with recorder.section("row"):
@@ -222,7 +222,7 @@ def test_generators_that_take_turns_keep_their_own_nesting(recorder: Recorder, c
 
 def test_the_device_time_of_a_generator_is_one_sum(clock: FakeClock) -> None:
     gpu = FakeAccelerator()
-    recorder = Recorder(clock=clock, device=timer_of(gpu))
+    recorder = SectionRecorder(clock=clock, device=timer_of(gpu))
 
     def frames() -> Generator[int, None, None]:
         for number in range(4):
@@ -235,7 +235,7 @@ def test_the_device_time_of_a_generator_is_one_sum(clock: FakeClock) -> None:
     assert (device["count"], device["total"]) == (1, 0.02)
 
 
-def test_an_asynchronous_generator_is_counted_once_and_stays_one(recorder: Recorder, clock: FakeClock) -> None:
+def test_an_asynchronous_generator_is_counted_once_and_stays_one(recorder: SectionRecorder, clock: FakeClock) -> None:
     async def frames(count: int) -> AsyncGenerator[int, int]:
         for number in range(count):
             clock.pass_milliseconds(10)
@@ -268,7 +268,7 @@ def test_an_asynchronous_generator_is_counted_once_and_stays_one(recorder: Recor
     assert totals(recorder) == {"frames": (3, pytest.approx(0.06), 1)}
 
 
-def test_while_disabled_functions_of_all_kinds_just_run(recorder: Recorder) -> None:
+def test_while_disabled_functions_of_all_kinds_just_run(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         yield 1
 

@@ -11,7 +11,7 @@ import pytest
 
 from diffprof.errors import RequestError
 from diffprof.runtime.timing import sections
-from diffprof.runtime.timing.sections import NOTHING, Recorder
+from diffprof.runtime.timing.sections import DISABLED_SECTION, SectionRecorder
 from tests.runtime.timing.fakes import FakeClock, timer_of
 
 
@@ -21,8 +21,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def recorder(clock: FakeClock) -> Recorder:
-    return Recorder(clock=clock, device=timer_of(None))
+def recorder(clock: FakeClock) -> SectionRecorder:
+    return SectionRecorder(clock=clock, device=timer_of(None))
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +31,11 @@ def nothing_stays_open() -> Iterator[None]:
     assert sections._innermost.get() is None
 
 
-def counts(recorder: Recorder) -> dict[str, int]:
+def counts(recorder: SectionRecorder) -> dict[str, int]:
     return {path: stats["count"] for path, stats in sorted(recorder.timings.get_all_stats().items())}
 
 
-def test_sections_inside_sections_are_paths_with_their_own_times(recorder: Recorder, clock: FakeClock) -> None:
+def test_sections_inside_sections_are_paths_with_their_own_times(recorder: SectionRecorder, clock: FakeClock) -> None:
     with recorder.section("generate"):
         clock.pass_milliseconds(5)
         for _ in range(3):
@@ -49,14 +49,14 @@ def test_sections_inside_sections_are_paths_with_their_own_times(recorder: Recor
     assert totals == {"generate": 0.038, "generate/step": 0.033, "generate/step/attention": 0.003, "step": 0.002}
 
 
-def test_a_section_tells_its_own_time(recorder: Recorder, clock: FakeClock) -> None:
+def test_a_section_tells_its_own_time(recorder: SectionRecorder, clock: FakeClock) -> None:
     with recorder.section("load") as section:
         clock.pass_milliseconds(1.5)
     assert isinstance(section, sections.Section)
     assert section.seconds == 0.0015
 
 
-def test_a_section_that_ends_in_an_exception_counts_and_is_marked(recorder: Recorder, clock: FakeClock) -> None:
+def test_a_section_that_ends_in_an_exception_counts_and_is_marked(recorder: SectionRecorder, clock: FakeClock) -> None:
     with recorder.section("step"):
         clock.pass_milliseconds(1)
     with pytest.raises(KeyError), recorder.section("outer"), recorder.section("step"):
@@ -70,15 +70,15 @@ def test_a_section_that_ends_in_an_exception_counts_and_is_marked(recorder: Reco
     }
 
 
-def test_a_disabled_recorder_records_nothing(recorder: Recorder) -> None:
+def test_a_disabled_recorder_records_nothing(recorder: SectionRecorder) -> None:
     recorder.enabled = False
-    assert recorder.section("step") is NOTHING
+    assert recorder.section("step") is DISABLED_SECTION
     with recorder.section("step"):
         pass
     assert recorder.timings.get_all_stats() == {}
 
 
-def test_what_was_open_when_it_was_disabled_is_still_counted(recorder: Recorder) -> None:
+def test_what_was_open_when_it_was_disabled_is_still_counted(recorder: SectionRecorder) -> None:
     with recorder.section("step"):
         recorder.enabled = False
         with recorder.section("inner"):
@@ -86,7 +86,7 @@ def test_what_was_open_when_it_was_disabled_is_still_counted(recorder: Recorder)
     assert counts(recorder) == {"step": 1}
 
 
-def test_one_section_cannot_be_open_twice_but_used_again(recorder: Recorder) -> None:
+def test_one_section_cannot_be_open_twice_but_used_again(recorder: SectionRecorder) -> None:
     section = recorder.section("step")
     with section, pytest.raises(RequestError, match="open already"), section:
         pass
@@ -95,7 +95,7 @@ def test_one_section_cannot_be_open_twice_but_used_again(recorder: Recorder) -> 
     assert counts(recorder) == {"step": 2}
 
 
-def test_what_is_open_during_a_reset_counts_afterwards(recorder: Recorder, clock: FakeClock) -> None:
+def test_what_is_open_during_a_reset_counts_afterwards(recorder: SectionRecorder, clock: FakeClock) -> None:
     for _ in range(2):
         with recorder.section("run"):
             with recorder.section("step"):
@@ -113,15 +113,15 @@ def test_what_is_open_during_a_reset_counts_afterwards(recorder: Recorder, clock
     assert recorder.timings.get_stats("run/step")["total"] == 2.001
 
 
-def test_sections_of_two_recorders_do_not_mix(recorder: Recorder) -> None:
-    other = Recorder(device=timer_of(None))
+def test_sections_of_two_recorders_do_not_mix(recorder: SectionRecorder) -> None:
+    other = SectionRecorder(device=timer_of(None))
     with recorder.section("a"), other.section("x"), recorder.section("b"), other.section("y"):
         pass
     assert counts(recorder) == {"a": 1, "a/b": 1}
     assert counts(other) == {"x": 1, "x/y": 1}
 
 
-def test_eight_threads_at_once_keep_their_own_nesting(recorder: Recorder) -> None:
+def test_eight_threads_at_once_keep_their_own_nesting(recorder: SectionRecorder) -> None:
     together = threading.Barrier(8)
 
     def work(number: int) -> None:
@@ -149,7 +149,7 @@ def test_eight_threads_at_once_keep_their_own_nesting(recorder: Recorder) -> Non
     assert counts(recorder) == expected
 
 
-def test_tasks_that_take_turns_keep_their_own_nesting(recorder: Recorder, clock: FakeClock) -> None:
+def test_tasks_that_take_turns_keep_their_own_nesting(recorder: SectionRecorder, clock: FakeClock) -> None:
     async def work(name: str, turns: int) -> None:
         with recorder.section(name):
             for _ in range(turns):
@@ -168,7 +168,7 @@ def test_tasks_that_take_turns_keep_their_own_nesting(recorder: Recorder, clock:
     }
 
 
-def test_a_task_that_outlives_the_section_it_was_started_in_stays_there(recorder: Recorder) -> None:
+def test_a_task_that_outlives_the_section_it_was_started_in_stays_there(recorder: SectionRecorder) -> None:
     async def work(ended: asyncio.Event) -> None:
         await ended.wait()
         for _ in range(2):
@@ -187,7 +187,7 @@ def test_a_task_that_outlives_the_section_it_was_started_in_stays_there(recorder
     assert counts(recorder) == {"start": 1, "start/late": 2}
 
 
-def test_a_cancelled_task_is_marked(recorder: Recorder) -> None:
+def test_a_cancelled_task_is_marked(recorder: SectionRecorder) -> None:
     async def work() -> None:
         with recorder.section("wait"):
             await asyncio.Event().wait()
@@ -203,13 +203,13 @@ def test_a_cancelled_task_is_marked(recorder: Recorder) -> None:
     assert recorder.timings.get_stats("wait")["errors"] == 1
 
 
-def numbers_in_a_section(recorder: Recorder, name: str) -> Generator[int, None, None]:
+def numbers_in_a_section(recorder: SectionRecorder, name: str) -> Generator[int, None, None]:
     with recorder.section(name):
         yield 1
         yield 2
 
 
-def test_a_generator_that_is_closed_early_is_no_failure(recorder: Recorder) -> None:
+def test_a_generator_that_is_closed_early_is_no_failure(recorder: SectionRecorder) -> None:
     numbers = numbers_in_a_section(recorder, "numbers")
     next(numbers)
     numbers.close()
@@ -217,7 +217,7 @@ def test_a_generator_that_is_closed_early_is_no_failure(recorder: Recorder) -> N
     assert (stats["count"], stats["errors"]) == (1, 0)
 
 
-def test_generators_that_end_out_of_order_leave_nothing_open(recorder: Recorder) -> None:
+def test_generators_that_end_out_of_order_leave_nothing_open(recorder: SectionRecorder) -> None:
     first, second = (numbers_in_a_section(recorder, name) for name in ("first", "second"))
     next(first)
     next(second)
@@ -228,7 +228,7 @@ def test_generators_that_end_out_of_order_leave_nothing_open(recorder: Recorder)
     assert counts(recorder) == {"after": 1, "first": 1, "first/second": 1}
 
 
-def test_a_section_that_was_left_early_can_be_used_again(recorder: Recorder) -> None:
+def test_a_section_that_was_left_early_can_be_used_again(recorder: SectionRecorder) -> None:
     section = recorder.section("outer")
     with section:
         numbers = numbers_in_a_section(recorder, "numbers")

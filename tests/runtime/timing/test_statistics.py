@@ -12,7 +12,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.runtime.timing import statistics
 from diffprof.runtime.timing.distributions import KEPT_SAMPLES
-from diffprof.runtime.timing.sections import Recorder, Section
+from diffprof.runtime.timing.sections import Section, SectionRecorder
 from diffprof.runtime.timing.statistics import FURTHER_NAMES, WAITING_SAMPLES, Timings
 from tests.runtime.timing.fakes import FakeClock, timer_of
 
@@ -75,7 +75,7 @@ def test_nothing_is_left_after_a_reset() -> None:
 
 
 def test_a_reset_forgets_the_names_too_also_inside_an_open_section() -> None:
-    recorder = Recorder(device=timer_of(None))
+    recorder = SectionRecorder(device=timer_of(None))
     with recorder.section("run") as run:
         for name in ("a", "b"):
             with recorder.section(name):
@@ -123,7 +123,7 @@ def test_eight_threads_lose_no_sample() -> None:
 
 def test_a_million_sections_stay_in_bounded_memory_with_exact_sums() -> None:
     clock = FakeClock()
-    recorder = Recorder(clock=clock, device=timer_of(None))
+    recorder = SectionRecorder(clock=clock, device=timer_of(None))
 
     def run(sections: int) -> None:
         for _ in range(sections):
@@ -149,7 +149,7 @@ def test_a_million_sections_stay_in_bounded_memory_with_exact_sums() -> None:
 
 def test_names_without_end_share_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "MOST_NAMES", 10)
-    recorder = Recorder(device=timer_of(None))
+    recorder = SectionRecorder(device=timer_of(None))
     for number in range(100):
         with recorder.section(f"request {number}"):
             pass

@@ -19,14 +19,14 @@ import torch
 from diffprof.errors import OutputError, RequestError
 from diffprof.runtime.timing import sections
 from diffprof.runtime.timing import trace_recorder as traces
-from diffprof.runtime.timing.iterations import Iterations
-from diffprof.runtime.timing.sections import Recorder
-from diffprof.runtime.timing.trace_recorder import Recording, Trace, TraceRecorder, TraceWarning
+from diffprof.runtime.timing.loop_timer import LoopTimer
+from diffprof.runtime.timing.sections import SectionRecorder
+from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder, TraceRecording, TraceWarning
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
+def recorder() -> SectionRecorder:
+    return SectionRecorder()
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def operations(path: Path) -> set[str]:
     return {event["name"] for event in json.loads(path.read_bytes())["traceEvents"] if event.get("cat") == "cpu_op"}
 
 
-def traced(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> Trace:
+def traced(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> TraceFile:
     """The trace of some work, which must be written without a word."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -73,7 +73,7 @@ def add() -> None:
     torch.ones(2) + torch.ones(2)
 
 
-def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, recorder: Recorder) -> None:
+def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, recorder: SectionRecorder) -> None:
     def work() -> None:
         with recorder.section("denoise"), recorder.section("unet_forward"):
             add()
@@ -87,7 +87,7 @@ def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, re
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["my_trace.json"]
 
 
-def test_sections_are_timed_as_usual_while_a_trace_is_recorded(tmp_path: Path, recorder: Recorder) -> None:
+def test_sections_are_timed_as_usual_while_a_trace_is_recorded(tmp_path: Path, recorder: SectionRecorder) -> None:
     def work() -> None:
         for _ in range(3):
             with recorder.section("step"):
@@ -97,7 +97,7 @@ def test_sections_are_timed_as_usual_while_a_trace_is_recorded(tmp_path: Path, r
     assert recorder.timings.get_stats("step")["count"] == 3
 
 
-def test_only_the_first_steps_are_recorded(tmp_path: Path, recorder: Recorder) -> None:
+def test_only_the_first_steps_are_recorded(tmp_path: Path, recorder: SectionRecorder) -> None:
     tracer = TraceRecorder(tmp_path, active=3)
 
     def work() -> None:
@@ -112,7 +112,7 @@ def test_only_the_first_steps_are_recorded(tmp_path: Path, recorder: Recorder) -
     assert (trace.steps, trace.complete) == (3, False)
 
 
-def test_steps_before_the_recording_are_left_out(tmp_path: Path, recorder: Recorder) -> None:
+def test_steps_before_the_recording_are_left_out(tmp_path: Path, recorder: SectionRecorder) -> None:
     tracer = TraceRecorder(tmp_path, wait=1, warmup=1, active=2)
 
     def work() -> None:
@@ -127,7 +127,7 @@ def test_steps_before_the_recording_are_left_out(tmp_path: Path, recorder: Recor
 
 
 def test_iterations_are_steps_with_their_numbers(tmp_path: Path) -> None:
-    steps = Iterations("denoising_steps", warmup=1)
+    steps = LoopTimer("denoising_steps", warmup=1)
 
     def work() -> None:
         for _ in range(8):
@@ -166,7 +166,7 @@ def test_shapes_and_stacks_are_recorded_on_request(tmp_path: Path) -> None:
     assert b"Input Dims" in text and b"[memory]" in text and b"python_function" in text
 
 
-def test_a_large_trace_is_compressed_and_replaces_a_small_one(tmp_path: Path, recorder: Recorder) -> None:
+def test_a_large_trace_is_compressed_and_replaces_a_small_one(tmp_path: Path, recorder: SectionRecorder) -> None:
     def work() -> None:
         with recorder.section("vae_decode"):
             add()
@@ -187,7 +187,7 @@ def test_a_trace_above_the_limit_is_not_kept_and_says_what_to_do(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [tmp_path / "diffprof-cache"] or list(tmp_path.iterdir()) == []
 
 
-def test_what_the_code_raises_comes_through_and_the_trace_is_kept(tmp_path: Path, recorder: Recorder) -> None:
+def test_what_the_code_raises_comes_through_and_the_trace_is_kept(tmp_path: Path, recorder: SectionRecorder) -> None:
     tracer = TraceRecorder(tmp_path)
     with pytest.raises(KeyboardInterrupt), tracer.profile("cut"), recorder.section("step"):
         add()
@@ -195,7 +195,7 @@ def test_what_the_code_raises_comes_through_and_the_trace_is_kept(tmp_path: Path
     assert "step" in spans(tracer.traces[0].path)
 
 
-def test_a_trace_inside_a_trace_is_refused_and_the_outer_one_written(tmp_path: Path, recorder: Recorder) -> None:
+def test_a_trace_inside_a_trace_is_refused_and_the_outer_one_written(tmp_path: Path, recorder: SectionRecorder) -> None:
     outer = TraceRecorder(tmp_path / "outer")
     inner = TraceRecorder(tmp_path / "inner")
 
@@ -233,7 +233,7 @@ def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, mo
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Recording, "export", no_space)
+    monkeypatch.setattr(TraceRecording, "export", no_space)
     tracer = TraceRecorder(tmp_path / "traces")
     assert refused(tracer, add, "my_trace") == "Cannot write the trace 'my_trace': No space left on device."
     assert isinstance(tracer.problem, OutputError)

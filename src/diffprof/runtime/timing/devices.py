@@ -24,7 +24,7 @@ class Event(Protocol):
     def elapsed_time(self, end: Any, /) -> float: ...
 
 
-class Accelerator(Protocol):
+class AcceleratorBackend(Protocol):
     """What is needed of an accelerator; a test has one of its own."""
 
     def index(self) -> int:
@@ -57,13 +57,13 @@ class DeviceTimer:
     `find` looks for the accelerator. It is asked again with every section until it has settled the matter.
     """
 
-    def __init__(self, find: Callable[[], tuple[Accelerator | None, bool]] | None = None) -> None:
+    def __init__(self, find: Callable[[], tuple[AcceleratorBackend | None, bool]] | None = None) -> None:
         self._find = find if find is not None else TorchSearch()
         self._lock = threading.RLock()
         self._free: dict[int, list[Event]] = {}
         self._outstanding: deque[tuple[Mark, Mark, Receiver]] = deque()
         self._sweep_at = SWEEP_AT
-        self.accelerator: Accelerator | None = None
+        self.accelerator: AcceleratorBackend | None = None
         self.looking = True
         """Whether an accelerator may still come into use."""
         self.watched = True
@@ -204,7 +204,7 @@ class TorchSearch:
     def __init__(self) -> None:
         self._backend: Any = None
 
-    def __call__(self) -> tuple[Accelerator | None, bool]:
+    def __call__(self) -> tuple[AcceleratorBackend | None, bool]:
         """The accelerator once it is in use, and whether there is no need to ask again."""
         if self._backend is None:
             torch = sys.modules.get("torch")

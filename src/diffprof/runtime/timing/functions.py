@@ -7,12 +7,12 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any, TypeVar
 
-from diffprof.runtime.timing.sections import Recorder, ResumedSection
+from diffprof.runtime.timing.sections import ResumedSection, SectionRecorder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def timed_function(recorder: Recorder, function: Function, name: str | None = None) -> Function:
+def timed_function(recorder: SectionRecorder, function: Function, name: str | None = None) -> Function:
     """The function, each call of which is a section; it keeps its name, signature and kind.
 
     A generator is counted once, with the time during which it ran itself, not the time of those who take its items.
@@ -31,7 +31,7 @@ def _name_of(function: Callable[..., Any]) -> str:
     return str(name).rpartition("<locals>.")[2]
 
 
-def _wrapper_of(function: Callable[..., Any]) -> Callable[[Recorder, Callable[..., Any], str], Any]:
+def _wrapper_of(function: Callable[..., Any]) -> Callable[[SectionRecorder, Callable[..., Any], str], Any]:
     if inspect.isasyncgenfunction(function):
         return _asynchronous_generator
     if inspect.isgeneratorfunction(function):
@@ -41,7 +41,7 @@ def _wrapper_of(function: Callable[..., Any]) -> Callable[[Recorder, Callable[..
     return _plain
 
 
-def _plain(recorder: Recorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _plain(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def timed(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return function(*arguments, **named)
@@ -49,7 +49,7 @@ def _plain(recorder: Recorder, function: Callable[..., Any], name: str) -> Calla
     return timed
 
 
-def _coroutine(recorder: Recorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def timed(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return await function(*arguments, **named)
@@ -57,7 +57,7 @@ def _coroutine(recorder: Recorder, function: Callable[..., Any], name: str) -> C
     return timed
 
 
-def _generator(recorder: Recorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def timed(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
         made = function(*arguments, **named)
         if not recorder.enabled:
@@ -92,7 +92,7 @@ def _resumed(made: Generator[Any, Any, Any], section: ResumedSection) -> Generat
         section.finish(failed)
 
 
-def _asynchronous_generator(recorder: Recorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def timed(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
         made = function(*arguments, **named)
         section = ResumedSection(recorder, name) if recorder.enabled else None

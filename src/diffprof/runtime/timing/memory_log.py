@@ -10,7 +10,13 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.runtime.timing.distributions import NANOSECONDS
-from diffprof.runtime.timing.memory_snapshots import Allocator, ProcessMemory, Snapshot, TorchAllocator, process_memory
+from diffprof.runtime.timing.memory_snapshots import (
+    Allocator,
+    MemorySnapshot,
+    ProcessMemory,
+    TorchAllocator,
+    process_memory,
+)
 from diffprof.runtime.timing.sections import Clock
 
 MEBIBYTE = 1024**2
@@ -53,16 +59,16 @@ class MemoryLog:
         self._process = process
         self._clock = clock
         self._begun: int | None = None
-        self.snapshots: list[Snapshot] = []
+        self.snapshots: list[MemorySnapshot] = []
 
-    def snapshot(self, label: str) -> Snapshot:
+    def snapshot(self, label: str) -> MemorySnapshot:
         """Write down how the memory stands, and let the accelerator's peak begin anew."""
         now = self._clock()
         self._begun = now if self._begun is None else self._begun
         device = self._allocator.read()
         if device is not None:
             self._allocator.reset_peak()
-        taken = Snapshot(label, (now - self._begun) / NANOSECONDS, *self._process(), *(device or ()))
+        taken = MemorySnapshot(label, (now - self._begun) / NANOSECONDS, *self._process(), *(device or ()))
         self.snapshots.append(taken)
         return taken
 
@@ -92,14 +98,14 @@ class MemoryLog:
             "findings": [finding.to_dict() for finding in self.findings()],
         }
 
-    def _last(self, label: str) -> Snapshot:
+    def _last(self, label: str) -> MemorySnapshot:
         for snapshot in reversed(self.snapshots):
             if snapshot.label == label:
                 return snapshot
         raise RequestError(f"There is no memory snapshot {label!r}.")
 
 
-def _reserves(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
     """The largest reserve that was never needed, and the largest that is not needed any more."""
     fragmented: list[MemoryFinding] = []
     held: list[MemoryFinding] = []
@@ -121,9 +127,9 @@ def _reserves(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
             yield max(found, key=lambda finding: finding.evidence["excess_bytes"])
 
 
-def _pairs(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+def _pairs(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
     """Each ``after`` that holds noticeably more than the last ``before`` of the same name."""
-    begun: dict[str, Snapshot] = {}
+    begun: dict[str, MemorySnapshot] = {}
     for snapshot in snapshots:
         if "before" in snapshot.label:
             begun[snapshot.label.replace("before", "after")] = snapshot
@@ -133,7 +139,7 @@ def _pairs(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
                 yield found
 
 
-def _trends(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
+def _trends(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
     """Each label under which the memory was higher every time."""
     for label in dict.fromkeys(snapshot.label for snapshot in snapshots):
         same = [snapshot for snapshot in snapshots if snapshot.label == label]
@@ -147,7 +153,7 @@ def _trends(snapshots: Sequence[Snapshot]) -> Iterator[MemoryFinding]:
             yield found
 
 
-def _growth(kind: str, before: Snapshot, after: Snapshot) -> MemoryFinding | None:
+def _growth(kind: str, before: MemorySnapshot, after: MemorySnapshot) -> MemoryFinding | None:
     """How much more the later one holds: on the accelerator if both know that, else in the process."""
     if before.allocated_bytes is not None and after.allocated_bytes is not None:
         memory, enough, first, last = "device", NOTICEABLE_BYTES, before.allocated_bytes, after.allocated_bytes

@@ -17,7 +17,7 @@ STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class MemorySnapshot:
     """The memory at one moment. An accelerator's figures are None where there is none, or it does not tell."""
 
     label: str

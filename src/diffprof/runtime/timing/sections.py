@@ -11,7 +11,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.runtime.timing.devices import DeviceSum, DeviceTimer, Receiver
 from diffprof.runtime.timing.distributions import NANOSECONDS
-from diffprof.runtime.timing.statistics import Series, Timings
+from diffprof.runtime.timing.statistics import SectionSeries, Timings
 
 Clock = Callable[[], int]
 """Gives nanoseconds since some moment."""
@@ -19,7 +19,7 @@ Annotate = Callable[[str], Any]
 """Gives a context manager that marks a span of that name in a trace."""
 
 
-class Recorder:
+class SectionRecorder:
     """Times sections into `timings`: on the host by `clock`, and by `device` on the accelerator that is in use."""
 
     __slots__ = ("clock", "device", "enabled", "root", "timings")
@@ -36,12 +36,12 @@ class Recorder:
         self.root.state = OPEN
         self.timings.call_before_reading(self.device.resolve_all)
 
-    def section(self, name: str, sync: bool = False) -> Section | Nothing:
+    def section(self, name: str, sync: bool = False) -> Section | DisabledSection:
         """A context manager that times what happens inside it; one that does nothing while disabled.
 
         With `sync` the accelerator is waited for at both ends, so that the host's time is that of the work itself.
         """
-        return Section(self, name, sync) if self.enabled else NOTHING
+        return Section(self, name, sync) if self.enabled else DISABLED_SECTION
 
     def around(self, opened: Section | None) -> Section:
         """This recorder's innermost section around `opened`, which may be another recorder's."""
@@ -57,12 +57,12 @@ class Section:
 
     parent: Section | None
     """The section around it, of whatever recorder."""
-    series: Series
+    series: SectionSeries
     began: int
     nanoseconds: int
     extras: Extras | None
 
-    def __init__(self, recorder: Recorder, name: str, sync: bool = False) -> None:
+    def __init__(self, recorder: SectionRecorder, name: str, sync: bool = False) -> None:
         self.recorder = recorder
         self.name = name
         self.sync = sync
@@ -134,7 +134,7 @@ class ResumedSection(Section):
 
     __slots__ = ("_device", "_inside", "_outside")
 
-    def __init__(self, recorder: Recorder, name: str) -> None:
+    def __init__(self, recorder: SectionRecorder, name: str) -> None:
         super().__init__(recorder, name)
         self.nanoseconds = 0
         self._inside: Section | None = None
@@ -203,12 +203,12 @@ def extras_of(section: Section) -> Extras | None:
     return None if device.accelerator is None and _annotate is None else Extras(section)
 
 
-class Nothing:
+class DisabledSection:
     """A section of a recorder that is disabled."""
 
     __slots__ = ()
 
-    def __enter__(self) -> Nothing:
+    def __enter__(self) -> DisabledSection:
         return self
 
     def __exit__(
@@ -232,7 +232,7 @@ def annotate_with(annotate: Annotate | None) -> None:
     _annotate = annotate
 
 
-NOTHING = Nothing()
+DISABLED_SECTION = DisabledSection()
 CLOSED, OPEN, LEFT_EARLY = range(3)
 _annotate: Annotate | None = None
 _innermost: ContextVar[Section | None] = ContextVar("diffprof_innermost_section", default=None)

@@ -28,8 +28,8 @@ class Timings:
     def __init__(self) -> None:
         # Reentrant: a finalizer or a signal handler that records something may run while this thread holds it.
         self._lock = threading.RLock()
-        self._series: dict[str, Series] = {}
-        self.root = Series(self, "")
+        self._series: dict[str, SectionSeries] = {}
+        self.root = SectionSeries(self, "")
         """What no other section is around."""
         self._before_reading: list[Callable[[], None]] = []
 
@@ -72,16 +72,16 @@ class Timings:
             self._series.clear()
             self.root.children = {}
 
-    def series(self, path: str) -> Series:
+    def series(self, path: str) -> SectionSeries:
         """Where the times of a path are collected."""
         with self._lock:
             found = self._series.get(path)
             if found is None:
                 path = path if len(self._series) < MOST_NAMES else FURTHER_NAMES
-                found = self._series.setdefault(path, Series(self, path))
+                found = self._series.setdefault(path, SectionSeries(self, path))
             return found
 
-    def child(self, parent: Series, name: str) -> Series:
+    def child(self, parent: SectionSeries, name: str) -> SectionSeries:
         """Where the times of what is opened as `name` inside `parent` are collected."""
         path = f"{parent.path}/{name}" if parent.path else name
         with self._lock:
@@ -101,7 +101,7 @@ class Timings:
         for series in list(self._series.values()):
             series.fold(wait=True)
 
-    def _under(self, name: str) -> list[Series]:
+    def _under(self, name: str) -> list[SectionSeries]:
         recorded = {path: series for path, series in self._series.items() if series.host.count}
         if name in recorded:
             return [recorded[name]]
@@ -114,7 +114,7 @@ class Timings:
         return f"No time was recorded under {name!r}.{hint}"
 
 
-class Series:
+class SectionSeries:
     """The times of one path. `samples` may be appended to from any thread, without a lock."""
 
     __slots__ = (
@@ -129,7 +129,7 @@ class Series:
         self.samples: deque[int] = deque()
         """Nanoseconds that are not added up yet."""
         self.limit = WAITING_SAMPLES
-        self.children: dict[str, Series] = {}
+        self.children: dict[str, SectionSeries] = {}
         """What was opened inside it, by the last part of its path: found without putting a path together."""
         self.host = Distribution()
         self.device = Distribution()
@@ -189,11 +189,11 @@ class Series:
         # One by one, each of them atomic: others append at the same time, and no sample may be lost or come twice.
         return [self.samples.popleft() for _ in range(len(self.samples))]
 
-    def _successor(self) -> Series:
+    def _successor(self) -> SectionSeries:
         return self._timings.series(self.path)
 
 
-def stats_of(series: Iterable[Series]) -> dict[str, Any]:
+def stats_of(series: Iterable[SectionSeries]) -> dict[str, Any]:
     """The figures of several series together."""
     found = list(series)
     device = [one.device for one in found if one.device.count]

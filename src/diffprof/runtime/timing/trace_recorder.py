@@ -32,7 +32,7 @@ class TraceWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Trace:
+class TraceFile:
     """A trace that was written."""
 
     path: Path
@@ -83,11 +83,11 @@ class TraceRecorder:
         }
         self.wait, self.warmup, self.active = wait, warmup, active
         self.gzip_above_bytes, self.max_bytes = gzip_above_bytes, max_bytes
-        self.traces: list[Trace] = []
+        self.traces: list[TraceFile] = []
         """Those that were written, the last one last."""
         self.problem: DiffprofError | None = None
         """Why the last one was not written."""
-        self._recording: Recording | None = None
+        self._recording: TraceRecording | None = None
 
     @contextlib.contextmanager
     def profile(self, name: str = "trace") -> Iterator[TraceRecorder]:
@@ -107,12 +107,12 @@ class TraceRecorder:
         if self._recording is not None:
             self._recording.step()
 
-    def _start(self) -> tuple[Recording | None, DiffprofError | None]:
+    def _start(self) -> tuple[TraceRecording | None, DiffprofError | None]:
         if _running is not None:
             return None, TraceError("A trace is being recorded already; one inside another is not possible.")
         try:
             _make_folder(self.output_dir)
-            self._recording = Recording(self.wait, self.warmup, self.active, self.options)
+            self._recording = TraceRecording(self.wait, self.warmup, self.active, self.options)
         except DiffprofError as error:
             return None, error
         except Exception as error:  # noqa: BLE001  whatever it is, the code inside is run
@@ -120,7 +120,7 @@ class TraceRecorder:
         _let_run(self._recording)
         return self._recording, None
 
-    def _finish(self, recording: Recording, name: str) -> DiffprofError | None:
+    def _finish(self, recording: TraceRecording, name: str) -> DiffprofError | None:
         _let_run(None)
         self._recording = None
         try:
@@ -133,7 +133,7 @@ class TraceRecorder:
             return TraceError(f"The trace {name!r} was lost: {_sentence(error)}")
         return None
 
-    def _written(self, recording: Recording, name: str) -> Trace:
+    def _written(self, recording: TraceRecording, name: str) -> TraceFile:
         recording.stop()
         if not recording.recorded:
             raise TraceError(
@@ -153,7 +153,7 @@ class TraceRecorder:
                 raise OutputError(self._too_large(name, file_bytes))
             target = made.replace(self.output_dir / made.name)
         _remove_other(target)
-        return Trace(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete)
+        return TraceFile(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete)
 
     def _too_large(self, name: str, file_bytes: int) -> str:
         return (
@@ -162,7 +162,7 @@ class TraceRecorder:
         )
 
 
-class Recording:
+class TraceRecording:
     """One recording that is under way."""
 
     def __init__(self, wait: int, warmup: int, active: int, options: dict[str, Any]) -> None:
@@ -228,7 +228,7 @@ def next_step() -> None:
         _running.step()
 
 
-def _let_run(recording: Recording | None) -> None:
+def _let_run(recording: TraceRecording | None) -> None:
     global _running
     _running = recording
     if recording is None:
@@ -297,4 +297,4 @@ def _sentence(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-_running: Recording | None = None
+_running: TraceRecording | None = None

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.runtime.timing.iterations import Iterations
-from diffprof.runtime.timing.sections import Recorder
+from diffprof.runtime.timing.loop_timer import LoopTimer
+from diffprof.runtime.timing.sections import SectionRecorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, timer_of
 
 
-def run(iterations: Iterations, clock: FakeClock, *milliseconds: float) -> Iterations:
+def run(iterations: LoopTimer, clock: FakeClock, *milliseconds: float) -> LoopTimer:
     for each in milliseconds:
         with iterations.iteration():
             clock.pass_milliseconds(each)
@@ -25,7 +25,7 @@ def clock() -> FakeClock:
 
 
 def test_the_statistics_leave_the_warm_up_out_and_show_it_apart(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", warmup=2, clock=clock, device=timer_of(None)), clock, 900, 300, 10, 20, 60)
+    steps = run(LoopTimer("steps", warmup=2, clock=clock, device=timer_of(None)), clock, 900, 300, 10, 20, 60)
     stats, warm_up = steps.statistics, steps.warm_up
     assert stats is not None and warm_up is not None
     assert (stats["count"], stats["mean"], stats["median"]) == (3, 0.03, 0.02)
@@ -36,33 +36,33 @@ def test_the_statistics_leave_the_warm_up_out_and_show_it_apart(clock: FakeClock
 
 
 def test_without_warm_up_the_first_iteration_is_one_like_the_others(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", clock=clock, device=timer_of(None)), clock, 500, 10)
+    steps = run(LoopTimer("steps", clock=clock, device=timer_of(None)), clock, 500, 10)
     assert steps.statistics is not None and steps.statistics["count"] == 2
     assert (steps.warm_up, steps.first_seconds) == (None, 0.5)
 
 
 def test_a_loop_that_was_only_warm_up_has_no_statistics(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", warmup=5, clock=clock, device=timer_of(None)), clock, 3, 2)
+    steps = run(LoopTimer("steps", warmup=5, clock=clock, device=timer_of(None)), clock, 3, 2)
     assert steps.statistics is None
     assert steps.to_dict()["warm_up_samples"] == [0.003, 0.002]
 
 
 def test_all_samples_come_in_order_as_valid_json(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", warmup=1, clock=clock, device=timer_of(None)), clock, 9, 5, 7, 6)
+    steps = run(LoopTimer("steps", warmup=1, clock=clock, device=timer_of(None)), clock, 9, 5, 7, 6)
     data = json.loads(json.dumps(steps.to_dict()))
     assert (data["name"], data["warmup"], data["first"]) == ("steps", 1, 0.009)
     assert (data["samples"], data["warm_up_samples"]) == ([0.005, 0.007, 0.006], [0.009])
 
 
 def test_the_first_of_very_many_iterations_is_still_known(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", clock=clock, device=timer_of(None)), clock, 777, *[1] * 6000)
+    steps = run(LoopTimer("steps", clock=clock, device=timer_of(None)), clock, 777, *[1] * 6000)
     data = steps.to_dict()
     assert (data["first"], data["statistics"]["count"], data["samples"]) == (0.777, 6001, None)
     assert data["statistics"]["max"] == 0.777
 
 
 def test_an_iteration_that_fails_is_counted_and_marked(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", clock=clock, device=timer_of(None)), clock, 1)
+    steps = run(LoopTimer("steps", clock=clock, device=timer_of(None)), clock, 1)
     with pytest.raises(KeyError), steps.iteration():
         raise KeyError
     assert steps.statistics is not None
@@ -71,7 +71,7 @@ def test_an_iteration_that_fails_is_counted_and_marked(clock: FakeClock) -> None
 
 def test_iterations_have_device_time_too(clock: FakeClock) -> None:
     gpu = FakeAccelerator()
-    steps = Iterations("steps", clock=clock, device=timer_of(gpu))
+    steps = LoopTimer("steps", clock=clock, device=timer_of(gpu))
     for _ in range(3):
         with steps.iteration():
             gpu.launch(20)
@@ -80,15 +80,15 @@ def test_iterations_have_device_time_too(clock: FakeClock) -> None:
 
 
 def test_sections_inside_keep_their_own_paths(clock: FakeClock) -> None:
-    recorder = Recorder(clock=clock, device=timer_of(None))
-    steps = Iterations("steps", clock=clock, device=timer_of(None))
+    recorder = SectionRecorder(clock=clock, device=timer_of(None))
+    steps = LoopTimer("steps", clock=clock, device=timer_of(None))
     with recorder.section("generate"), steps.iteration(), recorder.section("unet"):
         pass
     assert set(recorder.timings.get_all_stats()) == {"generate", "generate/unet"}
 
 
 def test_a_reset_begins_with_the_warm_up_again(clock: FakeClock) -> None:
-    steps = run(Iterations("steps", warmup=1, clock=clock, device=timer_of(None)), clock, 1, 2)
+    steps = run(LoopTimer("steps", warmup=1, clock=clock, device=timer_of(None)), clock, 1, 2)
     steps.reset()
     assert (steps.first_seconds, steps.statistics, steps.warm_up) == (None, None, None)
     run(steps, clock, 4, 5)
@@ -98,4 +98,4 @@ def test_a_reset_begins_with_the_warm_up_again(clock: FakeClock) -> None:
 
 def test_a_negative_warm_up_is_refused() -> None:
     with pytest.raises(RequestError, match="warmup is -1"):
-        Iterations("steps", warmup=-1)
+        LoopTimer("steps", warmup=-1)

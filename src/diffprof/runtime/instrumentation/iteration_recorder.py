@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from diffprof.record.measured import CacheEvent, Iteration, MemoryPoint, Move, Sample, Span, StepSpan
+from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.timing import sections
 from diffprof.runtime.timing import trace_recorder as traces
 from diffprof.runtime.timing.devices import MILLISECOND, DeviceTimer, Mark
 from diffprof.runtime.timing.sections import Clock
-from diffprof.runtime.watching.memory_reader import MemoryReader
 
 
 class Stretch:
@@ -50,7 +50,7 @@ class OpenStep(Stretch):
     scheduler: str | None
 
 
-class OpenIteration:
+class IterationRecorder:
     """Collects what happens in one call of a pipeline, on the thread that makes it."""
 
     def __init__(
@@ -248,18 +248,18 @@ def _leave(step: OpenStep) -> None:
 
 
 class _Current(threading.local):
-    iteration: OpenIteration | None = None
+    iteration: IterationRecorder | None = None
 
 
 _CURRENT = _Current()
 
 
-def open_iteration() -> OpenIteration | None:
+def current_iteration() -> IterationRecorder | None:
     """The call of a watched pipeline that this thread is in, if it is in one."""
     return _CURRENT.iteration
 
 
-def make_current(iteration: OpenIteration | None) -> OpenIteration | None:
+def set_current_iteration(iteration: IterationRecorder | None) -> IterationRecorder | None:
     """Let this be the call that this thread is in; gives the one that it was in before."""
     before = _CURRENT.iteration
     _CURRENT.iteration = iteration

@@ -15,10 +15,10 @@ import torch
 from diffprof.counting.dry_run import dry_run
 from diffprof.errors import DiffprofError
 from diffprof.record.measured import CacheEvent
-from diffprof.runtime.watching import cache_asks
-from diffprof.runtime.watching.caches import memory_held, replayed_decisions, watch_caches, without_caches
+from diffprof.runtime.instrumentation import cache_lookups
+from diffprof.runtime.instrumentation.cache_events import memory_held, replayed_decisions, watch_caches, without_caches
 from tests.counting.state import differences, state_of
-from tests.runtime.watching.cached_runs import (
+from tests.runtime.instrumentation.cached_runs import (
     BY_VALUES,
     CASES,
     Case,
@@ -88,9 +88,9 @@ def test_every_cache_of_the_installed_diffusers_is_known_and_tried() -> None:
             for name, value in vars(module).items()
             if isinstance(value, type) and value.__module__ == module.__name__ and getattr(value, "_is_stateful", False)
         }
-    assert stateful <= set(cache_asks.CACHES)
+    assert stateful <= set(cache_lookups.CACHES)
     tried = {cache for case in CASES.values() for cache in case.decisions}
-    assert tried == set(cache_asks.CACHES.values())
+    assert tried == set(cache_lookups.CACHES.values())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -367,4 +367,4 @@ def _of_hooks(paths: list[str]) -> list[str]:
 
 
 def _state_of_first(pipeline: Any, kind: str) -> Any:
-    return next(hook.state for _, _, hook in cache_asks.cache_hooks(pipeline) if type(hook).__name__ == kind)
+    return next(hook.state for _, _, hook in cache_lookups.cache_hooks(pipeline) if type(hook).__name__ == kind)

@@ -13,8 +13,8 @@ import torch
 import diffprof
 from diffprof.errors import RequestError
 from diffprof.record.measured import Iteration
-from diffprof.runtime.watching import interception
-from diffprof.runtime.watching.watch import Watch, WatchedCall
+from diffprof.runtime.instrumentation import interception
+from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from tests.counting.state import state_of
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -37,9 +37,9 @@ FAMILIES = {
 
 
 @contextmanager
-def watched(pipeline: Any) -> Iterator[list[WatchedCall]]:
-    calls: list[WatchedCall] = []
-    watch = Watch(pipeline, calls.append)
+def watched(pipeline: Any) -> Iterator[list[MonitoredCall]]:
+    calls: list[MonitoredCall] = []
+    watch = PipelineMonitor(pipeline, calls.append)
     watch.start()
     try:
         yield calls

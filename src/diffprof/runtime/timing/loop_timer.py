@@ -10,13 +10,13 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.runtime.timing import trace_recorder as traces
 from diffprof.runtime.timing.devices import DeviceTimer
-from diffprof.runtime.timing.sections import Clock, Recorder, Section
+from diffprof.runtime.timing.sections import Clock, Section, SectionRecorder
 from diffprof.runtime.timing.statistics import Timings
 
 WARM_UP, MEASURED = "warm-up", "measured"
 
 
-class Iterations:
+class LoopTimer:
     """Times each iteration of a loop. The first `warmup` of them are kept apart from the statistics.
 
     A trace that is running goes on to its next step with each iteration.
@@ -32,12 +32,12 @@ class Iterations:
         self.first_seconds: float | None = None
         """Of the very first iteration, warm-up or not."""
         self._timings = Timings()
-        self._recorder = Recorder(self._timings, clock, device)
+        self._recorder = SectionRecorder(self._timings, clock, device)
         self._numbers = itertools.count()
 
-    def iteration(self, sync: bool = False) -> Iteration:
+    def iteration(self, sync: bool = False) -> LoopIteration:
         """A context manager around one iteration."""
-        return Iteration(self, sync)
+        return LoopIteration(self, sync)
 
     @property
     def statistics(self) -> dict[str, Any] | None:
@@ -83,7 +83,7 @@ class Iterations:
         return series.host.samples_seconds() if series.host.complete else None
 
 
-class Iteration(Section):
+class LoopIteration(Section):
     """One iteration of a loop."""
 
     __slots__ = ("_iterations", "number")
@@ -91,7 +91,7 @@ class Iteration(Section):
     number: int
     """Which one it is, from 0."""
 
-    def __init__(self, iterations: Iterations, sync: bool) -> None:
+    def __init__(self, iterations: LoopTimer, sync: bool) -> None:
         super().__init__(iterations._recorder, iterations.name, sync)
         self._iterations = iterations
 

@@ -16,9 +16,9 @@ from diffusers.hooks import group_offloading
 from diffusers.hooks.group_offloading import GroupOffloadingConfig, GroupOffloadingType, ModuleGroup
 
 from diffprof.record.measured import Iteration
-from diffprof.runtime.watching.iterations import OpenIteration, make_current
-from diffprof.runtime.watching.moves import watch_moves
-from diffprof.runtime.watching.watch import Watch, WatchedCall
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, set_current_iteration
+from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
+from diffprof.runtime.instrumentation.weight_moves import watch_moves
 from tests.runtime.timing.fakes import FakeClock
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -38,8 +38,8 @@ def arguments() -> dict[str, Any]:
 
 def watched(pipeline: Any, **changes: Any) -> Iteration:
     """What there is to see in one call of the pipeline."""
-    calls: list[WatchedCall] = []
-    watch = Watch(pipeline, calls.append)
+    calls: list[MonitoredCall] = []
+    watch = PipelineMonitor(pipeline, calls.append)
     watch.start()
     try:
         pipeline(**arguments(), **changes)
@@ -51,17 +51,17 @@ def watched(pipeline: Any, **changes: Any) -> Iteration:
 
 
 @contextlib.contextmanager
-def watching(model: torch.nn.Module, clock: FakeClock | None = None) -> Iterator[OpenIteration]:
+def watching(model: torch.nn.Module, clock: FakeClock | None = None) -> Iterator[IterationRecorder]:
     """A call of a pipeline whose only component is `model`, or whose components are those in it."""
     components = dict(model.items()) if isinstance(model, torch.nn.ModuleDict) else {"component": model}
     places = {id(part): (slot, path) for slot, one in components.items() for path, part in one.named_modules()}
     undo = watch_moves([part for one in components.values() for part in one.modules()])
-    iteration = OpenIteration(None, clock or FakeClock(), places)
-    before = make_current(iteration)
+    iteration = IterationRecorder(None, clock or FakeClock(), places)
+    before = set_current_iteration(iteration)
     try:
         yield iteration
     finally:
-        make_current(before)
+        set_current_iteration(before)
         undo()
 
 

@@ -22,8 +22,8 @@ from diffusers.hooks.group_offloading import ModuleGroup
 
 from diffprof.pipelines.components import uncompiled
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
-from diffprof.runtime.watching.interception import intercept
-from diffprof.runtime.watching.iterations import OpenIteration, open_iteration
+from diffprof.runtime.instrumentation.interception import intercept
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 
 def watch_moves(components: Iterable[torch.nn.Module]) -> Callable[[], None]:
@@ -142,7 +142,7 @@ _THREAD = _Thread()
 class _Here(NamedTuple):
     """Where a move is written down: the iteration that is open, and the component whose weights they are."""
 
-    iteration: OpenIteration
+    iteration: IterationRecorder
     component: str
 
     def begin(self) -> int:
@@ -176,7 +176,7 @@ class _Here(NamedTuple):
 
 def _here(module: torch.nn.Module) -> _Here | None:
     """None where there is nothing to write down: another pipeline's module, or part of a move that is watched."""
-    iteration = open_iteration()
+    iteration = current_iteration()
     if iteration is None or _THREAD.moving:
         return None
     place = iteration.slot_of(module) or iteration.slot_of(uncompiled(module))

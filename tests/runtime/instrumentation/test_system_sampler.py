@@ -14,8 +14,8 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.record.measured import SystemPoint
-from diffprof.runtime.watching import system
-from diffprof.runtime.watching.system import (
+from diffprof.runtime.instrumentation import system_sampler as system
+from diffprof.runtime.instrumentation.system_sampler import (
     GpuReading,
     ProcessReading,
     SystemReader,

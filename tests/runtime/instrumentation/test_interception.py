@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import diffprof
-from diffprof.runtime.watching.interception import intercept
+from diffprof.runtime.instrumentation.interception import intercept
 from tests.small_pipelines import SMALL_PIPELINES
 
 

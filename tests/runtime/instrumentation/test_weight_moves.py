@@ -19,10 +19,9 @@ from accelerate.utils import OffloadedWeightsLoader, offload_state_dict
 from torch.testing._internal.two_tensor import TwoTensor
 
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
-from diffprof.runtime.watching.moves import watch_moves
-from diffprof.runtime.watching.watch import Watch
-from tests.runtime.timing.fakes import FakeClock
-from tests.runtime.watching.offloaded import (
+from diffprof.runtime.instrumentation.pipeline_monitor import PipelineMonitor
+from diffprof.runtime.instrumentation.weight_moves import watch_moves
+from tests.runtime.instrumentation.offloaded import (
     FLOAT32,
     OFFLOADS,
     POSITION_IDS,
@@ -39,6 +38,7 @@ from tests.runtime.watching.offloaded import (
     watching,
     weights_in,
 )
+from tests.runtime.timing.fakes import FakeClock
 
 
 class TestSequentialOffload:
@@ -279,7 +279,7 @@ class TestWatching:
         OFFLOADS[offload](pipeline, tmp_path)
         before = functions_that_move(pipeline)
 
-        watch = Watch(pipeline, lambda call: None)
+        watch = PipelineMonitor(pipeline, lambda call: None)
         watch.start()
         assert functions_that_move(pipeline) != before
         pictures = pipeline(**arguments()).images

@@ -10,9 +10,9 @@ from typing import Any
 from diffprof.counting.dry_run import DryRunResult
 from diffprof.counting.operations.recorder import Recorder
 from diffprof.record.measured import CacheEvent
-from diffprof.runtime.watching.watch import Watch, WatchedCall
+from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from tests.counting.real_mode import RealMode
-from tests.runtime.watching.pipelines_with_own_caches import COSMOS_3, NUCLEUS
+from tests.runtime.instrumentation.pipelines_with_own_caches import COSMOS_3, NUCLEUS
 from tests.small_pipelines import SMALL_PIPELINES, SmallPipeline
 
 Pipeline = Any
@@ -148,9 +148,9 @@ BY_VALUES = {
 
 
 @contextmanager
-def watched(pipeline: Pipeline) -> Iterator[list[WatchedCall]]:
-    calls: list[WatchedCall] = []
-    watch = Watch(pipeline, calls.append)
+def watched(pipeline: Pipeline) -> Iterator[list[MonitoredCall]]:
+    calls: list[MonitoredCall] = []
+    watch = PipelineMonitor(pipeline, calls.append)
     watch.start()
     try:
         yield calls

@@ -13,8 +13,7 @@ import torch
 from diffusers.hooks.group_offloading import ModuleGroup, apply_group_offloading
 
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
-from tests.runtime.timing.fakes import FakeClock
-from tests.runtime.watching.offloaded import (
+from tests.runtime.instrumentation.offloaded import (
     FLOAT32,
     POSITION_IDS,
     STEPS,
@@ -28,6 +27,7 @@ from tests.runtime.watching.offloaded import (
     weights_in,
     with_stream,
 )
+from tests.runtime.timing.fakes import FakeClock
 
 
 @pytest.mark.parametrize("level", ["leaf_level", "block_level"])

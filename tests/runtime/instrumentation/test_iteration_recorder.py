@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from diffprof.record.measured import CacheEvent, Move, Span
-from diffprof.runtime.watching.iterations import OpenIteration
-from diffprof.runtime.watching.memory_reader import MemoryReader
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder
+from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, timer_of
 
 
 def iteration_on(
     clock: FakeClock, accelerator: FakeAccelerator | None = None, allocator: FakeAllocator | None = None
-) -> OpenIteration:
+) -> IterationRecorder:
     timer = timer_of(accelerator) if accelerator else None
     if timer is not None:
         timer.look()
-    return OpenIteration(object(), clock, {}, timer, MemoryReader(allocator))
+    return IterationRecorder(object(), clock, {}, timer, MemoryReader(allocator))
 
 
 def test_sections_nest_and_know_when_they_ran() -> None:
@@ -125,7 +125,7 @@ def test_events_are_used_again() -> None:
     timer.look()
     made = []
     for _ in range(3):
-        iteration = OpenIteration(object(), clock, {}, timer, MemoryReader())
+        iteration = IterationRecorder(object(), clock, {}, timer, MemoryReader())
         iteration.end(iteration.begin("unet_forward", "unet"), failed=False)
         iteration.close(0, "__call__", None)
         made.append(len(accelerator.made))

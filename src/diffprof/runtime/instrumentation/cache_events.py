@@ -11,7 +11,7 @@ import torch
 from diffprof.counting.dry_run import dry_running_here
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import CacheEvent
-from diffprof.runtime.watching.cache_asks import (
+from diffprof.runtime.instrumentation.cache_lookups import (
     DECIDING_METHODS,
     Answer,
     Observed,
@@ -19,10 +19,10 @@ from diffprof.runtime.watching.cache_asks import (
     class_of_hooks,
     observed_attributes,
 )
-from diffprof.runtime.watching.cache_memory import look_at, memory_held
-from diffprof.runtime.watching.cache_replay import replayed_decisions, without_caches
-from diffprof.runtime.watching.interception import intercept
-from diffprof.runtime.watching.iterations import OpenIteration, open_iteration
+from diffprof.runtime.instrumentation.cache_memory import look_at, memory_held
+from diffprof.runtime.instrumentation.cache_replay import replayed_decisions, without_caches
+from diffprof.runtime.instrumentation.interception import intercept
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 __all__ = ["memory_held", "replayed_decisions", "watch_caches", "without_caches"]
 
@@ -30,7 +30,7 @@ __all__ = ["memory_held", "replayed_decisions", "watch_caches", "without_caches"
 def watch_caches() -> Callable[[], None]:
     """Write down each decision of a cache in the iteration that it falls into, until the given function is called.
 
-    What counts as a decision is said in `cache_asks`. Caches may be put on a pipeline before or after. In code that
+    What counts as a decision is said in `cache_lookups`. Caches may be put on a pipeline before or after. In code that
     `torch.compile` has compiled, PyramidAttentionBroadcast, FasterCache and TextKVCache cannot be seen.
     """
     with DRY_RUN_LOCK:
@@ -76,8 +76,8 @@ def _no_longer_asked() -> None:
     Observed.asked = None
 
 
-def _here() -> OpenIteration | None:
-    return None if dry_running_here() else open_iteration()
+def _here() -> IterationRecorder | None:
+    return None if dry_running_here() else current_iteration()
 
 
 EMPTIED_BY_ITSELF = frozenset({"MagCache"})
@@ -91,11 +91,19 @@ def _asked(cache: str, hook: Any, module: Any) -> Answer | None:
         return None
     if cache in EMPTIED_BY_ITSELF:
         look_at(hook)
-    return functools.partial(_answered, iteration, len(iteration.caches), cache, iteration.now(), iteration.step, place)
+    return functools.partial(
+        _record_lookup, iteration, len(iteration.caches), cache, iteration.now(), iteration.step, place
+    )
 
 
-def _answered(
-    iteration: OpenIteration, number: int, cache: str, at_ns: int, step: int | None, place: tuple[str, str], hit: bool
+def _record_lookup(
+    iteration: IterationRecorder,
+    number: int,
+    cache: str,
+    at_ns: int,
+    step: int | None,
+    place: tuple[str, str],
+    hit: bool,
 ) -> None:
     # Modules inside of this one were asked later and have answered before.
     iteration.caches.insert(number, CacheEvent(cache, hit, at_ns, step, *place))

@@ -16,7 +16,7 @@ from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import components_of, uncompiled
 from diffprof.pipelines.patching import Patches
 from diffprof.record.measured import CacheEvent
-from diffprof.runtime.watching.cache_asks import (
+from diffprof.runtime.instrumentation.cache_lookups import (
     DECIDING_METHODS,
     FIRST_BLOCK_CACHE,
     SEA_CACHE,

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from diffprof.runtime.watching.cache_asks import cache_hooks, cache_of
-from diffprof.runtime.watching.cache_recorder import memory_told
+from diffprof.runtime.instrumentation.cache_lookups import cache_hooks, cache_of
+from diffprof.runtime.instrumentation.cache_recorder import memory_told
 
 
 def memory_held(pipeline: Any) -> dict[str, int]:

@@ -11,9 +11,9 @@ import pytest
 
 import diffprof
 from diffprof.errors import RequestError
-from diffprof.runtime.watching.cache_recorder import CacheRecorder
-from diffprof.runtime.watching.caches import memory_held
-from tests.runtime.watching.cached_runs import watched
+from diffprof.runtime.instrumentation.cache_events import memory_held
+from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
+from tests.runtime.instrumentation.cached_runs import watched
 from tests.small_pipelines import SMALL_PIPELINES
 
 STEPS = 3
@@ -61,7 +61,7 @@ def test_threads_do_not_lose_any() -> None:
 
 def test_it_needs_no_torch() -> None:
     code = (
-        "import sys; from diffprof.runtime.watching.cache_recorder import CacheRecorder;"
+        "import sys; from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder;"
         "CacheRecorder('kv').hit(); assert not {'torch', 'numpy', 'diffusers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

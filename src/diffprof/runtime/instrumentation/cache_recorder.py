@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from diffprof.errors import RequestError
 from diffprof.record.measured import CacheEvent
-from diffprof.runtime.watching.iterations import OpenIteration, open_iteration
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 
 class CacheRecorder:
@@ -76,7 +76,7 @@ class CacheRecorder:
         with self._lock:
             self.hits += hit
             self.misses += not hit
-        iteration = open_iteration()
+        iteration = current_iteration()
         if iteration is not None:
             component, path = _place(iteration, module)
             iteration.caches.append(CacheEvent(self.name, hit, iteration.now(), iteration.step, component, path))
@@ -111,7 +111,7 @@ def _in_a_dry_run() -> bool:
     return dry_run is not None and dry_run.dry_running_here()
 
 
-def _place(iteration: OpenIteration, module: Any) -> tuple[str | None, str]:
+def _place(iteration: IterationRecorder, module: Any) -> tuple[str | None, str]:
     if module is None or isinstance(module, str):
         return None, module or ""
     return iteration.slot_of(module) or (None, type(module).__name__)

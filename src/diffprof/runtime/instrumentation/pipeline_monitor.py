@@ -31,14 +31,18 @@ from diffprof.pipelines.components import (
 )
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import Iteration
+from diffprof.runtime.instrumentation.cache_events import watch_caches
+from diffprof.runtime.instrumentation.callbacks import Callbacks
+from diffprof.runtime.instrumentation.interception import Handler, intercept, intercept_own
+from diffprof.runtime.instrumentation.iteration_recorder import (
+    IterationRecorder,
+    current_iteration,
+    set_current_iteration,
+)
+from diffprof.runtime.instrumentation.memory_reader import DeviceAllocator, MemoryReader
+from diffprof.runtime.instrumentation.weight_moves import watch_moves
 from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
-from diffprof.runtime.watching.caches import watch_caches
-from diffprof.runtime.watching.callbacks import Callbacks
-from diffprof.runtime.watching.interception import Handler, intercept, intercept_own
-from diffprof.runtime.watching.iterations import OpenIteration, make_current, open_iteration
-from diffprof.runtime.watching.memory_reader import DeviceAllocator, MemoryReader
-from diffprof.runtime.watching.moves import watch_moves
 
 PIPELINE_METHODS = (
     "encode_prompt", "_encode_prompt", "encode_image", "prepare_latents", "prepare_image_latents",
@@ -55,7 +59,7 @@ PROMPT_METHODS = ("encode_prompt", "_encode_prompt")
 
 
 @dataclass(frozen=True)
-class WatchedCall:
+class MonitoredCall:
     """One call that was watched: what it was called with, and what was seen."""
 
     arguments: Mapping[str, Any]
@@ -65,13 +69,13 @@ class WatchedCall:
     iteration: Iteration
 
 
-class Watch:
+class PipelineMonitor:
     """Watches one pipeline from `start` to `stop`; tells `ended` of every call of it, `step_ended` of every step."""
 
     def __init__(
         self,
         pipeline: Any,
-        ended: Callable[[WatchedCall], None],
+        ended: Callable[[MonitoredCall], None],
         step_ended: Callable[[int], None] | None = None,
         clock: Clock = time.perf_counter_ns,
         device: DeviceTimer | None = None,
@@ -198,9 +202,9 @@ class Watch:
         """Processors are made anew by some pipelines: what runs inside of a watched call belongs to it."""
         return True
 
-    def _here(self) -> OpenIteration | None:
+    def _here(self) -> IterationRecorder | None:
         """The call of this very pipeline that this thread is in."""
-        iteration = open_iteration()
+        iteration = current_iteration()
         return iteration if iteration is not None and iteration.owner is self else None
 
     def _calling(self, original: Callable[..., Any], pipeline: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -239,7 +243,7 @@ class Watch:
                 return original(module, *args, **kwargs)
             iteration = self._here()
             if iteration is None:
-                if method not in ENTRIES or open_iteration() is not None:  # another watched pipeline uses it
+                if method not in ENTRIES or current_iteration() is not None:  # another watched pipeline uses it
                     return original(module, *args, **kwargs)
                 with self._iteration(f"{slot}_{method}", {}, Callbacks(self.pipeline, self._section)):
                     return handle(original, module, args, kwargs)
@@ -294,8 +298,8 @@ class Watch:
     @contextlib.contextmanager
     def _iteration(self, entry: str, arguments: Mapping[str, Any], callbacks: Callbacks) -> Iterator[None]:
         attributes = dict(vars(self.pipeline))
-        iteration = OpenIteration(self, self._clock, self._places, self._device, self._memory)
-        before = make_current(iteration)
+        iteration = IterationRecorder(self, self._clock, self._places, self._device, self._memory)
+        before = set_current_iteration(iteration)
         error: str | None = None
         try:
             yield
@@ -303,9 +307,9 @@ class Watch:
             error = _reason(raised)
             raise
         finally:
-            make_current(before)
+            set_current_iteration(before)
             record = iteration.close(iteration.began - self.began, entry, error)
-            self._ended(WatchedCall(arguments, attributes, callbacks, record))
+            self._ended(MonitoredCall(arguments, attributes, callbacks, record))
 
 
 _WATCHED: set[int] = set()
