@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from tests.small_pipelines import SMALL_PIPELINES
 
-from diffprof.pipelines.opened import live
+from diffprof.pipelines.opening import open_live
 from diffprof.profiling import PyTorchProfiler
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.measurement import Measurement
@@ -42,7 +42,7 @@ def main() -> None:
         pipeline(**arguments)
         return time.process_time() - begun
 
-    measuring = Measurement(live(pipeline))  # one for all calls: only the first of them is followed by a count
+    measuring = Measurement(open_live(pipeline))  # one for all calls: only the first of them is followed by a count
 
     def measured() -> float:
         measuring.start()

@@ -8,16 +8,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.counting.formulas.kinds import ATTENTION
 from diffprof.counting.formulas.products import attention_shape
-from diffprof.counting.operations.recorder import Recorder, executed
+from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import tensors_in
-from diffprof.counting.operations.virtual import in_parts, is_composite
-from diffprof.counting.operations.written_out import WATCHED
+from diffprof.counting.operations.unfused_attention import WATCHED
+from diffprof.counting.operations.virtual import is_composite, run_decomposed
 
 
 class RealMode(TorchDispatchMode):
     """Lets every operation run and counts it by the same formulas as a dry run."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: OperationRecorder) -> None:
         super().__init__()
         self.recorder = recorder
 
@@ -27,9 +27,9 @@ class RealMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if is_composite(func):  # arrives whole in `torch.inference_mode`
             with self:
-                return in_parts(func, args, kwargs)
+                return run_decomposed(func, args, kwargs)
         result = func(*args, **kwargs)
-        op = executed(func, tensors_in((*args, *kwargs.values())), args, result)
+        op = executed_op(func, tensors_in((*args, *kwargs.values())), args, result)
         self.recorder.add(op)
         if op.name in WATCHED:
             self.recorder.watch(op, args, result)
@@ -40,4 +40,4 @@ class RealMode(TorchDispatchMode):
     def _attended(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = dict(zip((argument.name for argument in func._schema.arguments), args, strict=False)) | kwargs
         masked = any(given.get(name) is not None for name in ("attn_mask", "attn_bias"))
-        self.recorder.attention(attention_shape(*args[:3]), bool(given.get("is_causal")), masked)
+        self.recorder.add_attention(attention_shape(*args[:3]), bool(given.get("is_causal")), masked)

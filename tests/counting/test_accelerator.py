@@ -12,7 +12,7 @@ import torch
 
 import diffprof
 from diffprof.counting.operations.functions import is_accelerator
-from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -63,8 +63,8 @@ class Elsewhere(torch.Tensor):
 
 def test_real_tensors_on_the_device_are_fetched_and_weights_are_not() -> None:
     table, weight = torch.Tensor._make_subclass(Elsewhere, torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))
-    mode = VirtualMode(Recorder(), frozenset({id(weight)}), on_accelerator=True)
-    fetched = mode._fetched({"a": (table, [weight, 3])})
+    mode = VirtualMode(OperationRecorder(), frozenset({id(weight)}), on_accelerator=True)
+    fetched = mode._fetch({"a": (table, [weight, 3])})
     assert type(fetched["a"][0]) is torch.Tensor
     assert fetched["a"][0].tolist() == [1, 1]
     assert fetched["a"][1][0] is weight

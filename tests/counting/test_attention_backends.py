@@ -57,11 +57,11 @@ def test_every_backend_counts_the_same(backend: str, flux: Any, native: diffprof
 def test_a_mask_another_key_length_and_fewer_key_heads_reach_the_count(backend: str) -> None:
     from diffprof.counting.attention_backends import catch_attention_backends
     from diffprof.counting.operations.functions import FunctionMode
-    from diffprof.counting.operations.recorder import Recorder
+    from diffprof.counting.operations.recorder import OperationRecorder
     from diffprof.counting.operations.virtual import VirtualMode
     from diffprof.pipelines.patching import Patches
 
-    recorder = Recorder()
+    recorder = OperationRecorder()
     mode = VirtualMode(recorder)
     query, key = torch.empty(2, 5, 4, 8, device="meta"), torch.empty(2, 7, 2, 8, device="meta")
     with Patches() as patches, torch.no_grad(), recorder.component_call("Backend") as call:

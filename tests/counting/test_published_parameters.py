@@ -12,7 +12,7 @@ from diffprof.catalogue import Entry, Part
 from diffprof.pipelines.blueprint import from_entry
 from diffprof.pipelines.building import build
 from diffprof.pipelines.components import components_of, persistent_buffers
-from diffprof.pipelines.opened import DTYPES
+from diffprof.pipelines.opening import DTYPES
 from diffprof.pipelines.quiet import quiet_libraries
 
 ENTRIES = catalogue.entries()

@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
-from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from tests.counting.real_mode import RealMode
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -48,7 +48,7 @@ def test_a_pipeline_that_was_made_in_inference_mode_can_be_profiled() -> None:
 def test_a_real_run_in_inference_mode_counts_the_same() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline = small.build()
-    recorder = Recorder()
+    recorder = OperationRecorder()
     with torch.inference_mode(), RealMode(recorder):
         pipeline(**small.arguments())
     assert recorder.outside.cost(0).work.macs == diffprof.profile(pipeline, **small.arguments()).total.macs

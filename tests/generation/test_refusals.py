@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from diffprof.counting.dry_run import dry_running_here
+from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import DiffprofError, OutputError, PipelineError, RequestError
 from diffprof.generation import image_files as pictures
 from diffprof.generation import sizes
@@ -83,7 +83,7 @@ def test_the_size_is_not_blamed_for_what_it_has_nothing_to_do_with(
     real = UNet2DConditionModel.forward
 
     def forward(self: Any, *arguments: Any, **options: Any) -> Any:
-        if not dry_running_here():
+        if not is_dry_running():
             raise RuntimeError("a bad day")
         return real(self, *arguments, **options)
 
@@ -186,7 +186,7 @@ def test_out_of_memory_says_what_would_fit(
     real = UNet2DConditionModel.forward
 
     def forward(self: Any, sample: Any, *arguments: Any, **options: Any) -> Any:
-        if sample.shape[-1] > 32 and not dry_running_here():
+        if sample.shape[-1] > 32 and not is_dry_running():
             raise error
         return real(self, sample, *arguments, **options)
 

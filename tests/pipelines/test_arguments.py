@@ -11,7 +11,7 @@ from PIL import Image
 
 import diffprof
 from diffprof.errors import PipelineError, RequestError
-from diffprof.pipelines.arguments import call_arguments, plain
+from diffprof.pipelines.arguments import call_arguments, json_value
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -155,7 +155,7 @@ def test_the_request_holds_plain_values_only(tmp_path: Any) -> None:
     ],
 )
 def test_an_argument_becomes_a_plain_value(value: Any, text: Any) -> None:
-    assert plain(value) == text
+    assert json_value(value) == text
 
 
 def test_batch_and_pictures_per_prompt_multiply() -> None:

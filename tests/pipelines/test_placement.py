@@ -10,8 +10,8 @@ import torch
 
 from diffprof.errors import DiffprofError, PipelineError, RequestError
 from diffprof.pipelines import free_memory as room
-from diffprof.pipelines.free_memory import refuse_what_does_not_fit
-from diffprof.pipelines.placement import CPU, Target, put_in_place, target_of
+from diffprof.pipelines.free_memory import check_memory
+from diffprof.pipelines.placement import CPU, Target, place_pipeline, target_of
 from diffprof.pipelines.weights import load_pipeline
 from tests.pipelines.loadable import generated, saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
@@ -79,7 +79,7 @@ class Refusing:
 
 def test_a_pipeline_that_cannot_offload_says_so() -> None:
     with pytest.raises(PipelineError, match="Refusing cannot offload by model: no order is known"):
-        put_in_place(Refusing(), Target(CUDA, "model"))
+        place_pipeline(Refusing(), Target(CUDA, "model"))
 
 
 @pytest.mark.parametrize("way", ["model", "sequential"])
@@ -90,7 +90,7 @@ def test_offloading_is_left_to_the_pipeline(way: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(
             type(pipeline), f"enable_{name}_cpu_offload", lambda self, device, name=name: asked.append((name, device))
         )
-    put_in_place(pipeline, Target(CUDA, way))
+    place_pipeline(pipeline, Target(CUDA, way))
     assert asked == [(way, CUDA)]
 
 
@@ -115,10 +115,10 @@ def test_what_is_needed_is_compared_with_what_is_free(
 ) -> None:
     monkeypatch.setattr(room, "free_bytes", lambda device: free[device])
     if refused_on is None:
-        refuse_what_does_not_fit("sd", WEIGHTS, 1_000_000, target, random)
+        check_memory("sd", WEIGHTS, 1_000_000, target, random)
         return
     with pytest.raises(DiffprofError, match=f"sd does not fit: it needs [0-9]+ MB on {refused_on} for its weights"):
-        refuse_what_does_not_fit("sd", WEIGHTS, 1_000_000, target, random)
+        check_memory("sd", WEIGHTS, 1_000_000, target, random)
 
 
 def test_a_gpu_is_asked_for_its_own_memory(monkeypatch: pytest.MonkeyPatch) -> None:

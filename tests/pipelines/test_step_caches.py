@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import PipelineError, RequestError
-from diffprof.pipelines.step_caches import cache_choice, known_caches, use_cache
+from diffprof.pipelines.step_caches import enable_cache, known_caches, parse_cache
 from diffprof.pipelines.weights import load_pipeline
 from tests.pipelines.folders import saved
 from tests.small_pipelines import SMALL_PIPELINES
@@ -20,14 +20,14 @@ def test_every_cache_of_diffusers_has_a_name() -> None:
 
 
 def test_settings_are_read_with_their_types() -> None:
-    choice = cache_choice(
+    choice = parse_cache(
         "pyramid_attention:spatial_attention_block_skip_range=3,spatial_attention_timestep_skip_range=[100, 800]"
     )
     assert choice.settings == {
         "spatial_attention_block_skip_range": 3,
         "spatial_attention_timestep_skip_range": (100, 800),
     }
-    assert cache_choice("TaylorSeer:use_lite_mode=true,disable_cache_after_step=none").settings == {
+    assert parse_cache("TaylorSeer:use_lite_mode=true,disable_cache_after_step=none").settings == {
         "use_lite_mode": True,
         "disable_cache_after_step": None,
     }
@@ -43,14 +43,14 @@ def test_settings_are_read_with_their_types() -> None:
 )
 def test_what_is_no_cache_is_refused(text: str, words: str) -> None:
     with pytest.raises(RequestError, match=words):
-        cache_choice(text)
+        parse_cache(text)
 
 
 @pytest.mark.parametrize("name", ["first_block", "pyramid_attention", "faster", "taylorseer", "mag"])
 def test_a_cache_works_without_settings_of_its_own(name: str) -> None:
     small = SMALL_PIPELINES["flux"]
     pipeline = small.build()
-    use_cache(pipeline, cache_choice(name), small.arguments())
+    enable_cache(pipeline, parse_cache(name), small.arguments())
     assert pipeline.transformer.is_cache_enabled
     pipeline(**small.arguments())
 
@@ -58,20 +58,20 @@ def test_a_cache_works_without_settings_of_its_own(name: str) -> None:
 def test_faster_cache_is_told_how_frames_lie() -> None:
     for name, layout in (("flux", "BCHW"), ("cogvideox", "BFCHW"), ("wan-2.1", "BCFHW")):
         pipeline = SMALL_PIPELINES[name].build()
-        use_cache(pipeline, cache_choice("faster"), {})
+        enable_cache(pipeline, parse_cache("faster"), {})
         assert pipeline.transformer._cache_config.tensor_format == layout
 
 
 def test_mag_cache_knows_the_steps_of_the_call() -> None:
     pipeline = SMALL_PIPELINES["flux"].build()
-    use_cache(pipeline, cache_choice("mag"), {"num_inference_steps": 6})
+    enable_cache(pipeline, parse_cache("mag"), {"num_inference_steps": 6})
     assert pipeline.transformer._cache_config.num_inference_steps == 6
 
 
 def test_a_cache_that_needs_more_says_so_in_its_own_words() -> None:
     pipeline = SMALL_PIPELINES["wan-2.1"].build()
     with pytest.raises(PipelineError, match=r"transformer cannot use the cache mag: .*mag_ratios"):
-        use_cache(pipeline, cache_choice("mag"), {})
+        enable_cache(pipeline, parse_cache("mag"), {})
 
 
 def test_a_denoiser_without_caches_is_refused_before_its_weights_are_looked_for(tmp_path: Path) -> None:
@@ -84,4 +84,4 @@ def test_a_cache_that_finds_nothing_to_skip_is_refused() -> None:
     if "text_kv" not in known_caches():
         pytest.skip("the installed diffusers has no such cache")
     with pytest.raises(RequestError, match="does nothing in a FluxTransformer2DModel"):
-        use_cache(SMALL_PIPELINES["flux"].build(), cache_choice("text_kv"), {})
+        enable_cache(SMALL_PIPELINES["flux"].build(), parse_cache("text_kv"), {})

@@ -46,9 +46,9 @@ def counted(model: str, arguments: Mapping[str, Any], progress: Progress | None 
 
 def has(profile: Profile, dial: Dial) -> bool:
     """Whether the pipeline takes what the slider stands for."""
-    from diffprof.pipelines.arguments import takes
+    from diffprof.pipelines.arguments import has_argument
 
-    return takes(profile.request.pipeline, dial.argument) and in_force(profile, dial) is not None
+    return has_argument(profile.request.pipeline, dial.argument) and in_force(profile, dial) is not None
 
 
 def in_force(profile: Profile, dial: Dial) -> float | None:

@@ -19,13 +19,13 @@ def catch_attention_backends(patches: Patches, mode: VirtualMode) -> None:
     from diffusers.models import attention_dispatch
 
     registry = attention_dispatch._AttentionBackendRegistry
-    caught = {name: _caught(mode, backend) for name, backend in registry._backends.items()}
+    caught = {name: _wrap_backend(mode, backend) for name, backend in registry._backends.items()}
     patches.set(registry, "_backends", caught)
     patches.set(registry, "_checks_enabled", False)
     for module, functions in BARE_KERNELS.items():
         for name in functions if module in sys.modules else ():
             if hasattr(sys.modules[module], name):
-                patches.function(sys.modules[module], name, lambda original: _caught(mode, original))
+                patches.function(sys.modules[module], name, lambda original: _wrap_backend(mode, original))
 
 
 BARE_KERNELS = {
@@ -41,7 +41,7 @@ HEADS_FIRST = frozenset({"flex_attention", "sageattn"})
 """Kernels that take [batch, heads, tokens, size] unless told otherwise; the others [batch, tokens, heads, size]."""
 
 
-def _caught(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(backend)
 
     def attend(*args: Any, **kwargs: Any) -> Any:

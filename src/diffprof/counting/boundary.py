@@ -29,7 +29,7 @@ def leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def replayable(value: Any) -> bool:
+def is_replayable(value: Any) -> bool:
     """May a call with these inputs be replayed? Not when it is handed an object that can keep state."""
     return all(isinstance(leaf, (torch.Tensor, *PLAIN)) for leaf in leaves(value))
 
@@ -62,7 +62,7 @@ def with_real_zeros(value: Any) -> Any:
         with torch._C._DisableTorchDispatch():
             return real_zeros(value)
     if isinstance(value, Mapping):
-        return _rebuilt_mapping(value)
+        return _rebuild_mapping(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(with_real_zeros, value))
     if isinstance(value, (list, tuple)):
@@ -75,7 +75,7 @@ def with_real_zeros(value: Any) -> Any:
     return value
 
 
-def _rebuilt_mapping(value: Mapping[Any, Any]) -> Any:
+def _rebuild_mapping(value: Mapping[Any, Any]) -> Any:
     parts = {name: with_real_zeros(part) for name, part in value.items()}
     return type(value)(**parts) if dataclasses.is_dataclass(value) else type(value)(parts)  # type: ignore[call-arg]
 
@@ -90,7 +90,7 @@ def _holds_tensors(value: Any) -> bool:
     )
 
 
-def described(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+def describe_inputs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
     """Names and shapes of the tensor inputs: ``sample 2x4x64x64, timestep scalar``."""
     names = _parameter_names(function)
     named = [*zip(names, args, strict=False), *kwargs.items()]

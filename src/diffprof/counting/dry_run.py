@@ -15,20 +15,20 @@ from typing import Any
 import torch
 
 from diffprof.counting import surroundings
-from diffprof.counting.boundary import described, leaves, output_sizes, replayable, signature, with_real_zeros
+from diffprof.counting.boundary import describe_inputs, is_replayable, leaves, output_sizes, signature, with_real_zeros
 from diffprof.counting.operations.functions import FunctionMode
-from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.counting.snapshot import Snapshot
+from diffprof.counting.pipeline_state import PipelineState
 from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
     components_of,
     entry_methods,
-    own_methods,
     parts_of,
+    replaced_methods,
     role_of,
-    uncompiled,
+    unwrap_compiled,
 )
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
@@ -61,13 +61,13 @@ def dry_run(
     `prepare` is called first and may change the pipeline; `changes` is called with the pipeline and with what changes
     classes, after all that a dry run changes itself. All of it is put back.
     """
-    with DRY_RUN_LOCK, _not_within_another(), one_thread(), surroundings.without_autocast():
-        snapshot = Snapshot(pipeline, _all_modules(pipeline), arguments)
+    with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), surroundings.without_autocast():
+        snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
         try:
             if prepare is not None:
                 prepare()
             run = _DryRun(pipeline, progress)
-            with _own_schedulers(pipeline) as schedulers:
+            with _scheduler_copies(pipeline) as schedulers:
                 run.execute(arguments, schedulers, changes)
         finally:
             snapshot.restore()
@@ -78,13 +78,13 @@ _RUNNING: list[int] = []
 """The thread of the dry run that is under way."""
 
 
-def dry_running_here() -> bool:
+def is_dry_running() -> bool:
     """Is this thread in a dry run? What it calls then is counted and takes no time that means anything."""
     return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
 
 
 @contextlib.contextmanager
-def _not_within_another() -> Iterator[None]:
+def _refuse_nesting() -> Iterator[None]:
     """A callback of a pipeline that is being counted must not count another: it would see the first one's shapes."""
     if _RUNNING:
         raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
@@ -96,7 +96,7 @@ def _not_within_another() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+def single_thread() -> Iterator[None]:
     """What is computed for real is small: sharing it out would take longer than doing it."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -112,7 +112,7 @@ def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
 
 
 @contextlib.contextmanager
-def _own_schedulers(pipeline: Any) -> Iterator[dict[str, Any]]:
+def _scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
     """Work on copies of the schedulers: they keep histories in lists, which a dry run would fill."""
     schedulers = {
         name: part for name, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
@@ -134,7 +134,7 @@ def _own_schedulers(pipeline: Any) -> Iterator[dict[str, Any]]:
 
 
 @dataclass
-class _Known:
+class _CountedCall:
     """A component call that was counted: what it cost, what it gave back, and what that depends on."""
 
     cost: Cost
@@ -149,9 +149,11 @@ class _DryRun:
         self.progress = progress
         self.components = components_of(pipeline)
         self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
-        self.recorder = Recorder()
+        self.recorder = OperationRecorder()
         parts = self.components.values()
-        self.mode = VirtualMode(self.recorder, surroundings.real_weights(parts), surroundings.on_accelerator(pipeline))
+        self.mode = VirtualMode(
+            self.recorder, surroundings.real_weight_ids(parts), surroundings.is_on_accelerator(pipeline)
+        )
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
         self.decoded: dict[str, int] = {}
@@ -161,18 +163,18 @@ class _DryRun:
         self.schedulers: dict[str, str] = {}
         self.pending: list[int] = []
         """Calls of denoisers since the last step of a scheduler."""
-        self.known: dict[Any, list[_Known]] = {}
+        self.known: dict[Any, list[_CountedCall]] = {}
         self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
         """Equal costs are one object, also where they could not be known beforehand to be equal."""
         self.slots: dict[int, str] = {}
         self.paths: dict[int, str] = {}
         for slot, component in self.components.items():
-            for root in (component, uncompiled(component)):
+            for root in (component, unwrap_compiled(component)):
                 self.slots.setdefault(id(root), slot)
-            for path, module in uncompiled(component).named_modules():
+            for path, module in unwrap_compiled(component).named_modules():
                 self.paths.setdefault(id(module), path)
-        modules = {slot: list(uncompiled(part).modules()) for slot, part in self.components.items()}
-        self.never_replayed = {slot for slot, own in modules.items() if surroundings.keeps_state(own)}
+        modules = {slot: list(unwrap_compiled(part).modules()) for slot, part in self.components.items()}
+        self.never_replayed = {slot for slot, own in modules.items() if surroundings.has_state(own)}
         self.watchers = {slot: surroundings.Watchers(own) for slot, own in modules.items()}
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
@@ -183,7 +185,7 @@ class _DryRun:
         schedulers: dict[str, Any],
         changes: Callable[[Any, Patches], None] | None,
     ) -> None:
-        with Patches() as patches, surroundings.uncompiled_code(self.components.values()):
+        with Patches() as patches, surroundings.force_eager(self.components.values()):
             surroundings.prepare(patches, self.mode, self.pipeline)
             if changes is not None:
                 changes(self.pipeline, patches)
@@ -195,7 +197,7 @@ class _DryRun:
                 except (DiffprofError, KeyboardInterrupt):
                     raise
                 except Exception as error:
-                    if _is_our_own(error):
+                    if _is_own_mistake(error):
                         raise
                     raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
@@ -213,11 +215,11 @@ class _DryRun:
             calls=tuple(self.calls),
             stages=tuple(stages),
             outside=self.recorder.outside.cost(peak_live_bytes=0),
-            assumptions=(*self._resized(), *self.recorder.assumptions),
+            assumptions=(*self._resizing(), *self.recorder.assumptions),
             sizes=self.sizes,
         )
 
-    def _resized(self) -> Iterator[str]:
+    def _resizing(self) -> Iterator[str]:
         """Some pipelines compute at a size the model knows and resize the picture afterwards."""
         computed, made = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
         if None not in (*computed, *made) and computed != made:
@@ -253,25 +255,25 @@ class _DryRun:
             return set_attribute
 
         for component in self.components.values():
-            self._catch_own_methods(patches, uncompiled(component))
+            self._catch_replaced_methods(patches, unwrap_compiled(component))
         patches.function(torch.nn.Module, "__call__", calling)
         patches.function(torch.nn.Module, "__setattr__", setting)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
-            patches.function(owner, name, functools.partial(self._entering, name))
+            patches.function(owner, name, functools.partial(self._wrap_entry, name))
 
-    def _catch_own_methods(self, patches: Patches, component: torch.nn.Module) -> None:
+    def _catch_replaced_methods(self, patches: Patches, component: torch.nn.Module) -> None:
         """Methods that were replaced on the object hide those of its class."""
-        for name, method in own_methods(component).items():
+        for name, method in replaced_methods(component).items():
             function = getattr(type(component), name)
 
             @functools.wraps(function)
             def original(module: torch.nn.Module, *args: Any, method: Any = method, **kwargs: Any) -> Any:
                 return method(*args, **kwargs)
 
-            patches.set(component, name, functools.partial(self._entering(name, original), component))
+            patches.set(component, name, functools.partial(self._wrap_entry(name, original), component))
 
-    def _entering(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_entry(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
             slot = self.slots.get(id(module)) if self.recorder.open is None else None
             if slot is None:
@@ -306,7 +308,7 @@ class _DryRun:
         may_replay = (
             slot not in self.never_replayed
             and not torch.is_grad_enabled()
-            and replayable((args, kwargs))
+            and is_replayable((args, kwargs))
             and not self.watchers[slot].any()
         )
         known = self._recall(key, inputs) if may_replay else None
@@ -325,7 +327,7 @@ class _DryRun:
         weight = next(self.components[slot].parameters(), None)
         return tuple(self.changes.items()), None if weight is None else weight.dtype
 
-    def _recall(self, key: Any, inputs: list[Any]) -> _Known | None:
+    def _recall(self, key: Any, inputs: list[Any]) -> _CountedCall | None:
         for known in self.known.get(key, ()):
             if known.values == _digest(inputs, known.inputs_read):
                 return known
@@ -333,12 +335,14 @@ class _DryRun:
 
     def _count(
         self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
-    ) -> _Known:
+    ) -> _CountedCall:
         if self.progress:
             self.progress(ProgressEvent(Activity.counting, slot))
         recorder = self.recorder
-        with recorder.component_call(type(uncompiled(module)).__name__) as call:
-            call.origins.inputs({i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta})
+        with recorder.component_call(type(unwrap_compiled(module)).__name__) as call:
+            call.origins.mark_inputs(
+                {i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta}
+            )
             if method == "forward":
                 recorder.enter_module("", module, args, kwargs)
                 try:
@@ -350,16 +354,16 @@ class _DryRun:
             inputs_read = frozenset(call.origins.inputs_read)
             cost = call.cost(recorder.live.peak - call.live_bytes_before)
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
-        return _Known(cost, output, inputs_read, _digest(inputs, inputs_read))
+        return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read))
 
     def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
         if method == "forward" and self.roles[slot] in DENOISING_ROLES:
             self.pending.append(len(self.calls))
-        function = type(uncompiled(self.components[slot])).forward if method == "forward" else original
-        self.calls.append(Call(slot, method, described(function, args, kwargs), None, cost))
+        function = type(unwrap_compiled(self.components[slot])).forward if method == "forward" else original
+        self.calls.append(Call(slot, method, describe_inputs(function, args, kwargs), None, cost))
 
 
-def _is_our_own(error: Exception) -> bool:
+def _is_own_mistake(error: Exception) -> bool:
     """Was it raised by a line of diffprof? Then it is our mistake and not the pipeline's refusal."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")

@@ -16,21 +16,20 @@ from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.operations.recorder import PIPELINE
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.errors import PipelineError, RequestError
-from diffprof.pipelines.arguments import CallArguments, call_arguments, plain
+from diffprof.pipelines.arguments import CallArguments, call_arguments, json_value
 from diffprof.pipelines.components import (
     components_of,
     element_count,
     modules_of,
     persistent_buffers,
     role_of,
-    uncompiled,
+    unwrap_compiled,
     weight_bytes,
 )
-from diffprof.pipelines.opened import Opened, live, open_virtual
+from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.pipelines.switches import enable as throw_switch
-from diffprof.pipelines.switches import swap_scheduler
+from diffprof.pipelines.switches import apply_switches
 from diffprof.record.profile import NO_WORK, Call, Component, Environment, Ledger, Profile, Request, Steps
 from diffprof.record.progress import Progress
 from diffprof.version import __version__
@@ -61,12 +60,12 @@ def profile(
         )
     if dtype is not None:
         raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
-    opened = live(model)
+    opened = open_live(model)
     return _profile(opened, scheduler, enable, progress, arguments)
 
 
 def _profile(
-    opened: Opened,
+    opened: OpenedPipeline,
     scheduler: str | None,
     enable: Sequence[str],
     progress: Progress | None,
@@ -74,19 +73,12 @@ def _profile(
 ) -> Profile:
     pipeline = opened.pipeline
     call = call_arguments(pipeline, requested, opened.call)
-
-    def prepare() -> None:
-        if scheduler is not None:
-            swap_scheduler(pipeline, scheduler)
-        for name in enable:
-            throw_switch(pipeline, name)
-
-    result, used = count(pipeline, call, prepare, progress)
-    return composed(opened, call, used, result, scheduler, enable)
+    result, used = count(pipeline, call, lambda: apply_switches(pipeline, scheduler, enable), progress)
+    return compose_profile(opened, call, used, result, scheduler, enable)
 
 
-def composed(
-    opened: Opened,
+def compose_profile(
+    opened: OpenedPipeline,
     call: CallArguments,
     used: Mapping[str, Any],
     result: DryRunResult,
@@ -98,7 +90,9 @@ def composed(
     outside = Call(PIPELINE, "__call__", "", None, result.outside)
     calls = (*result.calls, outside)
     stand_ins = [
-        f"{name} was not given: {_shown(value)} stands in" for name, value in used.items() if name != "output_type"
+        f"{name} was not given: {_describe_value(value)} stands in"
+        for name, value in used.items()
+        if name != "output_type"
     ]
     resized = [
         f"{name} {call.given[name]} was asked for; the pipeline makes {size}"
@@ -110,8 +104,8 @@ def composed(
             model=opened.name,
             source=opened.source,
             pipeline=type(pipeline).__name__,
-            arguments={name: plain(value) for name, value in call.given.items()},
-            defaults={name: plain(value) for name, value in {**call.defaults, **result.sizes, **used}.items()},
+            arguments={name: json_value(value) for name, value in call.given.items()},
+            defaults={name: json_value(value) for name, value in {**call.defaults, **result.sizes, **used}.items()},
             dtype=opened.dtype,
             scheduler=scheduler,
             enable=tuple(enable),
@@ -140,8 +134,8 @@ def count(
         raise
 
 
-def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(plain(value))
+def _describe_value(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(json_value(value))
 
 
 def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
@@ -152,27 +146,27 @@ def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
     counted: set[int] = set()
     for slot in order:
         model = models[slot]
-        own = [] if id(uncompiled(model)) in counted else [uncompiled(model)]
-        counted.add(id(uncompiled(model)))
+        own = [] if id(unwrap_compiled(model)) in counted else [unwrap_compiled(model)]
+        counted.add(id(unwrap_compiled(model)))
         components[slot] = Component(
             slot=slot,
-            class_name=type(uncompiled(model)).__name__,
+            class_name=type(unwrap_compiled(model)).__name__,
             role=role_of(slot, model),
             dtype=dtype_text(next(model.parameters(), None)),
             parameters=sum(element_count(weight) for part in own for weight in part.parameters()),
             buffers=sum(buffer.numel() for part in own for buffer in persistent_buffers(part)),
             weight_bytes=sum(weight_bytes(part) for part in own),
             modules=tuple(module for part in own for module in modules_of(part)),
-            **_done(slot, calls),
+            **_executed_work(slot, calls),
         )
     components[PIPELINE] = Component(
         slot=PIPELINE, class_name=type(pipeline).__name__, role="pipeline", dtype="", parameters=0, buffers=0,
-        weight_bytes=0, **_done(PIPELINE, calls),
+        weight_bytes=0, **_executed_work(PIPELINE, calls),
     )  # fmt: skip
     return components
 
 
-def _done(slot: str, calls: Sequence[Call]) -> dict[str, Any]:
+def _executed_work(slot: str, calls: Sequence[Call]) -> dict[str, Any]:
     own = [call for call in calls if call.component == slot]
     return {
         "calls": len(own),

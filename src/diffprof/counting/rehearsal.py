@@ -8,7 +8,7 @@ from typing import Any
 from diffprof.counting.profile import count
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.pipelines.arguments import call_arguments
-from diffprof.pipelines.switches import switch
+from diffprof.pipelines.switches import apply_switches
 from diffprof.record.progress import Progress
 
 
@@ -26,7 +26,7 @@ def rehearse(
     """
     call = call_arguments(virtual, requested, needed)
     try:
-        result, _ = count(virtual, call, lambda: switch(virtual, scheduler, enable), progress)
+        result, _ = count(virtual, call, lambda: apply_switches(virtual, scheduler, enable), progress)
     except RefusedCallError:
         raise
     except PipelineError:

@@ -24,7 +24,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     catch_attention_backends(patches, mode)
     patches.function(DiffusionPipeline, "progress_bar", lambda original: _silent_progress_bar)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
-    _without_offloading(patches)
+    _disable_offloading(patches)
     if _is_built_without_weights(pipeline):
         for owner in type(pipeline).__mro__:
             for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline) else ():
@@ -43,7 +43,7 @@ def without_autocast() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def uncompiled_code(components: Iterable[torch.nn.Module]) -> Iterator[None]:
+def force_eager(components: Iterable[torch.nn.Module]) -> Iterator[None]:
     """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
     if any(map(is_compiled, components)):
         with torch.compiler.set_stance("force_eager"):
@@ -52,12 +52,12 @@ def uncompiled_code(components: Iterable[torch.nn.Module]) -> Iterator[None]:
         yield
 
 
-def real_weights(components: Iterable[torch.nn.Module]) -> frozenset[int]:
+def real_weight_ids(components: Iterable[torch.nn.Module]) -> frozenset[int]:
     """`id`s of weights that hold data: in a dry run they stand for their shape only."""
     return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
 
 
-def on_accelerator(pipeline: Any) -> bool:
+def is_on_accelerator(pipeline: Any) -> bool:
     """Does the pipeline compute on something other than the CPU?"""
     return is_accelerator(getattr(pipeline, "_execution_device", None))
 
@@ -66,10 +66,10 @@ def _is_built_without_weights(pipeline: Any) -> bool:
     from diffprof.pipelines.components import components_of
 
     parts = components_of(pipeline).values()
-    return not real_weights(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
+    return not real_weight_ids(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
 
 
-def keeps_state(modules: Iterable[torch.nn.Module]) -> bool:
+def has_state(modules: Iterable[torch.nn.Module]) -> bool:
     """Can a call of these modules depend on calls before it? Then each call is counted, none replayed.
 
     True of diffusers' caches (hooks with a state) and of code that is not of the libraries we know.
@@ -153,7 +153,7 @@ def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]
     return init
 
 
-def _without_offloading(patches: Patches) -> None:
+def _disable_offloading(patches: Patches) -> None:
     """Hooks that move weights between devices have nothing to move: what they wrap is called as if it were there."""
     from accelerate import hooks as accelerate_hooks
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from diffprof.counting.boundary import described, leaves
+from diffprof.counting.boundary import describe_inputs, leaves
 from diffprof.counting.profile import profile
 from diffprof.errors import RequestError
 from diffprof.pipelines.building import build
@@ -82,7 +82,7 @@ def _listen(slot: str, component: torch.nn.Module, caught: list[CaughtCall]) -> 
 
         @functools.wraps(function)
         def note(*args: Any, **kwargs: Any) -> Any:
-            caught.append(CaughtCall(slot, method, described(function, args, kwargs), args, kwargs))
+            caught.append(CaughtCall(slot, method, describe_inputs(function, args, kwargs), args, kwargs))
             return getattr(type(component), method)(component, *args, **kwargs)
 
         return note

@@ -13,7 +13,7 @@ from typing import Any
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
 from diffprof import settings as config
-from diffprof.counting.dry_run import dry_running_here
+from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import generator_of, seeded
@@ -22,7 +22,7 @@ from diffprof.pipelines.arguments import OTHER_NAMES
 from diffprof.pipelines.classes import scheduler_class
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.failures import pipeline_failure
-from diffprof.pipelines.step_caches import cache_choice, use_cache
+from diffprof.pipelines.step_caches import enable_cache, parse_cache
 from diffprof.pipelines.switches import swap_scheduler
 
 StepEnded = Callable[[int, int | None], None]
@@ -103,7 +103,7 @@ def checked_scheduler(name: str | None, pipeline: Any = None) -> None:
 def checked_cache(text: str | None) -> None:
     """Refuse a cache that diffusers does not have."""
     if text is not None:
-        cache_choice(text)
+        parse_cache(text)
 
 
 def _all_schedulers(pipeline: Any) -> str:
@@ -203,7 +203,7 @@ def _with_cache(pipeline: Any, call: PlannedCall) -> Iterator[None]:
     parts: list[Any] = list(components_of(pipeline).values())
     before = [part for part in parts if getattr(part, "is_cache_enabled", False)]
     try:
-        use_cache(pipeline, cache_choice(call.cache), call.arguments)
+        enable_cache(pipeline, parse_cache(call.cache), call.arguments)
         yield
     finally:
         for part in parts:
@@ -216,7 +216,7 @@ def _reporting(pipeline: Any, step_ended: StepEnded | None) -> Iterator[None]:
     """Let the bars that the pipeline and its parts would draw tell us instead how far they are."""
 
     def told(done: int, total: int | None) -> None:
-        if step_ended is not None and not dry_running_here():
+        if step_ended is not None and not is_dry_running():
             step_ended(done, total)
 
     holders = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]

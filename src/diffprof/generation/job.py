@@ -15,7 +15,7 @@ from diffprof.generation.models import Held, Model, ModelManager, give_memory_ba
 from diffprof.generation.profiling_data import not_profiled, profiling_data
 from diffprof.generation.progress import Reports
 from diffprof.generation.request import Wanted
-from diffprof.pipelines.opened import Opened, live
+from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
@@ -71,7 +71,7 @@ class Job:
         """Generate with a pipeline that the caller has made."""
         with lock_of(pipeline):
             trial = sizes.Trial(pipeline, model.title, self._size_arguments(), execution_device(pipeline))
-            return self._made(_Source(live(pipeline), model, trial))
+            return self._made(_Source(open_live(pipeline), model, trial))
 
     def _trial(self, model: Model, manager: ModelManager, held: Held | None = None) -> sizes.Trial:
         target = manager.target(self.device, self.offload)
@@ -162,7 +162,7 @@ class Job:
 class _Source:
     """The pipeline that is called, and what is known about it."""
 
-    opened: Opened
+    opened: OpenedPipeline
     model: Model
     trial: sizes.Trial
     load_seconds: float | None = None

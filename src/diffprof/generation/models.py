@@ -33,7 +33,7 @@ from diffprof.catalogue.on_board import RECOMMENDED, SHAPES, is_on_board
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.components import components_of, weight_bytes
 from diffprof.pipelines.free_memory import free_bytes
-from diffprof.pipelines.opened import chosen_dtype
+from diffprof.pipelines.opening import chosen_dtype
 from diffprof.pipelines.placement import Target, target_of
 from diffprof.pipelines.weights import LoadedPipeline, load_pipeline
 from diffprof.record.progress import Progress, ProgressCallback

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-from diffprof.counting.snapshot import RandomState
+from diffprof.counting.pipeline_state import RandomState
 
 
 def generator_of(seed: int) -> torch.Generator:

@@ -51,8 +51,8 @@ class CallArguments:
 
 def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[str, Any]) -> CallArguments:
     """Check the requested arguments against the pipeline's call and add what it needs besides."""
-    parameters = _parameters(pipeline)
-    given = _named_as_the_pipeline_does(type(pipeline).__name__, parameters, requested)
+    parameters = call_parameters(pipeline)
+    given = _rename_arguments(type(pipeline).__name__, parameters, requested)
     _check_numbers(given)
     missing = {name: parameter for name, parameter in parameters.items() if name not in given}
     stand_ins = {name: value for name, value in needed.items() if name in missing}
@@ -76,19 +76,19 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
 
 def _is_large(given: Mapping[str, Any]) -> bool:
     sides = [int(given.get(side) or 1024) for side in ("height", "width")]
-    return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1) > LARGEST_PICTURE
+    return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1) > LARGEST_IMAGE_PIXELS
 
 
-LARGEST_PICTURE = 2048 * 2048
+LARGEST_IMAGE_PIXELS = 2048 * 2048
 
 
-def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
+def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     signature = inspect.signature(type(pipeline).__call__)
     return {name: p for name, p in signature.parameters.items() if p.kind in kinds and name != "self"}
 
 
-def takes(pipeline_class: str, argument: str) -> bool:
+def has_argument(pipeline_class: str, argument: str) -> bool:
     """Whether the call of a pipeline of diffusers has this argument, under this name or another that it may have."""
     import diffusers
 
@@ -97,9 +97,7 @@ def takes(pipeline_class: str, argument: str) -> bool:
     return any(name in parameters for name in (argument, *OTHER_NAMES.get(argument, ())))
 
 
-def _named_as_the_pipeline_does(
-    pipeline: str, parameters: Mapping[str, Any], requested: Mapping[str, Any]
-) -> dict[str, Any]:
+def _rename_arguments(pipeline: str, parameters: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:
     given = {}
     for name, value in requested.items():
         names = (name, *OTHER_NAMES.get(name, ()))
@@ -108,11 +106,11 @@ def _named_as_the_pipeline_does(
             hints = difflib.get_close_matches(name, parameters, n=3)
             hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
             raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
-        given[found] = tuple(value) if isinstance(value, list) and _wants_tuple(parameters[found]) else value
+        given[found] = tuple(value) if isinstance(value, list) and _takes_tuple(parameters[found]) else value
     return given
 
 
-def _wants_tuple(parameter: inspect.Parameter) -> bool:
+def _takes_tuple(parameter: inspect.Parameter) -> bool:
     """A size is a pair; a command line or a file can only give it as a list."""
     annotation = str(parameter.annotation).lower()
     return isinstance(parameter.default, tuple) or ("tuple" in annotation and "list" not in annotation)
@@ -204,14 +202,14 @@ STAND_INS: dict[str, Any] = {
 }
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A call argument as a value that JSON can hold; what it cannot hold is described."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
+        return {str(name): json_value(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [json_value(part) for part in value]
     if isinstance(value, torch.Tensor):
         return f"tensor {'x'.join(map(str, value.shape)) or 'scalar'} {str(value.dtype).removeprefix('torch.')}"
     if isinstance(value, torch.Generator):

@@ -148,7 +148,7 @@ def keep_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> None:
 def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
     """Inside, new tensors are made on the meta device in `dtype`, and nothing is initialised."""
     skip_initialisation(patches)
-    patches.function(torch.nn.Module, "__init__", _bounded)
+    patches.function(torch.nn.Module, "__init__", _limit_modules)
     with _VirtualFactories(dtype):
         yield
 
@@ -169,7 +169,7 @@ def skip_initialisation(patches: Patches) -> None:
     patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
 
 
-def _bounded(original: Any) -> Any:
+def _limit_modules(original: Any) -> Any:
     """A configuration may ask for any number of layers; each is an object, also without weights."""
     made = itertools.count(1)
 

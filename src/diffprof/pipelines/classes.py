@@ -39,7 +39,7 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
         owner = _attribute(transformers, class_name)
     elif library == "diffusers":
         owner = _attribute(diffusers, class_name) or _in_pipeline_package("", class_name)
-        owner = _remapped(owner, config or {})
+        owner = _remap(owner, config or {})
     elif is_pipeline_package(library):
         owner = _in_pipeline_package(library, class_name)
     else:
@@ -96,7 +96,7 @@ def _attribute(module: Any, name: str) -> Any:
     return getattr(module, name, None)
 
 
-def _remapped(owner: Any, config: Mapping[str, Any]) -> Any:
+def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
     """What diffusers itself builds for an old class name: a DiT's `Transformer2DModel` is `DiTTransformer2DModel`."""
     if owner is None or owner.__name__ != "Transformer2DModel":
         return owner

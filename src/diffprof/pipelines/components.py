@@ -30,7 +30,7 @@ def parts_of(pipeline: Any) -> dict[str, Any]:
 
 def role_of(slot: str, component: torch.nn.Module) -> str:
     """What a component is for, from where its class lives in the libraries and what its slot is called."""
-    component = uncompiled(component)
+    component = unwrap_compiled(component)
     place = type(component).__module__
     if "safety" in slot:
         return "safety_checker"
@@ -57,7 +57,7 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
     return "other"
 
 
-def uncompiled(component: torch.nn.Module) -> torch.nn.Module:
+def unwrap_compiled(component: torch.nn.Module) -> torch.nn.Module:
     """The module inside a `torch.compile` wrapper."""
     return getattr(component, "_orig_mod", component)
 
@@ -66,7 +66,7 @@ def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
     """Every module with the parameters it holds itself; a shared parameter belongs to the first that holds it."""
     seen: set[int] = set()
     modules = []
-    for path, module in uncompiled(component).named_modules():
+    for path, module in unwrap_compiled(component).named_modules():
         own = 0
         for parameter in module._parameters.values():
             if parameter is not None and id(parameter) not in seen:
@@ -84,14 +84,14 @@ def element_count(parameter: torch.Tensor) -> int:
 
 def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
     """Buffers that a checkpoint stores."""
-    for module in uncompiled(component).modules():
+    for module in unwrap_compiled(component).modules():
         for name, buffer in module._buffers.items():
             if buffer is not None and name not in module._non_persistent_buffers_set:
                 yield buffer
 
 
 def weight_bytes(component: torch.nn.Module) -> int:
-    tensors = [*uncompiled(component).parameters(), *persistent_buffers(component)]
+    tensors = [*unwrap_compiled(component).parameters(), *persistent_buffers(component)]
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
@@ -100,7 +100,7 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
 
     Those that the model's own classes define, up to the base classes that every model shares.
     """
-    for owner in type(uncompiled(component)).__mro__:
+    for owner in type(unwrap_compiled(component)).__mro__:
         if owner.__name__ in SHARED_BASES or owner.__module__.startswith("torch."):
             continue
         names = ("generate",) if owner.__name__ == "GenerationMixin" else tuple(vars(owner))
@@ -113,9 +113,9 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
                 yield owner, name
 
 
-def own_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
+def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
     """Methods that somebody has replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
-    component = uncompiled(component)
+    component = unwrap_compiled(component)
     return {
         name: value
         for name, value in vars(component).items()
@@ -125,7 +125,9 @@ def own_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
 
 def is_compiled(component: torch.nn.Module) -> bool:
     """Was it, or a part of it, handed to `torch.compile`?"""
-    if component is not uncompiled(component) or any(map(is_compiled_function, own_methods(component).values())):
+    if component is not unwrap_compiled(component) or any(
+        map(is_compiled_function, replaced_methods(component).values())
+    ):
         return True
     return any(module._compiled_call_impl is not None for module in component.modules())
 

@@ -12,9 +12,7 @@ from diffprof.pipelines.machine_memory import available_bytes
 from diffprof.pipelines.placement import CPU, Target
 
 
-def refuse_what_does_not_fit(
-    name: str, weights: Mapping[str, int], activations: int, target: Target, random: bool
-) -> None:
+def check_memory(name: str, weights: Mapping[str, int], activations: int, target: Target, random: bool) -> None:
     """Compare what the pipeline needs with what is free; `weights` are bytes by component."""
     for place, (held, working) in _needed(weights, activations, target, random).items():
         free = free_bytes(place)

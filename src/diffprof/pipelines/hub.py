@@ -23,8 +23,8 @@ def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
     """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
     from huggingface_hub import hf_hub_download, snapshot_download
 
-    with explained(hub_id, for_weights):
-        known_only = not reachable(hub_id)
+    with explain_hub_errors(hub_id, for_weights):
+        known_only = not is_reachable(hub_id)
         index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
         slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
         wanted = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
@@ -32,7 +32,7 @@ def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
 
 
 @contextlib.contextmanager
-def explained(hub_id: str, for_weights: bool = False) -> Iterator[None]:
+def explain_hub_errors(hub_id: str, for_weights: bool = False) -> Iterator[None]:
     """What goes wrong between here and the hub becomes one sentence."""
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -51,7 +51,7 @@ def explained(hub_id: str, for_weights: bool = False) -> Iterator[None]:
             f"the hub has no model {hub_id}, or it is private; check the name or run `hf auth login`"
         ) from None
     except LocalEntryNotFoundError:
-        raise _offline(hub_id, for_weights) from None
+        raise _offline_error(hub_id, for_weights) from None
     except EntryNotFoundError:
         raise RequestError(f"{hub_id} is not a diffusers pipeline: the repository has no model_index.json") from None
     except HfHubHTTPError as error:
@@ -59,10 +59,10 @@ def explained(hub_id: str, for_weights: bool = False) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise DiffprofError(f"the disk is full: {hub_id} could not be fetched to its end") from None
-        raise _offline(hub_id, for_weights, str(error)) from None
+        raise _offline_error(hub_id, for_weights, str(error)) from None
 
 
-def reachable(hub_id: str) -> bool:
+def is_reachable(hub_id: str) -> bool:
     """Does the hub answer? Asked once and briefly: a download would try again and again for half a minute."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
@@ -76,7 +76,7 @@ def reachable(hub_id: str) -> bool:
     return True
 
 
-def _offline(hub_id: str, for_weights: bool, why: str = "") -> DiffprofError:
+def _offline_error(hub_id: str, for_weights: bool, why: str = "") -> DiffprofError:
     reason = f" ({why})" if why else ""
     lacking = f"the weights of {hub_id} are not on this machine" if for_weights else f"{hub_id} is not in the catalogue"
     otherwise = (

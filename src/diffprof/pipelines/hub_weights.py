@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from diffprof.pipelines.hub import explained, reachable
-from diffprof.pipelines.weight_files import chosen, shards_of
+from diffprof.pipelines.hub import explain_hub_errors, is_reachable
+from diffprof.pipelines.weight_files import choose_weight_file, shards_of
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 
@@ -17,15 +17,15 @@ def fetch_weights(hub_id: str, models: Mapping[str, Any], dtype: torch.dtype, pr
     """The local folder that holds the weights of these classes, by slot; fetched where they are not there yet."""
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
-    with explained(hub_id, for_weights=True):
-        if not reachable(hub_id):
+    with explain_hub_errors(hub_id, for_weights=True):
+        if not is_reachable(hub_id):
             # What was fetched before may be enough; what is missing in the folder is told when it is read.
             return Path(snapshot_download(hub_id, allow_patterns=["*.safetensors"], local_files_only=True))
         names = HfApi().list_repo_files(hub_id)
         wanted = []
         for slot, owner in models.items():
             within = [name.removeprefix(f"{slot}/") for name in names if name.startswith(f"{slot}/")]
-            choice = chosen(within, f"{hub_id}/{slot}", slot, owner, dtype)
+            choice = choose_weight_file(within, f"{hub_id}/{slot}", slot, owner, dtype)
             wanted.append(f"{slot}/{choice.name}")
             if choice.is_index:
                 index = Path(hf_hub_download(hub_id, f"{slot}/{choice.name}"))

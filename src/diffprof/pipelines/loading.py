@@ -13,7 +13,7 @@ import torch
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import PartPlan
 from diffprof.pipelines.building import transformers_config
-from diffprof.pipelines.weight_files import WeightFiles, and_more
+from diffprof.pipelines.weight_files import WeightFiles, format_names
 
 LONGEST_REASON = 300
 
@@ -41,7 +41,7 @@ def load_model(
     wrong += [name for name, weight in model.state_dict().items() if weight.is_meta and name not in wrong]
     if wrong:
         raise RequestError(
-            f"{file} does not fit {place}/config.json: {plan.class_name} needs {and_more(wrong)}, "
+            f"{file} does not fit {place}/config.json: {plan.class_name} needs {format_names(wrong)}, "
             "which it does not hold; fetch both again"
         )
     return model.eval()

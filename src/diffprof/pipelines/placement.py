@@ -41,7 +41,7 @@ def target_of(device: str | None, offload: str | None) -> Target:
     return target
 
 
-def put_in_place(pipeline: Any, target: Target) -> None:
+def place_pipeline(pipeline: Any, target: Target) -> None:
     """Move the pipeline to the device, or let diffusers move its parts there when they are needed."""
     device, offload = target.device, target.offload
     try:

@@ -26,7 +26,7 @@ def random_model(
     # The libraries make the tables of a model that they load in the same way: in its dtype, and for real.
     with _default_dtype(dtype), Patches() as patches:
         skip_initialisation(patches)
-        patches.function(torch.nn.Module, "register_parameter", _virtual)
+        patches.function(torch.nn.Module, "register_parameter", _register_virtual)
         model = construct(owner, plan, config)
     model.eval()
     if dtype in (torch.float16, torch.bfloat16):
@@ -35,7 +35,7 @@ def random_model(
     return model.to(device)
 
 
-def _virtual(original: Any) -> Any:
+def _register_virtual(original: Any) -> Any:
     """Weights have no memory until all of them are known to fit; those that are shared stay one object."""
 
     def register(module: torch.nn.Module, name: str, parameter: Any) -> None:
@@ -47,7 +47,7 @@ def _virtual(original: Any) -> Any:
 
 
 def _fill(model: torch.nn.Module, device: torch.device) -> None:
-    numbers = _Numbers(device)
+    numbers = _RandomNumbers(device)
     made: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
         for name, virtual in module._parameters.items():
@@ -55,12 +55,12 @@ def _fill(model: torch.nn.Module, device: torch.device) -> None:
                 continue
             if id(virtual) not in made:
                 real = torch.empty(virtual.shape, dtype=virtual.dtype, device=device)
-                _give_values(name, real, numbers)
+                _initialize(name, real, numbers)
                 made[id(virtual)] = torch.nn.Parameter(real, virtual.requires_grad)
             module._parameters[name] = made[id(virtual)]
 
 
-def _give_values(name: str, weight: torch.Tensor, numbers: _Numbers) -> None:
+def _initialize(name: str, weight: torch.Tensor, numbers: _RandomNumbers) -> None:
     """Biases are zeros, scales are ones; both have one dimension, which others of length 1 may stand beside."""
     if sum(length > 1 for length in weight.shape) > 1 and weight.is_floating_point():
         inputs = weight.numel() // weight.shape[0]
@@ -69,7 +69,7 @@ def _give_values(name: str, weight: torch.Tensor, numbers: _Numbers) -> None:
         weight.fill_(0 if "bias" in name else 1)
 
 
-class _Numbers:
+class _RandomNumbers:
     """Normally distributed numbers, as fast as memory: one block of them, repeated. Always the same."""
 
     def __init__(self, device: torch.device) -> None:

@@ -24,7 +24,7 @@ class CacheChoice:
     settings: Mapping[str, Any]
 
 
-def cache_choice(text: str) -> CacheChoice:
+def parse_cache(text: str) -> CacheChoice:
     """``first_block`` or ``first_block:threshold=0.1``: refused here when there is no such cache or setting."""
     name, _, given = text.partition(":")
     known = known_caches()
@@ -64,7 +64,7 @@ def known_caches() -> dict[str, Any]:
 OTHER_NAMES = {"taylor_seer": "taylorseer"}
 
 
-def use_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any]) -> None:
+def enable_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any]) -> None:
     """Switch the cache on in every denoiser; `arguments` are those of the call that is to be made."""
     denoisers: dict[str, Any] = {
         slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"

@@ -1,4 +1,4 @@
-"""Switches of a pipeline that are thrown before the dry run: its own ``enable_...`` methods and its scheduler."""
+"""Switches of a pipeline that are set before a call: its own ``enable_...`` methods and its scheduler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
 """FreeU's four factors have no defaults; these are the ones its authors give for Stable Diffusion."""
 
 
-def enable(pipeline: Any, name: str) -> None:
+def enable_feature(pipeline: Any, name: str) -> None:
     """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
     switches = _switches(pipeline)
     if "offload" in name:
@@ -25,16 +25,18 @@ def enable(pipeline: Any, name: str) -> None:
         hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(known)}."
         raise RequestError(f"{type(pipeline).__name__} has nothing to enable called {name!r}; {hint}")
     try:
-        switches[name](**{needed: USUAL_VALUES[needed] for needed in _needed(switches[name])})
+        switches[name](**{needed: USUAL_VALUES[needed] for needed in _required_arguments(switches[name])})
     except Exception as error:
         raise PipelineError(f"{type(pipeline).__name__} cannot enable {name}: {error}") from error
 
 
-def _needed(switch: Any) -> list[str]:
+def _required_arguments(switch: Any) -> list[str]:
     """Arguments that a switch has no default for."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(switch).parameters.values()
-    return [one.name for one in parameters if one.default is one.empty and one.kind in kinds]
+    return [
+        parameter.name for parameter in parameters if parameter.default is parameter.empty and parameter.kind in kinds
+    ]
 
 
 def _switches(pipeline: Any) -> dict[str, Any]:
@@ -45,14 +47,16 @@ def _switches(pipeline: Any) -> dict[str, Any]:
             if attribute.startswith("enable_") and callable(getattr(type(owner), attribute)):
                 switches[prefix + attribute.removeprefix("enable_")] = getattr(owner, attribute)
     for name in ("vae_tiling", "vae_slicing"):  # the pipeline's method only warns and calls the VAE's
-        own = getattr(vae, f"enable_{name.removeprefix('vae_')}", None)
-        if own is not None:
-            switches[name] = own
-    return {name: switch for name, switch in switches.items() if set(_needed(switch)) <= USUAL_VALUES.keys()}
+        method = getattr(vae, f"enable_{name.removeprefix('vae_')}", None)
+        if method is not None:
+            switches[name] = method
+    return {
+        name: switch for name, switch in switches.items() if set(_required_arguments(switch)) <= USUAL_VALUES.keys()
+    }
 
 
 def swap_scheduler(pipeline: Any, name: str) -> None:
-    """Put another scheduler in the place of the pipeline's, with the configuration of the one that was there."""
+    """Replace the pipeline's scheduler, keeping its configuration."""
     owner = scheduler_class(name)
     if getattr(pipeline, "scheduler", None) is None:
         raise RequestError(f"{type(pipeline).__name__} has no scheduler to swap")
@@ -64,9 +68,9 @@ def swap_scheduler(pipeline: Any, name: str) -> None:
         raise PipelineError(f"{owner.__name__} cannot take the place of the scheduler: {error}") from error
 
 
-def switch(pipeline: Any, scheduler: str | None, names: Sequence[str]) -> None:
-    """Give the pipeline another scheduler and throw its switches, where that was asked for."""
+def apply_switches(pipeline: Any, scheduler: str | None, names: Sequence[str]) -> None:
+    """Swap the pipeline's scheduler and enable its features, where that is requested."""
     if scheduler is not None:
         swap_scheduler(pipeline, scheduler)
     for name in names:
-        enable(pipeline, name)
+        enable_feature(pipeline, name)

@@ -19,7 +19,7 @@ OTHERWISE = f"fetch it again, or {WITHOUT}"
 
 
 @dataclass(frozen=True)
-class Choice:
+class WeightFileChoice:
     """The file that a library begins to read a model's weights from."""
 
     name: str
@@ -46,7 +46,7 @@ class WeightFiles:
 def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype) -> WeightFiles:
     """The files of a component's folder that its library will read; refused where one is missing or damaged."""
     names = [path.name for path in place.iterdir()] if place.is_dir() else []
-    choice = chosen(names, str(place), slot, owner, dtype)
+    choice = choose_weight_file(names, str(place), slot, owner, dtype)
     if choice.is_index:
         index = place / choice.name
         shards = shards_of(index)
@@ -61,7 +61,9 @@ def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype) -> Weig
     return WeightFiles(choice.variant, files)
 
 
-def chosen(names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype) -> Choice:
+def choose_weight_file(
+    names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype
+) -> WeightFileChoice:
     """Which of the files that lie in a component's folder to read; those of the wanted precision where there are."""
     stem = _stem(owner)
     for choice in _candidates(stem, dtype, index_first=not _of_transformers(owner)):
@@ -89,12 +91,12 @@ def shards_of(index: Path) -> dict[str, list[str]]:
     return shards
 
 
-def _candidates(stem: str, dtype: torch.dtype, index_first: bool) -> Iterator[Choice]:
+def _candidates(stem: str, dtype: torch.dtype, index_first: bool) -> Iterator[WeightFileChoice]:
     wanted = VARIANTS.get(dtype)
     for variant in dict.fromkeys((wanted, None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""
         names = [f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"]
-        yield from (Choice(name, variant) for name in (reversed(names) if index_first else names))
+        yield from (WeightFileChoice(name, variant) for name in (reversed(names) if index_first else names))
 
 
 def _stem(owner: Any) -> str:
@@ -110,7 +112,7 @@ def _of_transformers(owner: Any) -> bool:
 def _refuse_absent(file: Path, tensors: list[str], index: Path) -> None:
     absent = sorted(set(tensors) - _tensors_in(file))
     if absent:
-        raise RequestError(f"{file} has no {and_more(absent)}, though {index.name} lists it there; {OTHERWISE}")
+        raise RequestError(f"{file} has no {format_names(absent)}, though {index.name} lists it there; {OTHERWISE}")
 
 
 def _tensors_in(file: Path) -> set[str]:
@@ -121,10 +123,10 @@ def _tensors_in(file: Path) -> set[str]:
         with safe_open(str(file), framework="pt") as content:
             return set(content.keys())
     except (SafetensorError, OSError, ValueError) as error:
-        raise RequestError(f"{file} is damaged ({_what_it_is(file) or error}); {OTHERWISE}") from None
+        raise RequestError(f"{file} is damaged ({_known_damage(file) or error}); {OTHERWISE}") from None
 
 
-def _what_it_is(file: Path) -> str | None:
+def _known_damage(file: Path) -> str | None:
     """A clone without git-lfs leaves small texts in the place of the weights."""
     with file.open("rb") as content:
         begins = content.read(64)
@@ -133,6 +135,6 @@ def _what_it_is(file: Path) -> str | None:
     return "it is empty" if not begins else None
 
 
-def and_more(names: list[str]) -> str:
+def format_names(names: list[str]) -> str:
     """The first of some names, and how many others there are."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

@@ -18,17 +18,17 @@ from diffprof.pipelines.building import MakeModel, build
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, element_count, weight_bytes
 from diffprof.pipelines.folder import from_folder
-from diffprof.pipelines.free_memory import refuse_what_does_not_fit
+from diffprof.pipelines.free_memory import check_memory
 from diffprof.pipelines.hub import fetch_configuration
 from diffprof.pipelines.hub_weights import fetch_weights
 from diffprof.pipelines.loading import load_model
-from diffprof.pipelines.opened import Opened, chosen_dtype
-from diffprof.pipelines.placement import Target, put_in_place, target_of
+from diffprof.pipelines.opening import OpenedPipeline, chosen_dtype
+from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
 from diffprof.pipelines.source import blueprint_of
-from diffprof.pipelines.step_caches import cache_choice, use_cache
-from diffprof.pipelines.switches import switch
+from diffprof.pipelines.step_caches import enable_cache, parse_cache
+from diffprof.pipelines.switches import apply_switches
 from diffprof.pipelines.tokenizers import VOCABULARY_FILES, has_vocabulary
 from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -44,7 +44,7 @@ Rehearse = Callable[[Any, Mapping[str, Any], Mapping[str, Any], str | None, Sequ
 class LoadedPipeline:
     """A pipeline with weights, on its device."""
 
-    opened: Opened
+    opened: OpenedPipeline
     """The pipeline and where it came from, as it is measured."""
     seconds: float
     """That loading it took, or making its weights; without the time to fetch them."""
@@ -81,7 +81,7 @@ def load_pipeline(
     is told how many bytes the weights will take before it is looked whether they fit.
     """
     target = target_of(device, offload)
-    chosen_cache = cache_choice(cache) if cache else None
+    chosen_cache = parse_cache(cache) if cache else None
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     with quiet_libraries():
@@ -92,22 +92,22 @@ def load_pipeline(
         if call is not None and rehearse is not None:
             activations = rehearse(virtual, plan.call, call, scheduler, enable, progress)
         if chosen_cache is not None:
-            use_cache(virtual, chosen_cache, call or {})
+            enable_cache(virtual, chosen_cache, call or {})
         sizes = {slot: weight_bytes(part) for slot, part in components_of(virtual).items()}
         if make_room is not None:
             make_room(sum(sizes.values()))
         files = _files(origin, sizes, activations, chosen, target, progress)
         began = time.perf_counter()
         pipeline, _ = build(plan, chosen, _maker(origin, files, target.weights_on, len(sizes), progress))
-        switch(pipeline, scheduler, enable)
+        apply_switches(pipeline, scheduler, enable)
         if chosen_cache is not None:
-            use_cache(pipeline, chosen_cache, call or {})
-        put_in_place(pipeline, target)
+            enable_cache(pipeline, chosen_cache, call or {})
+        place_pipeline(pipeline, target)
     # Where the weights are real, so is everything else.
     assumptions = (RANDOM, *assumptions) if origin.folder is None else ()
     name = str(chosen).removeprefix("torch.")
     return LoadedPipeline(
-        Opened(pipeline, plan.name, plan.source, name, plan.call, assumptions),
+        OpenedPipeline(pipeline, plan.name, plan.source, name, plan.call, assumptions),
         seconds=time.perf_counter() - began,
         device=str(target.device),
     )
@@ -151,7 +151,7 @@ def _files(
     name, parts = origin.blueprint.name, origin.blueprint.parts
     # How large a packed model is, only its files tell.
     known = {slot: size for slot, size in sizes.items() if not origin.is_quantized(slot)}
-    refuse_what_does_not_fit(name, known, activations, target, random=origin.folder is None)
+    check_memory(name, known, activations, target, random=origin.folder is None)
     if origin.folder is None:
         return {}
     _refuse_missing_texts(origin.blueprint, origin.folder)
@@ -162,7 +162,7 @@ def _files(
     files = {slot: weight_files(origin.folder / slot, slot, owner, dtype) for slot, owner in owners.items()}
     packed = {slot: one.file_bytes for slot, one in files.items() if origin.is_quantized(slot)}
     if packed:
-        refuse_what_does_not_fit(name, {**known, **packed}, activations, target, random=False)
+        check_memory(name, {**known, **packed}, activations, target, random=False)
     return files
 
 

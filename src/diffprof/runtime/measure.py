@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
-from diffprof.pipelines.opened import Opened, live
+from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.display import text_of
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
@@ -80,13 +80,13 @@ def measure(
     is looked at meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
     return measure_opened(
-        live(checked(pipeline)), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
+        open_live(checked(pipeline)), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
         progress=progress,
     )  # fmt: skip
 
 
 def measure_opened(
-    opened: Opened,
+    opened: OpenedPipeline,
     arguments: dict[str, Any],
     *,
     warmup: int = 1,
@@ -126,7 +126,7 @@ def measure_opened(
 @contextlib.contextmanager
 def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Run]:
     """Measure every call of a live pipeline that is made inside; nothing about the calls changes."""
-    watching = Measurement(live(checked(pipeline)), sample_hz=sample_hz)
+    watching = Measurement(open_live(checked(pipeline)), sample_hz=sample_hz)
     watching.start()
     try:
         yield Run(watching)

@@ -12,12 +12,12 @@ import torch
 
 from diffprof.counting.boundary import signature
 from diffprof.counting.dry_run import DryRunResult, dry_run
-from diffprof.counting.operations.recorder import Recorder as CountRecorder
-from diffprof.counting.profile import composed
+from diffprof.counting.operations.recorder import OperationRecorder as CountRecorder
+from diffprof.counting.profile import compose_profile
 from diffprof.errors import DiffprofError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
-from diffprof.pipelines.components import components_of, parts_of, uncompiled
-from diffprof.pipelines.opened import Opened
+from diffprof.pipelines.components import components_of, parts_of, unwrap_compiled
+from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.measured import Device, Iteration, Measured, SystemPoint
 from diffprof.record.profile import Profile
@@ -43,7 +43,7 @@ class Measurement:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenedPipeline,
         *,
         sample_hz: float = 0,
         stand_ins: Mapping[str, Any] | None = None,
@@ -162,13 +162,15 @@ class Measurement:
         except DiffprofError as error:
             return self._uncounted(call, f"what ran was not counted: {error}")
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
-        counted = composed(self._opened, replace(asked, given=given), used, result, self._scheduler, self._enable)
+        counted = compose_profile(
+            self._opened, replace(asked, given=given), used, result, self._scheduler, self._enable
+        )
         return _Kind(counted, nominal_macs=nominal)
 
     def _uncounted(self, call: MonitoredCall, note: str) -> _Kind:
         nothing = DryRunResult((), (), CountRecorder().outside.cost(peak_live_bytes=0), (), {})
         asked = CallArguments(self._given(call), {}, {}, {})
-        return _Kind(composed(self._opened, asked, {}, nothing), False, notes=[note])
+        return _Kind(compose_profile(self._opened, asked, {}, nothing), False, notes=[note])
 
     def _given(self, call: MonitoredCall) -> dict[str, Any]:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
@@ -189,7 +191,7 @@ class Measurement:
 
     def _state(self) -> int:
         """Changes when something was switched, loaded or put in place of another since the last call."""
-        inside = tuple(value for part in self._roots() for value in _switches(uncompiled(part)))
+        inside = tuple(value for part in self._roots() for value in _switches(unwrap_compiled(part)))
         dtypes = tuple(next((weight.dtype for weight in part.parameters()), None) for part in self._roots())
         return hash((inside, dtypes, tuple(map(_identity, parts_of(self._opened.pipeline).values()))))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from diffprof.counting.pipeline_state import RandomState
 from diffprof.counting.profile import count
-from diffprof.counting.snapshot import RandomState
 from diffprof.errors import DiffprofError, PipelineError, RefusedCallError, RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
 from diffprof.pipelines.failures import pipeline_failure
-from diffprof.pipelines.opened import Opened
+from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 from diffprof.runtime.instrumentation.callbacks import Callbacks
@@ -27,7 +27,12 @@ class Repetition:
     """A call that will be measured: checked, and completed by what the pipeline needs besides."""
 
     def __init__(
-        self, opened: Opened, arguments: Mapping[str, Any], warmup: int, iterations: int, progress: Progress | None
+        self,
+        opened: OpenedPipeline,
+        arguments: Mapping[str, Any],
+        warmup: int,
+        iterations: int,
+        progress: Progress | None,
     ) -> None:
         if not all(isinstance(number, int) for number in (warmup, iterations)):
             raise RequestError(f"warmup and iterations are whole numbers; asked for: {warmup=}, {iterations=}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.opened import live
+from diffprof.pipelines.opening import open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
@@ -49,7 +49,7 @@ class _Side:
     """One of the pipelines, its warm-ups with the first of its calls."""
 
     def __init__(self, pipeline: Any, arguments: dict[str, Any], warmup: int, progress: Progress | None) -> None:
-        opened = live(pipeline)
+        opened = open_live(pipeline)
         self.first = Repetition(opened, arguments, warmup, 1, progress)
         self.later = Repetition(opened, arguments, 0, 1, progress)
         self.measuring = Measurement(opened, stand_ins=self.first.stand_ins, repeated=True)

@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from diffprof.counting.operations.functions import FunctionMode
-from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.record.profile import Cost
 from tests.counting.real_mode import RealMode
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 def on_virtual(function: Function, *tensors: torch.Tensor) -> Cost:
     """What the function costs on tensors that are only a shape and a dtype."""
-    recorder = Recorder()
+    recorder = OperationRecorder()
     mode = VirtualMode(recorder)
     virtual = [tensor.to("meta") for tensor in tensors]
     with torch.no_grad(), recorder.component_call("Function") as call:
@@ -31,7 +31,7 @@ def on_virtual(function: Function, *tensors: torch.Tensor) -> Cost:
 
 def on_real(function: Function, *tensors: torch.Tensor) -> Cost:
     """What the function costs when it really runs."""
-    recorder = Recorder()
+    recorder = OperationRecorder()
     with torch.no_grad(), recorder.component_call("Function") as call:
         with RealMode(recorder):
             function(*tensors)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diffprof.counting.formulas.table import RULES, rule_of
+from diffprof.counting.formulas.table import FORMULAS, formula_for
 from diffprof.record.profile import Cost
 from tests.counting.formulas.counted import on_real, on_virtual
 
@@ -196,11 +196,11 @@ def test_an_operation_without_a_shape_rule_is_refused_with_its_name() -> None:
         on_virtual(torch.ops.diffprof_test.shapeless, torch.ones(5))
 
 
-@pytest.mark.parametrize("name", sorted(name for name in RULES if hasattr(torch.ops.aten, name)))
+@pytest.mark.parametrize("name", sorted(name for name in FORMULAS if hasattr(torch.ops.aten, name)))
 def test_every_rule_is_the_one_that_its_operation_finds(name: str) -> None:
     packet = getattr(torch.ops.aten, name)
-    assert all(rule_of(getattr(packet, overload)) is RULES[name] for overload in packet.overloads())
+    assert all(formula_for(getattr(packet, overload)) is FORMULAS[name] for overload in packet.overloads())
 
 
 def test_every_rule_is_for_an_operation_that_torch_has() -> None:
-    assert not [name for name in RULES if not hasattr(torch.ops.aten, name)]
+    assert not [name for name in FORMULAS if not hasattr(torch.ops.aten, name)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffprof.counting.dry_run import DryRunResult
-from diffprof.counting.operations.recorder import Recorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from tests.counting.real_mode import RealMode
@@ -160,7 +160,7 @@ def watched(pipeline: Pipeline) -> Iterator[list[MonitoredCall]]:
 
 def counted_run(pipeline: Pipeline, arguments: dict[str, Any]) -> tuple[tuple[CacheEvent, ...], int]:
     """A real run that is watched: what its caches decided, and the MACs of all operations that ran."""
-    recorder = Recorder()
+    recorder = OperationRecorder()
     with watched(pipeline) as calls, RealMode(recorder):
         pipeline(**arguments)
     (call,) = calls

@@ -54,7 +54,7 @@ class Cost:
     other_flops: int = 0
 
 
-Rule = Callable[[Sequence[Any], Any], Cost]
+Formula = Callable[[Sequence[Any], Any], Cost]
 """(positional arguments, result) -> cost. ATen passes the tensors that matter positionally."""
 
 

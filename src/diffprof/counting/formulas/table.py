@@ -39,21 +39,21 @@ from diffprof.counting.formulas.kinds import (
     SORTING,
     UNKNOWN,
     Cost,
-    Rule,
+    Formula,
 )
 
 
 def cost_of(op: Any, arguments: Sequence[Any], result: Any) -> Cost:
     """What executing `op` cost; kind `UNKNOWN` when there is no formula for it."""
-    return rule_of(op)(arguments, result)
+    return formula_for(op)(arguments, result)
 
 
 @cache
-def rule_of(op: Any) -> Rule:
+def formula_for(op: Any) -> Formula:
     """The rule for an ATen operation: by name, else by what PyTorch's own tags and schema say of it."""
     name = plain_name(op)
-    if name in RULES:
-        return RULES[name]
+    if name in FORMULAS:
+        return FORMULAS[name]
     kind = next((kind for kind, names in FREE.items() if name in names), None)
     if kind is not None:
         return _free(kind)
@@ -91,24 +91,24 @@ def _elements(value: Any) -> int:
     return 0
 
 
-def _first(result: Any) -> torch.Tensor:
+def _first_result(result: Any) -> torch.Tensor:
     return result[0] if isinstance(result, (list, tuple)) else result
 
 
-def _free(kind: str) -> Rule:
+def _free(kind: str) -> Formula:
     cost = Cost(kind)
     return lambda arguments, result: cost
 
 
-def _each_output(kind: str, flops: int) -> Rule:
-    return lambda arguments, result: Cost(kind, 0, flops * _elements(_first(result)))
+def _each_output(kind: str, flops: int) -> Formula:
+    return lambda arguments, result: Cost(kind, 0, flops * _elements(_first_result(result)))
 
 
-def _each_input(kind: str, flops: int) -> Rule:
+def _each_input(kind: str, flops: int) -> Formula:
     return lambda arguments, result: Cost(kind, 0, flops * _elements(arguments[0]))
 
 
-def _interpolation(taps: int) -> Rule:
+def _interpolation(taps: int) -> Formula:
     """A weighted sum of `taps` neighbours: a product and a sum each."""
     return lambda arguments, result: Cost(RESAMPLING, 0, 2 * taps * _elements(result))
 
@@ -116,10 +116,10 @@ def _interpolation(taps: int) -> Rule:
 def _pool(arguments: Sequence[Any], result: Any) -> Cost:
     kernel = arguments[1] if len(arguments) > 1 else ()
     window = prod(kernel) if isinstance(kernel, (list, tuple)) else int(kernel)
-    return Cost(RESAMPLING, 0, _elements(_first(result)) * window)
+    return Cost(RESAMPLING, 0, _elements(_first_result(result)) * window)
 
 
-def _fft(arguments: Sequence[Any], result: Any) -> Cost:
+def _fourier(arguments: Sequence[Any], result: Any) -> Cost:
     """5·N·log2(N) for each transform of length N: the usual figure for a complex radix-2 transform."""
     x, dims = arguments[0], arguments[1]
     length = prod(max(x.shape[d], result.shape[d]) for d in dims)
@@ -144,7 +144,7 @@ def _matrix_function(arguments: Sequence[Any], result: Any) -> Cost:
     return Cost(ELEMENTWISE, 0, x.numel() * min(x.shape[-2:]))
 
 
-RULES: dict[str, Rule] = {
+FORMULAS: dict[str, Formula] = {
     "mm": products.mm,
     "addmm": products.addmm,
     "bmm": products.bmm,
@@ -224,9 +224,9 @@ RULES: dict[str, Rule] = {
     "_adaptive_avg_pool2d": _each_input(RESAMPLING, 1),
     "_adaptive_avg_pool3d": _each_input(RESAMPLING, 1),
     "adaptive_max_pool2d": _each_input(RESAMPLING, 1),
-    "_fft_r2c": _fft,
-    "_fft_c2r": _fft,
-    "_fft_c2c": _fft,
+    "_fft_r2c": _fourier,
+    "_fft_c2r": _fourier,
+    "_fft_c2c": _fourier,
     "sort": _sort,
     "argsort": _sort,
     "topk": _sort,

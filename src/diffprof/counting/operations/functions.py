@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from diffprof.counting.formulas.products import AttentionShape, attention_shape
-from diffprof.counting.operations.recorder import Executed, Recorder, executed
+from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode, stand_in
 
@@ -27,15 +27,15 @@ class FunctionMode(TorchFunctionMode):
     ) -> Any:
         handler = HANDLERS.get(func)
         if kwargs and ("device" in kwargs or "generator" in kwargs):
-            kwargs = _on_the_host(kwargs)
+            kwargs = _redirect_to_host(kwargs)
         elif func in MOVES:
-            func, args = _moved_nowhere(func, args)
+            func, args = _keep_on_host(func, args)
         if handler is None:
             return func(*args, **kwargs) if kwargs else func(*args)
         return handler(self.mode, func, args, kwargs or {})
 
 
-def _on_the_host(kwargs: dict[str, Any]) -> dict[str, Any]:
+def _redirect_to_host(kwargs: dict[str, Any]) -> dict[str, Any]:
     """What is asked of an accelerator is made on the CPU: all that is real in a dry run is there, and small."""
     if is_accelerator(kwargs.get("device")):
         kwargs = {**kwargs, "device": HOST}
@@ -45,14 +45,14 @@ def _on_the_host(kwargs: dict[str, Any]) -> dict[str, Any]:
     return kwargs
 
 
-def _moved_nowhere(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _keep_on_host(func: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """A tensor that is sent to an accelerator stays where it is."""
     if func in TO_ACCELERATOR:
         return torch.Tensor.cpu, args[:1]
-    return func, tuple(HOST if _names_a_device(part) and is_accelerator(part) else part for part in args)
+    return func, tuple(HOST if _is_device(part) and is_accelerator(part) else part for part in args)
 
 
-def _names_a_device(value: Any) -> bool:
+def _is_device(value: Any) -> bool:
     return isinstance(value, (str, torch.device)) or (isinstance(value, int) and not isinstance(value, bool))
 
 
@@ -70,7 +70,7 @@ MOVES = TO_ACCELERATOR | {torch.Tensor.to}
 
 
 def virtual_attention(
-    recorder: Recorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, masked: bool, causal: bool
+    recorder: OperationRecorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, masked: bool, causal: bool
 ) -> torch.Tensor:
     """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
     key_of_shape = (signature_of((query, key, value)), masked)
@@ -81,20 +81,20 @@ def virtual_attention(
         result_shape = (*batch, *query.shape[-3:-1], value.shape[-1])
         with torch._C._DisableTorchDispatch():  # the pipeline did not make this tensor
             result = torch.empty(result_shape, dtype=value.dtype, device="meta")
-        op = executed(_SDPA, [query, key, value], (query, key, value), result, "scaled_dot_product_attention")
+        op = executed_op(_SDPA, [query, key, value], (query, key, value), result, "scaled_dot_product_attention")
         known = _ATTENTION[key_of_shape] = (op, shape, result_shape)
     op, shape, result_shape = known
     recorder.add(op)
-    recorder.attention(shape, causal, masked)
-    return _attended(recorder, result_shape, value.dtype)
+    recorder.add_attention(shape, causal, masked)
+    return _attention_result(recorder, result_shape, value.dtype)
 
 
 _SDPA = torch.ops.aten.scaled_dot_product_attention.default
-_ATTENTION: dict[Any, tuple[Executed, AttentionShape, tuple[int, ...]]] = {}
-_LINEAR: dict[Any, Executed] = {}
+_ATTENTION: dict[Any, tuple[ExecutedOp, AttentionShape, tuple[int, ...]]] = {}
+_LINEAR: dict[Any, ExecutedOp] = {}
 
 
-def _attended(recorder: Recorder, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+def _attention_result(recorder: OperationRecorder, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     with torch._C._DisableTorchDispatch():
         if len(shape) < 4:
             result = torch.empty(shape, dtype=dtype, device="meta")
@@ -102,7 +102,7 @@ def _attended(recorder: Recorder, shape: tuple[int, ...], dtype: torch.dtype) ->
             *batch, heads, tokens, size = shape
             result = torch.empty((*batch, tokens, heads, size), dtype=dtype, device="meta").transpose(-2, -3)
         if recorder.open is not None:
-            recorder.live.born(result)
+            recorder.live.add(result)
     return result
 
 
@@ -131,9 +131,9 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
         result = torch.empty((*x.shape[:-1], *weight.shape[:-1]), dtype=x.dtype, device="meta")
         if op is None:
             tensors = tensors_in((x, weight, bias))
-            op = _LINEAR[key] = executed(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
+            op = _LINEAR[key] = executed_op(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
         if mode.recorder.open is not None:
-            mode.recorder.live.born(result)
+            mode.recorder.live.add(result)
     mode.recorder.add(op)
     return result
 
@@ -150,7 +150,7 @@ def _needs_graph(*tensors: torch.Tensor) -> bool:
 def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor = args[0]
     if not mode.is_virtual(tensor):
-        mode.recorder.read([tensor])
+        mode.recorder.mark_read([tensor])
         return func(*args, **kwargs)
     if mode.recorder.open is not None:
         mode.recorder.assume(f"values {tuple(tensor.shape)} that depend on weights are read as an array: taken as zero")

@@ -21,7 +21,7 @@ from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text, shape_text
-from diffprof.counting.operations.written_out import WrittenOutAttention
+from diffprof.counting.operations.unfused_attention import UnfusedAttention
 from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
 
 PIPELINE = "pipeline"
@@ -29,7 +29,7 @@ PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, eq=False)
-class Executed:
+class ExecutedOp:
     """One operation on certain shapes: the same object each time it executes, so that a tally is one addition."""
 
     name: str
@@ -41,28 +41,28 @@ class Executed:
     read_bytes: int
     written_bytes: int
 
-    def as_attention(self) -> Executed:
+    def as_attention(self) -> ExecutedOp:
         """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
         variant = _ATTENTION_VARIANTS.get(self)
         if variant is None:
-            variant = _ATTENTION_VARIANTS[self] = Executed(
+            variant = _ATTENTION_VARIANTS[self] = ExecutedOp(
                 self.name, kinds.ATTENTION, self.shapes, self.dtype,
                 self.macs, self.other_flops, self.read_bytes, self.written_bytes,
             )  # fmt: skip
         return variant
 
 
-_ATTENTION_VARIANTS: weakref.WeakKeyDictionary[Executed, Executed] = weakref.WeakKeyDictionary()
+_ATTENTION_VARIANTS: weakref.WeakKeyDictionary[ExecutedOp, ExecutedOp] = weakref.WeakKeyDictionary()
 
 
-def executed(
+def executed_op(
     op: Any, tensors: Sequence[torch.Tensor], arguments: Sequence[Any], result: Any, name: str = ""
-) -> Executed:
+) -> ExecutedOp:
     """Work out what an operation cost from its arguments and its result."""
     cost = formulas.cost_of(op, arguments, result)
-    outputs = [value for value in _flat(result) if isinstance(value, torch.Tensor)]
-    read, written = _moved(op, cost.kind, tensors, outputs)
-    return Executed(
+    outputs = [value for value in _flatten(result) if isinstance(value, torch.Tensor)]
+    read, written = _moved_bytes(op, cost.kind, tensors, outputs)
+    return ExecutedOp(
         name=name or formulas.plain_name(op),
         kind=cost.kind,
         shapes=f"{', '.join(map(shape_text, tensors))} -> {', '.join(map(shape_text, outputs))}",
@@ -78,54 +78,56 @@ GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "ma
 """Operations that read of their first input only what they put out."""
 
 
-def _moved(op: Any, kind: str, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> tuple[int, int]:
+def _moved_bytes(
+    op: Any, kind: str, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> tuple[int, int]:
     """Bytes read and written, each tensor once, as a kernel without a cache would have to."""
     name = formulas.plain_name(op)
     if formulas.is_view(op) or (kind == kinds.CREATION and "empty" in name):
         return 0, 0
-    written = sum(_bytes(tensor) for tensor in outputs)
+    written = sum(_stored_bytes(tensor) for tensor in outputs)
     if name in GATHERS:
-        return written + sum(_bytes(tensor) for tensor in tensors[1:]), written
-    return sum(_bytes(tensor) for tensor in tensors), written
+        return written + sum(_stored_bytes(tensor) for tensor in tensors[1:]), written
+    return sum(_stored_bytes(tensor) for tensor in tensors), written
 
 
-def _bytes(tensor: torch.Tensor) -> int:
+def _stored_bytes(tensor: torch.Tensor) -> int:
     """An expanded dimension (stride 0) is stored, read and written once."""
     sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
     return prod(sizes) * tensor.element_size()
 
 
-def _flat(value: Any) -> Iterable[Any]:
+def _flatten(value: Any) -> Iterable[Any]:
     if isinstance(value, (list, tuple)):
         for part in value:
-            yield from _flat(part)
+            yield from _flatten(part)
     else:
         yield value
 
 
 class LiveBytes:
-    """Bytes of tensor storage that are alive now, and the most there were since `restart`."""
+    """Bytes of tensor storage that are alive now, and the most there were since `start_peak`."""
 
     def __init__(self) -> None:
         self.now = 0
         self.peak = 0
         self._references: dict[int, _Storage] = {}
 
-    def restart(self) -> int:
+    def start_peak(self) -> int:
         """Begin a new peak; returns the bytes that are alive at this moment."""
         self.peak = self.now
         return self.now
 
-    def born(self, tensor: torch.Tensor) -> None:
+    def add(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
-        reference = _Storage(storage, self._died)
+        reference = _Storage(storage, self._remove)
         reference.size = storage.nbytes()
         self._references[id(reference)] = reference
         self.now += reference.size
         if self.now > self.peak:
             self.peak = self.now
 
-    def _died(self, reference: weakref.ref[Any]) -> None:
+    def _remove(self, reference: weakref.ref[Any]) -> None:
         gone = self._references.pop(id(reference))
         self.now -= gone.size
 
@@ -158,18 +160,18 @@ class Origins:
         self.inputs_read: set[int] = set()
         self._of: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
-    def inputs(self, tensors: Mapping[int, torch.Tensor]) -> None:
+    def mark_inputs(self, tensors: Mapping[int, torch.Tensor]) -> None:
         for number, tensor in tensors.items():
             self._of[tensor] = self._of.get(tensor, frozenset()) | {number}
 
-    def derived(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
+    def propagate(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
         origins = self._origins(tensors)
         if origins:
-            for tensor in _flat(result):
+            for tensor in _flatten(result):
                 if isinstance(tensor, torch.Tensor):
                     self._of[tensor] = self._of.get(tensor, frozenset()) | origins
 
-    def read(self, tensors: Sequence[torch.Tensor]) -> None:
+    def mark_read(self, tensors: Sequence[torch.Tensor]) -> None:
         self.inputs_read |= self._origins(tensors)
 
     def _origins(self, tensors: Sequence[torch.Tensor]) -> frozenset[int]:
@@ -183,13 +185,13 @@ class CallTally:
 
     def __init__(self, live_bytes_before: int) -> None:
         self.live_bytes_before = live_bytes_before
-        self.by_module: dict[str, dict[Executed, int]] = {}
+        self.by_module: dict[str, dict[ExecutedOp, int]] = {}
         self.module_calls: dict[str, int] = {}
         self.module_classes: dict[str, str] = {}
         self.attention: dict[AttentionCall, int] = {}
         self.origins = Origins()
 
-    def of_module(self, path: str, class_name: str) -> dict[Executed, int]:
+    def module_tally(self, path: str, class_name: str) -> dict[ExecutedOp, int]:
         tally = self.by_module.get(path)
         if tally is None:
             tally = self.by_module[path] = {}
@@ -217,11 +219,11 @@ class CallTally:
                 if row[0]
             ),
             modules=tuple(modules),
-            attention=tuple(_attention(call, count) for call, count in self.attention.items()),
+            attention=tuple(_attention_record(call, count) for call, count in self.attention.items()),
         )
 
 
-def _attention(call: AttentionCall, count: int) -> Attention:
+def _attention_record(call: AttentionCall, count: int) -> Attention:
     shape = call.shape
     return Attention(
         relation=call.relation, module=call.module, batch=shape.batch,
@@ -233,7 +235,7 @@ def _attention(call: AttentionCall, count: int) -> Attention:
     )  # fmt: skip
 
 
-class Recorder:
+class OperationRecorder:
     """The running tally. One component call is open at a time; outside of one, operations go to the pipeline's own."""
 
     def __init__(self) -> None:
@@ -242,16 +244,16 @@ class Recorder:
         self.open: CallTally | None = None
         self.frames: list[Frame] = []
         self.assumptions: dict[str, None] = {}
-        self._tally = self.outside.of_module("", "")
-        self._written_out = WrittenOutAttention(self)
+        self._tally = self.outside.module_tally("", "")
+        self._unfused = UnfusedAttention(self)
 
     @contextmanager
     def component_call(self, class_name: str) -> Any:
         """Everything executed inside belongs to this call; yields its tally."""
-        call = CallTally(self.live.restart())
+        call = CallTally(self.live.start_peak())
         before, frames = self._tally, self.frames
         self.open, self.frames = call, []
-        self._tally = call.of_module("", class_name)
+        self._tally = call.module_tally("", class_name)
         try:
             yield call
         finally:
@@ -260,30 +262,30 @@ class Recorder:
     def enter_module(self, path: str, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         call = self.open or self.outside
         call.module_calls[path] = call.module_calls.get(path, 0) + 1
-        tally = call.of_module(path, type(module).__name__)
+        tally = call.module_tally(path, type(module).__name__)
         self.frames.append(Frame(path, module, args, kwargs, self._tally))
         self._tally = tally
 
     def leave_module(self) -> None:
         self._tally = self.frames.pop().tally
 
-    def add(self, op: Executed) -> None:
+    def add(self, op: ExecutedOp) -> None:
         tally = self._tally
         tally[op] = tally.get(op, 0) + 1
 
-    def replace(self, tally: dict[Executed, int], old: Executed, new: Executed) -> None:
+    def replace(self, tally: dict[ExecutedOp, int], old: ExecutedOp, new: ExecutedOp) -> None:
         tally[old] -= 1
         tally[new] = tally.get(new, 0) + 1
 
     @property
-    def tally(self) -> dict[Executed, int]:
+    def tally(self) -> dict[ExecutedOp, int]:
         return self._tally
 
-    def watch(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
+    def watch(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         """Look for attention that is written out as two matrix products around a softmax."""
-        self._written_out.see(op, arguments, result)
+        self._unfused.see(op, arguments, result)
 
-    def attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
+    def add_attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
         call = self.open or self.outside
         path = self.frames[-1].path if self.frames else ""
         relation = relation_of(self.frames, shape.query_tokens, shape.key_tokens)
@@ -293,12 +295,12 @@ class Recorder:
     def assume(self, sentence: str) -> None:
         self.assumptions.setdefault(sentence)
 
-    def derived(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
+    def propagate(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
         """A real result was made of real tensors."""
         if self.open is not None:
-            self.open.origins.derived(tensors, result)
+            self.open.origins.propagate(tensors, result)
 
-    def read(self, tensors: Sequence[torch.Tensor]) -> None:
+    def mark_read(self, tensors: Sequence[torch.Tensor]) -> None:
         """The code that runs has read the values of real tensors: what it does may depend on them."""
         if self.open is not None:
-            self.open.origins.read(tensors)
+            self.open.origins.mark_read(tensors)

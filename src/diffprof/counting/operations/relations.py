@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from diffprof.counting.operations.recorder import Executed
+    from diffprof.counting.operations.recorder import ExecutedOp
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Frame:
     module: torch.nn.Module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    tally: dict[Executed, int]
+    tally: dict[ExecutedOp, int]
 
 
 def pattern(path: str) -> str:

@@ -21,9 +21,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
-from diffprof.counting.operations.recorder import Executed, Recorder, executed
+from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
-from diffprof.counting.operations.written_out import WATCHED
+from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import DiffprofError
 
 aten = torch.ops.aten
@@ -38,7 +38,9 @@ REMEMBERED_LIMIT = 200_000
 class VirtualMode(TorchDispatchMode):
     """Runs code on virtual tensors and tells the recorder of every operation."""
 
-    def __init__(self, recorder: Recorder, weights: frozenset[int] = frozenset(), on_accelerator: bool = False) -> None:
+    def __init__(
+        self, recorder: OperationRecorder, weights: frozenset[int] = frozenset(), on_accelerator: bool = False
+    ) -> None:
         super().__init__()
         self.recorder = recorder
         self.weights = weights
@@ -59,29 +61,29 @@ class VirtualMode(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if self._on_accelerator:
-            args, kwargs = self._fetched(args), self._fetched(kwargs or {})
-        return plan_of(func)(self, func, args, kwargs or {})
+            args, kwargs = self._fetch(args), self._fetch(kwargs or {})
+        return handler_for(func)(self, func, args, kwargs or {})
 
-    def _fetched(self, value: Any) -> Any:
+    def _fetch(self, value: Any) -> Any:
         """The same, with copies in main memory of all real tensors that lie elsewhere."""
         if isinstance(value, torch.Tensor):
             return value if value.is_cpu or self.is_virtual(value) else value.cpu()
         if isinstance(value, (list, tuple)):
-            return type(value)(map(self._fetched, value))
+            return type(value)(map(self._fetch, value))
         if isinstance(value, dict):
-            return {name: self._fetched(part) for name, part in value.items()}
+            return {name: self._fetch(part) for name, part in value.items()}
         return value
 
 
-Plan = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]
+Handler = Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 @cache
-def plan_of(func: Any) -> Plan:
+def handler_for(func: Any) -> Handler:
     """How an operation is carried out when some of its inputs may be virtual."""
     name = formulas.plain_name(func)
     if is_composite(func):
-        return _decomposed
+        return _decompose
     if name in ("_to_copy", "_pin_memory"):
         return _copy
     if name in KNOWN_VALUE_FACTORIES:
@@ -118,10 +120,10 @@ KNOWN_VALUE_FACTORIES = frozenset(
 READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"})
 
 
-def _decomposed(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _decompose(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An operation that is made of others arrives whole in `torch.inference_mode`; what is counted are its parts."""
     with mode:
-        return in_parts(func, args, kwargs)
+        return run_decomposed(func, args, kwargs)
 
 
 @cache
@@ -130,7 +132,7 @@ def is_composite(func: Any) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
 
 
-def in_parts(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def run_decomposed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
@@ -139,14 +141,14 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     if kwargs:
         tensors += tensors_in(tuple(kwargs.values()))
     if not any(map(mode.is_virtual, tensors)) and not _grows(func, args, tensors):
-        return _really(mode, func, args, kwargs, tensors)
+        return _run_real(mode, func, args, kwargs, tensors)
     key = (func, signature_of(args), signature_of(tuple(kwargs.items())) if kwargs else None)
-    known = _REMEMBERED.get(key)
+    known = _INFERRED.get(key)
     if known is None:
-        known = _work_out(func, args, kwargs, tensors)
-        if len(_REMEMBERED) > REMEMBERED_LIMIT:
-            _REMEMBERED.clear()
-        _REMEMBERED[key] = known
+        known = _infer(func, args, kwargs, tensors)
+        if len(_INFERRED) > REMEMBERED_LIMIT:
+            _INFERRED.clear()
+        _INFERRED[key] = known
     op, make = known
     recorder = mode.recorder
     recorder.add(op)
@@ -155,7 +157,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
         live = recorder.live
         for output in result if isinstance(result, (list, tuple)) else (result,):
             if output is not None:
-                live.born(output)
+                live.add(output)
     if op.name in WATCHED:
         recorder.watch(op, args, result)
     return result
@@ -186,14 +188,14 @@ def _spreads(func: Any) -> bool:
 COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
 
 
-_REMEMBERED: dict[Any, tuple[Executed, Callable[[], Any]]] = {}
+_INFERRED: dict[Any, tuple[ExecutedOp, Callable[[], Any]]] = {}
 
 
-def _work_out(
+def _infer(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
-) -> tuple[Executed, Callable[[], Any]]:
+) -> tuple[ExecutedOp, Callable[[], Any]]:
     result = _on_meta(func, args, kwargs)
-    return executed(func, tensors, args, result), _maker(result)
+    return executed_op(func, tensors, args, result), _maker(result)
 
 
 def _on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -232,21 +234,21 @@ def _maker(result: Any) -> Callable[[], Any]:
     return lambda: result
 
 
-def _really(
+def _run_real(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
     result = func(*args, **kwargs)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
     key = (func, signature_of(tensors if _spreads(func) else args), signature_of(result))
-    op = _REMEMBERED_REAL.get(key)
+    op = _REAL_OPS.get(key)
     if op is None:
-        op = _REMEMBERED_REAL[key] = executed(func, tensors, args, result)
+        op = _REAL_OPS[key] = executed_op(func, tensors, args, result)
     mode.recorder.add(op)
-    mode.recorder.derived(tensors, result)
+    mode.recorder.propagate(tensors, result)
     return result
 
 
-_REMEMBERED_REAL: dict[Any, Executed] = {}
+_REAL_OPS: dict[Any, ExecutedOp] = {}
 
 
 def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -256,22 +258,22 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
         args = _as_meta(args)
     result = func(*args, **kwargs)
     mode.recorder.add(_view_of(func))
-    mode.recorder.derived(tensors, result)
+    mode.recorder.propagate(tensors, result)
     return result
 
 
 @cache
-def _view_of(func: Any) -> Executed:
-    return Executed(formulas.plain_name(func), kinds.MOVEMENT, "", "", 0, 0, 0, 0)
+def _view_of(func: Any) -> ExecutedOp:
+    return ExecutedOp(formulas.plain_name(func), kinds.MOVEMENT, "", "", 0, 0, 0, 0)
 
 
 def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Written into an argument: shapes stay, so nothing runs. A real target keeps its values."""
     tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
     if not any(map(mode.is_virtual, tensors)):
-        return _really(mode, func, args, kwargs, tensors)
+        return _run_real(mode, func, args, kwargs, tensors)
     target = kwargs.get("out", args[0] if args else None)
-    mode.recorder.add(executed(func, tensors, args, target))
+    mode.recorder.add(executed_op(func, tensors, args, target))
     return target if func._schema.returns else None
 
 
@@ -288,7 +290,7 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
         if device is not None and torch.device(device).type == "meta":
             kwargs = {**kwargs, "device": generator.device if generator is not None else torch.device("cpu")}
         result = func(*args, **kwargs)
-    mode.recorder.add(executed(func, [], args, result))
+    mode.recorder.add(executed_op(func, [], args, result))
     return result
 
 
@@ -296,7 +298,7 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
     """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros)."""
     like = args[0]
     if not mode.is_virtual(like):
-        return _really(mode, func, args, kwargs, [like])
+        return _run_real(mode, func, args, kwargs, [like])
     result = _on_meta(func, args, kwargs)
     if result.numel() <= LARGEST_REAL:
         value = (
@@ -306,8 +308,8 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
             value = 1
         result = torch.full(result.shape, value, dtype=result.dtype)
     elif mode.recorder.open is not None:
-        mode.recorder.live.born(result)
-    mode.recorder.add(executed(func, [], args, result))
+        mode.recorder.live.add(result)
+    mode.recorder.add(executed_op(func, [], args, result))
     return result
 
 
@@ -323,7 +325,7 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     if not mode.is_virtual(source) and not large:
         if to_meta:
             kwargs = {**kwargs, "device": source.device}
-        return _really(mode, func, args, kwargs, [source])
+        return _run_real(mode, func, args, kwargs, [source])
     kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
     return _ordinary(mode, func, (source if source.is_meta else _as_meta(source),), kwargs)
 
@@ -332,8 +334,8 @@ def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
     """A boolean mask decides the shape of the result: a real one by its values, a virtual one as if all were true."""
     tensors = tensors_in(args)
     if not any(map(mode.is_virtual, tensors)):
-        mode.recorder.read([index for index in args[1] if index is not None and index.dtype == torch.bool])
-        return _really(mode, func, args, kwargs, tensors)
+        mode.recorder.mark_read([index for index in args[1] if index is not None and index.dtype == torch.bool])
+        return _run_real(mode, func, args, kwargs, tensors)
     indices: list[torch.Tensor | None] = []
     for index in args[1]:
         if index is None or index.dtype not in (torch.bool, torch.uint8):
@@ -342,7 +344,7 @@ def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
             mode.recorder.assume(f"a mask of shape {tuple(index.shape)} that depends on weights selects every element")
             indices += torch.ones(index.shape, dtype=torch.bool).nonzero().unbind(1)
         else:
-            mode.recorder.read([index])
+            mode.recorder.mark_read([index])
             indices += index.nonzero().unbind(1)
     args = (args[0], indices, *args[2:])
     return (_in_place if func._schema.is_mutable else _ordinary)(mode, func, args, kwargs)
@@ -370,14 +372,14 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
     tensors = tensors_in(args) + tensors_in(tuple(kwargs.values()))
     virtual = [tensor for tensor in tensors if mode.is_virtual(tensor)]
     if not virtual:
-        mode.recorder.read(tensors)
-        return _really(mode, func, args, kwargs, tensors)
+        mode.recorder.mark_read(tensors)
+        return _run_real(mode, func, args, kwargs, tensors)
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in virtual)
     value = "true" if virtual[0].dtype == torch.bool and virtual[0].dim() else "zero"
     mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {value}")
     args = _as_real(mode, args)
     result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
-    mode.recorder.add(executed(func, tensors, args, result))
+    mode.recorder.add(executed_op(func, tensors, args, result))
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.dry_run import dry_running_here
+from diffprof.counting.dry_run import is_dry_running
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.cache_lookups import (
@@ -77,7 +77,7 @@ def _no_longer_asked() -> None:
 
 
 def _here() -> IterationRecorder | None:
-    return None if dry_running_here() else current_iteration()
+    return None if is_dry_running() else current_iteration()
 
 
 EMPTIED_BY_ITSELF = frozenset({"MagCache"})

@@ -29,7 +29,7 @@ import torch
 from torch._C._dynamo import eval_frame
 from torch._dynamo.eval_frame import skip_code
 
-from diffprof.pipelines.components import components_of, uncompiled
+from diffprof.pipelines.components import components_of, unwrap_compiled
 
 Answer = Callable[[bool], None]
 """Is told whether it was a hit."""
@@ -66,7 +66,7 @@ def cache_of(hook: Any) -> str | None:
 def cache_hooks(pipeline: Any) -> Iterator[tuple[torch.nn.Module, str, Any]]:
     """Every hook of a cache in a pipeline: its module, its name there, and itself."""
     for component in components_of(pipeline).values():
-        for module in uncompiled(component).modules():
+        for module in unwrap_compiled(component).modules():
             registry = vars(module).get("_diffusers_hook")
             for name, hook in list(registry.hooks.items()) if registry is not None else ():
                 if cache_of(hook) is not None:

@@ -108,7 +108,7 @@ def memory_told(pipeline: Any) -> Mapping[str, int]:
 def _in_a_dry_run() -> bool:
     """A pipeline that is counted calls the user's code once more. That needs torch; without it nothing is counted."""
     dry_run = sys.modules.get("diffprof.counting.dry_run")
-    return dry_run is not None and dry_run.dry_running_here()
+    return dry_run is not None and dry_run.is_dry_running()
 
 
 def _place(iteration: IterationRecorder, module: Any) -> tuple[str | None, str]:

@@ -17,17 +17,17 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.dry_run import dry_running_here
+from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import RequestError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
     components_of,
     entry_methods,
     is_compiled,
-    own_methods,
     parts_of,
+    replaced_methods,
     role_of,
-    uncompiled,
+    unwrap_compiled,
 )
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import Iteration
@@ -100,7 +100,7 @@ class PipelineMonitor:
         self._places = {
             id(module): (slot, path)
             for slot, part in reversed(self._components.items())
-            for path, module in uncompiled(part).named_modules()
+            for path, module in unwrap_compiled(part).named_modules()
         }
         self._denoisers = {slot for slot, part in self._components.items() if role_of(slot, part) in DENOISING_ROLES}
 
@@ -149,8 +149,8 @@ class PipelineMonitor:
         for owner, name, handler in self._functions():
             self._undo.append(intercept(owner, name, handler))
         for part in self._components.values():
-            for name in own_methods(part):
-                self._undo.append(intercept_own(uncompiled(part), name, self._entering(name)))
+            for name in replaced_methods(part):
+                self._undo.append(intercept_own(unwrap_compiled(part), name, self._entering(name)))
 
     def _functions(self) -> Iterator[tuple[type, str, Handler]]:
         """Every function that is looked at, with what looks at it."""
@@ -208,7 +208,7 @@ class PipelineMonitor:
         return iteration if iteration is not None and iteration.owner is self else None
 
     def _calling(self, original: Callable[..., Any], pipeline: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        if pipeline is not self.pipeline or self._here() is not None or dry_running_here():
+        if pipeline is not self.pipeline or self._here() is not None or is_dry_running():
             return original(pipeline, *args, **kwargs)
         self._look_again()
         bound = inspect.signature(type(pipeline).__call__).bind(pipeline, *args, **kwargs)
@@ -223,7 +223,7 @@ class PipelineMonitor:
 
         def handle(original: Callable[..., Any], subject: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             iteration = self._here()
-            if iteration is None or iteration.in_component or not belongs(id(subject)) or dry_running_here():
+            if iteration is None or iteration.in_component or not belongs(id(subject)) or is_dry_running():
                 return original(subject, *args, **kwargs)
             inner = iteration.innermost
             if inner is not None and inner.section == section:  # such as encode_prompt, which calls _encode_prompt
@@ -239,7 +239,7 @@ class PipelineMonitor:
 
         def handle(original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             slot = self._slots.get(id(module))
-            if slot is None or dry_running_here():
+            if slot is None or is_dry_running():
                 return original(module, *args, **kwargs)
             iteration = self._here()
             if iteration is None:
@@ -262,7 +262,7 @@ class PipelineMonitor:
 
         def handle(original: Callable[..., Any], scheduler: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             iteration = self._here()
-            if iteration is None or iteration.in_component or dry_running_here():
+            if iteration is None or iteration.in_component or is_dry_running():
                 return original(scheduler, *args, **kwargs)
             sample = iteration.scheduler_begins()
             failed = True

@@ -20,7 +20,7 @@ from accelerate.hooks import AlignDevicesHook
 from accelerate.utils import OffloadedWeightsLoader, PrefixedDataset, named_module_tensors
 from diffusers.hooks.group_offloading import ModuleGroup
 
-from diffprof.pipelines.components import uncompiled
+from diffprof.pipelines.components import unwrap_compiled
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
 from diffprof.runtime.instrumentation.interception import intercept
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
@@ -179,7 +179,7 @@ def _here(module: torch.nn.Module) -> _Here | None:
     iteration = current_iteration()
     if iteration is None or _THREAD.moving:
         return None
-    place = iteration.slot_of(module) or iteration.slot_of(uncompiled(module))
+    place = iteration.slot_of(module) or iteration.slot_of(unwrap_compiled(module))
     return None if place is None else _Here(iteration, place[0])
 
 

@@ -14,7 +14,7 @@ import torch
 CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an OrderedDict
 
 
-class Snapshot:
+class PipelineState:
     """The attributes of a pipeline and of everything in it that its code can change, and the random state."""
 
     def __init__(self, pipeline: Any, modules: Iterable[torch.nn.Module], arguments: dict[str, Any]) -> None:
@@ -24,7 +24,7 @@ class Snapshot:
         self._remember(pipeline)
         for module in modules:
             self._remember(module)
-            self._buffers += _kept_values(module)
+            self._buffers += _small_buffers(module)
         self._random = RandomState(arguments)
 
     def restore(self) -> None:
@@ -56,7 +56,7 @@ class Snapshot:
             if name in OWN_OF_MODULES:
                 continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
-                if _keeps_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
+                if _has_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
                     self._remember(part)
 
     def _remember_container(self, container: Any) -> None:
@@ -69,7 +69,7 @@ class Snapshot:
                 self._remember_container(part)
 
 
-def _kept_values(module: torch.nn.Module) -> list[tuple[torch.Tensor, int, torch.Tensor]]:
+def _small_buffers(module: torch.nn.Module) -> list[tuple[torch.Tensor, int, torch.Tensor]]:
     """Of counters and statistics, which code may write into; the large tables are only read."""
     buffers = [buffer for buffer in module._buffers.values() if buffer is not None and not buffer.is_meta]
     small = [buffer for buffer in buffers if buffer.numel() <= MOST_KEPT_VALUES and not buffer.is_inference()]
@@ -79,7 +79,7 @@ def _kept_values(module: torch.nn.Module) -> list[tuple[torch.Tensor, int, torch
 MOST_KEPT_VALUES = 1 << 16
 
 
-def _keeps_state(value: Any) -> bool:
+def _has_state(value: Any) -> bool:
     """Tokenizers, schedulers, processors, position embedders, hooks; modules and tensors are remembered elsewhere."""
     return hasattr(value, "__dict__") and not isinstance(value, REMEMBERED_OTHERWISE)
 

@@ -10,32 +10,32 @@ import torch
 from diffprof.counting.formulas.products import AttentionShape
 
 if TYPE_CHECKING:
-    from diffprof.counting.operations.recorder import Executed, Recorder
+    from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder
 
 
-class WrittenOutAttention:
+class UnfusedAttention:
     """Recognises QKᵀ, softmax, AV executed one by one, so that attention is told from other matrix products."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: OperationRecorder) -> None:
         self.recorder = recorder
-        self.product: tuple[Executed, dict[Executed, int], torch.Size, int] | None = None
+        self.product: tuple[ExecutedOp, dict[ExecutedOp, int], torch.Size, int] | None = None
         self.scores: tuple[torch.Size, int, int] | None = None
         self.masked = False
 
-    def see(self, op: Executed, arguments: Sequence[Any], result: Any) -> None:
+    def see(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         if op.name in PRODUCTS:
             left = arguments[1] if op.name == "baddbmm" else arguments[0]
             shape = self.scores[0] if self.scores else None
             if shape is not None and left.shape[-1] == shape[-1] and left.numel() == shape.numel():
-                self._attended(op, result)
+                self._see_result(op, result)
                 return
             self.product, self.masked = (op, self.recorder.tally, result.shape, left.shape[-1]), False
         elif op.name == "_softmax":
-            self._softmaxed(op, _first(result))
+            self._see_softmax(op, _first(result))
         elif self.product is not None and _first(result).numel() == self.product[2].numel():
             self.masked = True
 
-    def _softmaxed(self, op: Executed, probabilities: torch.Tensor) -> None:
+    def _see_softmax(self, op: ExecutedOp, probabilities: torch.Tensor) -> None:
         product, self.product, self.scores = self.product, None, None
         if product is None:
             return
@@ -45,13 +45,13 @@ class WrittenOutAttention:
             self.recorder.replace(self.recorder.tally, op, op.as_attention())
             self.scores = (probabilities.shape, head_size, shape[0])
 
-    def _attended(self, op: Executed, result: torch.Tensor) -> None:
+    def _see_result(self, op: ExecutedOp, result: torch.Tensor) -> None:
         assert self.scores is not None
         shape, head_size, products = self.scores
         self.scores = None
         self.recorder.replace(self.recorder.tally, op, op.as_attention())
         batch, heads = (shape[0], shape[1]) if len(shape) == 4 else (1, products)
-        self.recorder.attention(
+        self.recorder.add_attention(
             AttentionShape(batch, heads, heads, shape[-2], shape[-1], head_size, result.shape[-1]),
             causal=False,
             masked=self.masked,

@@ -19,7 +19,7 @@ DTYPES = {
 }  # fmt: skip
 
 
-class Opened:
+class OpenedPipeline:
     """A pipeline to be profiled and where it came from."""
 
     def __init__(
@@ -39,17 +39,17 @@ class Opened:
         self.assumptions = assumptions
 
 
-def live(pipeline: Any) -> Opened:
+def open_live(pipeline: Any) -> OpenedPipeline:
     """A pipeline that somebody else has made."""
-    return Opened(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
+    return OpenedPipeline(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
 
 
-_BUILT: dict[tuple[Any, torch.dtype], Opened] = {}
+_BUILT: dict[tuple[Any, torch.dtype], OpenedPipeline] = {}
 _BUILT_LIMIT = 2
 """Pipelines that are kept built in this process: a second profile of one only has to count."""
 
 
-def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> Opened:
+def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> OpenedPipeline:
     """The pipeline of a name, folder or hub id, on virtual weights; the last ones stay built."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
@@ -62,7 +62,9 @@ def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: P
         while len(_BUILT) >= _BUILT_LIMIT:
             _BUILT.pop(next(iter(_BUILT)))
         name = str(chosen).removeprefix("torch.")
-        opened = _BUILT[key] = Opened(pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions)
+        opened = _BUILT[key] = OpenedPipeline(
+            pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions
+        )
     return opened
 
 
