@@ -11,6 +11,7 @@ import torch
 
 import diffprof
 from diffprof.errors import PipelineError, RefusedCallError, RequestError
+from diffprof.runtime.timing.trace_recorder import TraceWarning
 from tests.counting.state import state_of
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -142,6 +143,19 @@ def test_a_trace_is_of_one_more_call_with_a_few_steps_and_has_the_names_in_it(tm
     assert [iteration.traced for iteration in measured.iterations] == [False, True]
     assert measured.timed == measured.iterations[:1]
     assert measured.notes == ("the trace is of one more call with 4 steps instead of 6",)
+
+
+def test_a_trace_with_unreadable_names_is_kept_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def export(self: Any, path: str) -> None:
+        Path(path).write_bytes(b'{"traceEvents": [{"name": "\xff"}]}')
+
+    monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", export)
+    small = SMALL_PIPELINES["stable-diffusion"]
+    with pytest.warns(TraceWarning, match="not valid UTF-8"):
+        run = diffprof.measure(small.build(), warmup=0, iterations=1, sample_hz=0, trace=tmp_path, **small.arguments())
+    assert run.trace is not None and run.trace.repaired
+    assert json.loads(run.trace.path.read_text(encoding="utf-8"))["traceEvents"] == [{"name": "\ufffd"}]
+    assert run.trace.warning in run.notes
 
 
 def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
-"""What torch.profiler writes here, on the CPU, held against what it says itself."""
+"""What torch.profiler writes here, on the CPU, compared with what it says itself."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,53 +15,66 @@ from diffprof.traces.facts import TraceReport
 
 STEPS = 3
 
-
+# Two recordings: torch fails now and then in `key_averages()` when it has recorded stacks, with a name that it cannot
+# decode. Its own numbers are taken from a recording without them.
 RECORDING = """
 import json, sys, torch
 
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.LayerNorm(64))
-picture = torch.randn(8, 64)
-with torch.no_grad(), torch.profiler.profile(record_shapes=True, profile_memory=True, with_stack=True) as profiler:
-    for _ in range(int(sys.argv[2])):
-        with torch.profiler.record_function("denoise_step"):
-            picture = model(picture)
-            torch.nn.functional.scaled_dot_product_attention(*[picture.view(1, 2, 4, 64)] * 3)
-profiler.export_chrome_trace(sys.argv[1])
-rows = [row for row in profiler.key_averages() if row.key.startswith("aten::")]
+
+def record(path, with_stack):
+    image = torch.randn(8, 64)
+    options = {"record_shapes": True, "profile_memory": True, "with_stack": with_stack}
+    with torch.no_grad(), torch.profiler.profile(**options) as profiler:
+        for _ in range(int(sys.argv[3])):
+            with torch.profiler.record_function("denoise_step"):
+                image = model(image)
+                torch.nn.functional.scaled_dot_product_attention(*[image.view(1, 2, 4, 64)] * 3)
+    profiler.export_chrome_trace(path)
+    return profiler
+
+record(sys.argv[1], with_stack=True)
+rows = [row for row in record(sys.argv[2], with_stack=False).key_averages() if row.key.startswith("aten::")]
 print(json.dumps({row.key: (row.count, row.self_cpu_time_total, row.cpu_time_total) for row in rows}))
 """
 
 
+class Recorded(NamedTuple):
+    """Two traces of the same work, and what torch says about the one without stacks."""
+
+    with_stacks: TraceReport
+    without_stacks: TraceReport
+    operators: dict[str, tuple[int, float, float]]
+    """For each operator its calls, and its own and total microseconds."""
+
+
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[TraceReport, dict[str, tuple[int, float, float]]]:
-    """The report on a trace, and torch's own figures: for each operator its calls, own and total microseconds.
-
-    From a process of its own: stacks have every thread of the one that they are recorded in.
-    """
-    path = tmp_path_factory.mktemp("torch") / "trace.json.gz"
-    command = [sys.executable, "-c", RECORDING, str(path), str(STEPS)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return trace_report(path), json.loads(said)
-
-
-Recorded = tuple[TraceReport, dict[str, tuple[int, float, float]]]
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Recorded in a process of its own: stacks have every thread of the process in them."""
+    paths: list[Path] = [tmp_path_factory.mktemp("torch") / f"{name}.json.gz" for name in ("stacks", "plain")]
+    command = [sys.executable, "-c", RECORDING, *map(str, paths), str(STEPS)]
+    child = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
+    return Recorded(*map(trace_report, paths), json.loads(child.stdout.splitlines()[-1]))
 
 
 def test_each_operator_has_the_calls_and_times_that_torch_says(recorded: Recorded) -> None:
-    report, figures = recorded
-    ours = {row.name: row for row in report.host_ops if row.name.startswith("aten::")}
-    assert {name: row.calls for name, row in ours.items()} == {name: count for name, (count, _, _) in figures.items()}
-    for name, (_, own, total) in figures.items():
+    rows = {row.name: row for row in recorded.without_stacks.host_ops if row.name.startswith("aten::")}
+    assert {name: row.calls for name, row in rows.items()} == {
+        name: calls for name, (calls, _, _) in recorded.operators.items()
+    }
+    for name, (_, self_us, total_us) in recorded.operators.items():
         # torch adds up times that it had rounded.
-        assert ours[name].total_ns / 1000 == pytest.approx(total, rel=1e-3, abs=0.1)
-        assert ours[name].self_ns / 1000 == pytest.approx(own, rel=1e-3, abs=0.1)
+        assert rows[name].total_ns / 1000 == pytest.approx(total_us, rel=1e-3, abs=0.1)
+        assert rows[name].self_ns / 1000 == pytest.approx(self_us, rel=1e-3, abs=0.1)
 
 
 def test_sections_steps_memory_and_stacks_are_found(recorded: Recorded) -> None:
-    report, _ = recorded
+    report = recorded.with_stacks
     assert (report.source.platform, report.source.has_stacks, report.source.has_shapes) == ("cpu", True, True)
     assert [(row.name, row.calls) for row in report.sections] == [("denoise_step", STEPS)]
     assert report.steps is not None
     assert len(report.steps.host_ns) == STEPS
     assert [use.device for use in report.memory] == ["cpu"]
     assert report.timelines == ()
+    assert recorded.without_stacks.source.has_stacks is False

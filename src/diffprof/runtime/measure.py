@@ -120,6 +120,8 @@ def measure_opened(
         run.trace = recorder.traces[-1] if recorder.traces else None
         if recorder.problem is not None:
             measuring.notes.append(f"there is no trace: {recorder.problem}")
+        elif run.trace is not None and run.trace.warning is not None:
+            measuring.notes.append(run.trace.warning)
     return run
 
 

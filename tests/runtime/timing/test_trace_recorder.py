@@ -240,46 +240,93 @@ def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, mo
     assert list((tmp_path / "traces").iterdir()) == []
 
 
-def test_a_disk_that_fills_up_under_torch_is_noticed(tmp_path: Path) -> None:
-    code = """
-import resource, warnings, torch
-from diffprof.runtime.timing.trace_recorder import TraceRecorder
-
-tracer = TraceRecorder("traces")
-warnings.simplefilter("ignore")
-with tracer.profile("my_trace"):
-    torch.ones(2) + 1
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-print(tracer.problem)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True, env=os.environ
-    )
-    assert done.stdout == "The trace 'my_trace' could not be written to its end: is the disk full?\n"
-    assert list((tmp_path / "traces").iterdir()) == []
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only there can be seen what is open")
-def test_what_torch_could_not_finish_does_not_go_on_filling_the_disk(tmp_path: Path) -> None:
-    # GIVEN that torch keeps the file open that it could not write to its end: deleted, it would still take its room
-    code = """
-import os, resource, warnings, torch
+FULL_DISK = """
+import json, os, resource, warnings, torch
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
 warnings.simplefilter("ignore")
-with TraceRecorder("traces").profile("my_trace"):
-    for _ in range(100):
-        torch.ones(2) + 1
-    resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
-files = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
-left = [os.stat(file).st_size for file in files if os.path.exists(file) or os.path.islink(file)
-        if "my_trace" in os.readlink(file)]
-print(sum(left))
+
+def record(file_bytes):
+    recorder = TraceRecorder("traces")
+    with recorder.profile("my_trace"):
+        for _ in range(100):
+            torch.ones(2) + 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return str(recorder.problem)
+
+problems = [record(1000), record(9000)]
+files = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")] if os.path.isdir("/proc/self/fd") else []
+open_bytes = [os.stat(file).st_size for file in files if os.path.exists(file) or os.path.islink(file)
+              if "my_trace" in os.readlink(file)]
+print(json.dumps({"problems": problems, "folder": os.listdir("traces"), "open_bytes": sum(open_bytes)}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True, env=os.environ
+
+
+@pytest.fixture(scope="module")
+def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is left when torch cannot write its traces to the end, in a process of its own with a limit on files."""
+    folder = tmp_path_factory.mktemp("full_disk")
+    child = subprocess.run(
+        [sys.executable, "-c", FULL_DISK], cwd=folder, check=False, capture_output=True, text=True, env=os.environ
     )
-    assert done.stdout == "0\n"
+    assert child.returncode == 0, child.stderr
+    result: dict[str, Any] = json.loads(child.stdout)
+    return result
+
+
+def test_a_disk_that_fills_up_under_torch_is_noticed(full_disk: dict[str, Any]) -> None:
+    assert full_disk["problems"] == ["The trace 'my_trace' could not be written to its end: is the disk full?"] * 2
+    assert full_disk["folder"] == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files cannot be listed here")
+def test_what_torch_could_not_finish_does_not_go_on_filling_the_disk(full_disk: dict[str, Any]) -> None:
+    # torch keeps the file open that it could not write to its end: deleted, it would still take its space
+    assert full_disk["open_bytes"] == 0
+
+
+def undecodable(*_: object) -> None:
+    """What torch.profiler raises now and then for an event recorded with its stack."""
+    b"torch/nn/modules/\xff\xfe".decode()
+
+
+@pytest.mark.parametrize("method", ["stop", "step"])
+def test_an_event_name_that_torch_cannot_decode_does_not_cost_the_trace(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN a profiler that fails once recording has ended, as torch does while it builds its Python events
+    original = getattr(torch.profiler.profile, method)
+    monkeypatch.setattr(torch.profiler.profile, method, lambda self: (original(self), undecodable()))
+    recorder = TraceRecorder(tmp_path, with_stack=True, active=1)
+
+    def work() -> None:
+        add()
+        recorder.step()
+
+    assert "aten::add" in operations(traced(recorder, work).path)
+
+
+def test_a_trace_with_names_that_are_not_utf8_is_repaired_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = torch.profiler.profile.export_chrome_trace
+
+    def export(self: Any, path: str) -> None:
+        original(self, path)
+        file = Path(path)
+        file.write_bytes(file.read_bytes().replace(b'"aten::add"', b'"aten::\xff\xfeadd"'))
+
+    monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", export)
+    recorder = TraceRecorder(tmp_path)
+    with pytest.warns(TraceWarning) as caught, recorder.profile():
+        add()
+    (trace,) = recorder.traces
+    assert (trace.repaired, recorder.problem) == (True, None)
+    assert [str(warning.message) for warning in caught] == [trace.warning]
+    assert "not valid UTF-8; the unreadable bytes were replaced in trace.json" in str(trace.warning)
+    assert "aten::\ufffd\ufffdadd" in operations(trace.path)
+    assert trace.file_bytes == trace.path.stat().st_size
 
 
 def test_a_trace_that_was_cut_off_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

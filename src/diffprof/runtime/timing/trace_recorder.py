@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
-import re
-import shutil
 import tempfile
 import threading
 import warnings
@@ -17,18 +14,28 @@ from typing import Any
 
 from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.runtime.timing import sections
+from diffprof.runtime.timing.trace_files import (
+    MEBIBYTE,
+    compress,
+    create_folder,
+    ends_with,
+    remove_other_form,
+    repair_encoding,
+    safe_file_name,
+    truncate_on_failure,
+)
 
-MEBIBYTE = 1024**2
-TAIL_BYTES = 64
 KINETO_ERRORS_ONLY = "6"
+REPAIRED = "torch.profiler recorded names that are not valid UTF-8; the unreadable bytes were replaced in"
+_running: TraceRecording | None = None
 
 
 class TraceError(DiffprofError):
-    """A trace could not be recorded; whatever it was to be of ran all the same."""
+    """A trace could not be recorded; the traced code ran all the same."""
 
 
 class TraceWarning(UserWarning):
-    """Says at the end of the traced code that there is no trace, and why."""
+    """Issued when the traced code has ended: there is no trace, or not the one that was expected."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +46,32 @@ class TraceFile:
     """Ends in ``.json``, or in ``.json.gz`` where it is large; Perfetto and chrome://tracing open both."""
     file_bytes: int
     json_bytes: int
-    """Before it was compressed."""
+    """Before compression."""
     steps: int
-    """How many steps are in it; code that never takes a step is one."""
+    """Number of recorded steps; code that never calls ``step()`` is one step."""
     complete: bool
-    """Whether it was recorded from the beginning to the end; else only its first active steps were."""
+    """Whether everything was recorded; otherwise only the first active steps were."""
+    repaired: bool = False
+    """Whether torch.profiler recorded names that are not valid UTF-8, whose bytes were replaced by U+FFFD."""
 
     @property
     def compressed(self) -> bool:
         return self.path.suffix == ".gz"
 
+    @property
+    def warning(self) -> str | None:
+        """What is unexpected about this trace, if anything."""
+        return f"{REPAIRED} {self.path.name}" if self.repaired else None
+
 
 class TraceRecorder:
     """Writes what torch does inside ``profile(name)`` as a Chrome trace into `output_dir`.
 
-    Recording is bounded: after `wait` and `warmup` steps, which are not in the trace, `active` steps are. A step ends
-    with `step()`, or with an iteration of an iteration profiler. A trace above `gzip_above_bytes` is compressed, and
-    one that is above `max_bytes` even then is not kept.
+    Recording is bounded: `wait` and `warmup` steps are skipped, then `active` steps are recorded. A step ends with
+    `step()`, or with an iteration of an iteration profiler. A trace above `gzip_above_bytes` is compressed, and one
+    that is still above `max_bytes` is not kept.
 
-    The code inside is never disturbed. What could not be done is in `problem` and told by a warning at the end.
+    The code inside is never disturbed. What failed is in `problem`, and a warning at the end says it.
     """
 
     def __init__(
@@ -74,7 +88,7 @@ class TraceRecorder:
         max_bytes: int = 1024 * MEBIBYTE,
     ) -> None:
         if min(wait, warmup) < 0 or active < 1:
-            raise RequestError(f"A trace needs one active step or more; asked for were {wait=}, {warmup=}, {active=}.")
+            raise RequestError(f"A trace needs one active step or more; got {wait=}, {warmup=}, {active=}.")
         self.output_dir = Path(output_dir)
         self.options: dict[str, Any] = {
             "record_shapes": record_shapes,
@@ -84,26 +98,29 @@ class TraceRecorder:
         self.wait, self.warmup, self.active = wait, warmup, active
         self.gzip_above_bytes, self.max_bytes = gzip_above_bytes, max_bytes
         self.traces: list[TraceFile] = []
-        """Those that were written, the last one last."""
+        """The traces that were written, in order."""
         self.problem: DiffprofError | None = None
-        """Why the last one was not written."""
+        """Why the last trace was not written."""
         self._recording: TraceRecording | None = None
 
     @contextlib.contextmanager
     def profile(self, name: str = "trace") -> Iterator[TraceRecorder]:
         """Record what runs inside, then write ``<output_dir>/<name>.json``."""
         recording, problem = self._start()
+        warning: str | None = None
         try:
             yield self
         finally:
             if recording is not None:
-                problem = self._finish(recording, name)
+                problem, warning = self._finish(recording, name)
             self.problem = problem
             if problem is not None:
-                warnings.warn(str(problem), TraceWarning, stacklevel=3)
+                warning = str(problem)
+            if warning is not None:
+                warnings.warn(warning, TraceWarning, stacklevel=3)
 
     def step(self) -> None:
-        """One step is over; the next begins."""
+        """Mark the end of one step and the start of the next."""
         if self._recording is not None:
             self._recording.step()
 
@@ -111,51 +128,54 @@ class TraceRecorder:
         if _running is not None:
             return None, TraceError("A trace is being recorded already; one inside another is not possible.")
         try:
-            _make_folder(self.output_dir)
+            create_folder(self.output_dir)
             self._recording = TraceRecording(self.wait, self.warmup, self.active, self.options)
         except DiffprofError as error:
             return None, error
-        except Exception as error:  # noqa: BLE001  whatever it is, the code inside is run
-            return None, TraceError(f"torch.profiler could not be started: {_sentence(error)}")
-        _let_run(self._recording)
+        except Exception as error:  # noqa: BLE001  whatever it is, the code inside must run
+            return None, TraceError(f"torch.profiler could not be started: {_first_line(error)}")
+        _set_running(self._recording)
         return self._recording, None
 
-    def _finish(self, recording: TraceRecording, name: str) -> DiffprofError | None:
-        _let_run(None)
+    def _finish(self, recording: TraceRecording, name: str) -> tuple[DiffprofError | None, str | None]:
+        """Write the trace; returns why that failed, or else what is unexpected about the trace."""
+        _set_running(None)
         self._recording = None
         try:
-            self.traces.append(self._written(recording, name))
+            trace = self._write(recording, name)
         except DiffprofError as error:
-            return error
+            return error, None
         except OSError as error:
-            return OutputError(f"Cannot write the trace {name!r}: {error.strerror or error}.")
-        except Exception as error:  # noqa: BLE001  whatever it is, the result of the code inside is kept
-            return TraceError(f"The trace {name!r} was lost: {_sentence(error)}")
-        return None
+            return OutputError(f"Cannot write the trace {name!r}: {error.strerror or error}."), None
+        except Exception as error:  # noqa: BLE001  whatever it is, the result of the code inside must be kept
+            return TraceError(f"The trace {name!r} was lost: {_first_line(error)}"), None
+        self.traces.append(trace)
+        return None, trace.warning
 
-    def _written(self, recording: TraceRecording, name: str) -> TraceFile:
+    def _write(self, recording: TraceRecording, name: str) -> TraceFile:
         recording.stop()
-        if not recording.recorded:
+        if not recording.has_started:
             raise TraceError(
                 f"The trace {name!r} is empty: recording begins after {self.wait + self.warmup} steps, and "
                 f"{recording.steps_taken} were taken. Call step() after each, or leave out wait and warmup."
             )
-        # A folder of its own: where torch cannot finish a file, it leaves pieces under other names.
+        # In a folder of its own: torch leaves pieces under other names when it cannot finish a file.
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
-            made = Path(folder) / f"{_file_name(name)}.json"
-            with _given_back_to_the_disk(Path(folder)):
-                recording.export(made)
-            json_bytes = made.stat().st_size
+            file = Path(folder) / f"{safe_file_name(name)}.json"
+            with truncate_on_failure(Path(folder)):
+                recording.export(file)
+                repaired = repair_encoding(file)
+            json_bytes = file.stat().st_size
             if json_bytes > self.gzip_above_bytes:
-                made = _compressed(made)
-            file_bytes = made.stat().st_size
+                file = compress(file)
+            file_bytes = file.stat().st_size
             if file_bytes > self.max_bytes:
-                raise OutputError(self._too_large(name, file_bytes))
-            target = made.replace(self.output_dir / made.name)
-        _remove_other(target)
-        return TraceFile(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete)
+                raise OutputError(self._size_error(name, file_bytes))
+            target = file.replace(self.output_dir / file.name)
+        remove_other_form(target)
+        return TraceFile(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete, repaired)
 
-    def _too_large(self, name: str, file_bytes: int) -> str:
+    def _size_error(self, name: str, file_bytes: int) -> str:
         return (
             f"The trace {name!r} has {file_bytes:,} bytes, above the limit of {self.max_bytes:,}, and was not kept: "
             "trace fewer steps (active), leave out record_shapes and with_stack, or raise max_bytes."
@@ -163,7 +183,7 @@ class TraceRecorder:
 
 
 class TraceRecording:
-    """One recording that is under way."""
+    """A recording in progress."""
 
     def __init__(self, wait: int, warmup: int, active: int, options: dict[str, Any]) -> None:
         import torch
@@ -172,7 +192,7 @@ class TraceRecording:
             raise TraceError(
                 "torch.profiler is running already, and a second one would end it; nothing was traced here."
             )
-        # Kineto prints two lines about itself for each trace, unless it is told not to before its first one.
+        # Kineto prints two lines about itself for each trace, unless this is set before its first one.
         os.environ.setdefault("KINETO_LOG_LEVEL", KINETO_ERRORS_ONLY)
         self._skipped, self._active = wait + warmup, active
         self._thread = threading.get_ident()
@@ -181,26 +201,29 @@ class TraceRecording:
         self.steps_taken = 0
         self._profile: Any = torch.profiler.profile(**{**options, "schedule": _schedule(torch, wait, warmup, active)})
         self._profile.start()
-        self._annotate()
+        self._annotate_sections()
 
     def step(self) -> None:
         # torch.profiler belongs to the thread that started it.
         if threading.get_ident() != self._thread or self._failure is not None:
             return
         try:
-            self._profile.step()
-        except Exception as error:  # noqa: BLE001  it is told when the trace would be written, not in the traced code
+            with _ignore_undecodable_names():
+                self._profile.step()
+        except Exception as error:  # noqa: BLE001  reported when the trace would be written, not in the traced code
             self._failure = error
         self.steps_taken += 1
-        self._annotate()
+        self._annotate_sections()
 
     def stop(self) -> None:
-        self._profile.stop()
+        with _ignore_undecodable_names():
+            self._profile.stop()
         if self._failure is not None:
             raise self._failure
 
     @property
-    def recorded(self) -> bool:
+    def has_started(self) -> bool:
+        """Whether the steps before the recording are over."""
         return self.steps_taken >= self._skipped
 
     @property
@@ -212,23 +235,33 @@ class TraceRecording:
         return not self._skipped and self.steps_taken < self._active
 
     def export(self, path: Path) -> None:
-        """Write the trace; torch does not tell when a disk is full, so the end of the file is looked at."""
+        """Write the trace; torch does not report a full disk, so the end of the file is checked."""
         self._profile.export_chrome_trace(str(path))
-        if not path.is_file() or not _tail(path).endswith(b"}"):
+        if not path.is_file() or not ends_with(path, b"}"):
             raise OutputError(f"The trace {path.stem!r} could not be written to its end: is the disk full?")
 
-    def _annotate(self) -> None:
-        recording = 0 <= self.steps_taken - self._skipped < self._active
-        sections.annotate_with(self._annotation if recording else None)
+    def _annotate_sections(self) -> None:
+        is_recording = 0 <= self.steps_taken - self._skipped < self._active
+        sections.annotate_with(self._annotation if is_recording else None)
+
+
+@contextlib.contextmanager
+def _ignore_undecodable_names() -> Iterator[None]:
+    """Survive an event name that is not valid UTF-8, which torch.profiler now and then records with stacks.
+
+    torch fails when it builds its Python events, once recording has ended: the trace itself can still be exported.
+    """
+    with contextlib.suppress(UnicodeDecodeError):
+        yield
 
 
 def next_step() -> None:
-    """Tell the trace that is being recorded, if one is, that a step is over."""
+    """Mark the end of a step in the trace that is being recorded, if there is one."""
     if _running is not None:
         _running.step()
 
 
-def _let_run(recording: TraceRecording | None) -> None:
+def _set_running(recording: TraceRecording | None) -> None:
     global _running
     _running = recording
     if recording is None:
@@ -242,59 +275,5 @@ def _schedule(torch: Any, wait: int, warmup: int, active: int) -> Callable[[int]
     return lambda step: plan[step] if step < len(plan) else action.NONE
 
 
-def _make_folder(folder: Path) -> None:
-    """Before anything is recorded: hours later would be too late to find out."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise OutputError(f"Cannot write a trace into {folder}: it is not a folder.") from error
-    except OSError as error:
-        raise OutputError(f"Cannot write a trace into {folder}: {error.strerror or error}.") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"Cannot write a trace into {folder}: the folder is write-protected.")
-
-
-@contextlib.contextmanager
-def _given_back_to_the_disk(folder: Path) -> Iterator[None]:
-    """Empty what is in the folder if it fails: torch keeps a file open that it could not finish.
-
-    Merely deleted, the file would fill the disk to the end of the process, and nothing else could be written.
-    """
-    try:
-        yield
-    except BaseException:
-        for piece in folder.iterdir():
-            os.truncate(piece, 0)
-        raise
-
-
-def _tail(path: Path) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        return file.read().rstrip()
-
-
-def _compressed(path: Path) -> Path:
-    target = path.with_name(f"{path.name}.gz")
-    with path.open("rb") as reading, gzip.open(target, "wb", compresslevel=5) as writing:
-        shutil.copyfileobj(reading, writing, MEBIBYTE)
-    path.unlink()
-    return target
-
-
-def _file_name(name: str) -> str:
-    """The name of a trace without what would lead out of the folder, or what some system does not allow."""
-    return re.sub(r'[\x00-\x1f<>:"/\\|?*]', "_", name).strip(". ")[:120] or "trace"
-
-
-def _remove_other(target: Path) -> None:
-    """An earlier trace of that name in the other form, compressed or not, would be mistaken for this one."""
-    other = target.with_suffix("") if target.suffix == ".gz" else target.with_name(f"{target.name}.gz")
-    other.unlink(missing_ok=True)
-
-
-def _sentence(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-_running: TraceRecording | None = None
