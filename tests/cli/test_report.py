@@ -87,8 +87,8 @@ def test_pdf_and_picture_are_made_by_the_browser(
     [
         (["counted.json"], "Say what to write: -o report.html, --pdf"),
         (["counted.json", "-o", "r.html", "--parquet"], "say where with --tables FOLDER"),
-        (["counted.json", "measured.json.gz", "--speedscope", "s"], "--speedscope writes the time line of one profile"),
-        (["counted.json", "measured.json.gz", "--chrome-trace", "s"], "--chrome-trace writes the time line of one"),
+        (["counted.json", "measured.json.gz", "--speedscope", "s"], "--speedscope writes one profile, not 2"),
+        (["counted.json", "measured.json.gz", "--chrome-trace", "s"], "--chrome-trace writes one profile, not 2"),
         (["counted.json", "-o", "same", "--pdf", "./same"], "to the same file"),
         (["missing.json", "-o", "r.html"], "Cannot read missing.json: No such file or directory"),
         (["other.json", "-o", "r.html"], "is not a diffprof profile"),

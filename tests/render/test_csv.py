@@ -1,43 +1,17 @@
-"""CSV has every figure, exactly."""
+"""Plain values as CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable
-
-import pytest
-
-from diffprof.record.profile import Profile
-from diffprof.render.csv import csv_text
-from diffprof.render.profile_tables import ProfileTable
-from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
+from diffprof.render.csv import table_csv
 
 
-def rows_of(profile: Profile, by: ProfileTable, depth: int = 9) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(csv_text(profile, by, depth))))
+def test_cells_are_exact_and_readable_by_programs() -> None:
+    rows = [{"name": 'a, "b"', "macs": 2**70, "known": True, "steps": (0, 1, 2, 5), "left": "out"}]
+    assert table_csv(["name", "macs", "known", "steps"], rows) == (
+        'name,macs,known,steps\n"a, ""b""",1180591620717411303424,true,"0-2, 5"\n'
+    )
 
 
-def test_components_are_exact() -> None:
-    rows = rows_of(stable_diffusion(), ProfileTable.component)
-    assert [row["component"] for row in rows] == ["vae", "text_encoder", "unet"]
-    assert sum(int(row["macs"]) for row in rows) == stable_diffusion().total.macs
-
-
-@pytest.mark.parametrize("make", [stable_diffusion, nothing, hostile])
-@pytest.mark.parametrize("by", list(ProfileTable))
-def test_every_table_is_rectangular_and_has_a_heading(make: Callable[[], Profile], by: ProfileTable) -> None:
-    lines = list(csv.reader(io.StringIO(csv_text(make(), by, 9))))
-    assert len({len(line) for line in lines}) == 1
-    assert "macs" in lines[0]
-
-
-def test_modules_are_not_folded() -> None:
-    paths = [row["path"] for row in rows_of(stable_diffusion(), ProfileTable.module)]
-    assert "down_blocks.1" in paths
-
-
-def test_truth_and_steps_are_readable() -> None:
-    attention = rows_of(stable_diffusion(), ProfileTable.attention)
-    assert {row["causal"] for row in attention} == {"true", "false"}
-    assert rows_of(stable_diffusion(), ProfileTable.call)[1]["steps"] == "0-30"
+def test_the_heading_is_there_without_rows_and_the_unknown_is_empty() -> None:
+    assert table_csv(["a", "b"], []) == "a,b\n"
+    assert table_csv(["a", "b"], [{"a": None, "b": 0}]) == "a,b\n,0\n"

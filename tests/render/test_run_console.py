@@ -32,7 +32,7 @@ from diffprof.record.measured import (
 )
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.csv import run_csv
+from diffprof.render.exports.tables import run_csv
 from diffprof.render.guides.timing_file import timing_text
 from diffprof.render.run_console import run_text
 from diffprof.render.run_tables import RunTable

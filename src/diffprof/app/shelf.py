@@ -94,13 +94,13 @@ def _json(profiles: Sequence[Profile], names: Sequence[str]) -> str:
 
 
 def _csv(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.render.csv import csv_text
+    from diffprof.render.exports.tables import profile_csv
 
-    return csv_text(profiles[0])
+    return profile_csv(profiles[0])
 
 
 def _times(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    from diffprof.render.csv import run_csv
+    from diffprof.render.exports.tables import run_csv
 
     return run_csv(profiles[0])
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,84 +13,50 @@ from diffprof.cli.request import whole_number
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.profile import Profile
+from diffprof.render.exports.formats import ENDINGS, FORMATS, ExportFormat, View, format_for, write_export
 from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
 from diffprof.render.run_tables import RunTable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-TEXT_FILE_WIDTH = 100
-
-
-class Form(Enum):
-    """What the output is written as."""
-
-    console = "the console"
-    json = "JSON"
-    csv = "CSV"
-    text = "text"
-
-
-ENDINGS = {".json": Form.json, ".json.gz": Form.json, ".csv": Form.csv, ".txt": Form.text}
-
 
 @dataclass(frozen=True)
 class Output:
-    """What was asked for, checked before any work is done."""
+    """Where and how a profile is written, checked before any work is done."""
 
-    form: Form
+    format: ExportFormat | None
+    """None for the console."""
     file: Path | None
-    by: ProfileTable | RunTable | None
-    """A table of what was counted or of what was measured; None for all of what was measured."""
+    table: ProfileTable | RunTable | None
+    """A table of what was counted or of what was measured; None for everything that was measured."""
     depth: int
     verbose: bool
     quiet: bool
 
     def write(self, profile: Profile) -> None:
-        """Write the profile as it was asked for."""
+        """Write the profile to the file, to standard output or to the console."""
+        view = View(profile, self.table, self.depth, self.verbose)
         if self.file is not None:
-            self._write_file(profile, self.file)
+            write_export(view, self.format or FORMATS["text"], self.file)
             if not self.quiet:
                 sys.stderr.write(f"Wrote {self.file}\n")
-        elif self.form is Form.console and console().is_terminal:
-            self._show(profile, console())
+        elif self.format is None and console().is_terminal:
+            self._print(profile, console())
         else:
-            write_text(self._text(profile))
+            encoding = sys.stdout.encoding or "utf-8"
+            view = replace(view, width=console().width, encoding=encoding)
+            write_text((self.format or FORMATS["text"]).render(view))
 
-    def _write_file(self, profile: Profile, file: Path) -> None:
-        from diffprof.record.atomic_files import replace_file
-
-        if self.form is Form.json:
-            profile.save(file)
-        else:
-            replace_file(file, self._text(profile).encode("utf-8", "backslashreplace"))
-
-    def _text(self, profile: Profile) -> str:
-        if self.form is Form.json:
-            from diffprof.record.files import dumps
-
-            return dumps(profile)
-        if self.form is Form.csv:
-            from diffprof.render.csv import csv_text, run_csv
-
-            if isinstance(self.by, ProfileTable):
-                return csv_text(profile, self.by, self.depth)
-            return run_csv(profile, self.by or RunTable.section)
-        from diffprof.render.console import render_text
-
-        encoding = "utf-8" if self.file else sys.stdout.encoding or "utf-8"
-        width = TEXT_FILE_WIDTH if self.file else console().width
-        return render_text(lambda plain: self._show(profile, plain), width, encoding)
-
-    def _show(self, profile: Profile, console: Console) -> None:
-        if isinstance(self.by, ProfileTable):
+    def _print(self, profile: Profile, console: Console) -> None:
+        if isinstance(self.table, ProfileTable):
             from diffprof.render.profile_console import print_profile
 
-            print_profile(profile, console, self.by, self.depth, self.verbose)
+            print_profile(profile, console, self.table, self.depth, self.verbose)
         else:
             from diffprof.render.run_console import print_run
 
-            print_run(profile, console, self.by, self.verbose)
+            print_run(profile, console, self.table, self.verbose)
 
 
 def output(
@@ -109,9 +74,9 @@ def output(
         raise RequestError("--json and --csv exclude each other; choose one.")
     if depth is not None and by not in (None, ProfileTable.module):
         raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
-    form = Form.json if json else Form.csv if csv else Form.console
+    form = FORMATS["json"] if json else FORMATS["csv"] if csv else None
     if file is not None:
-        form = _form_of(file, form)
+        form = _format_of(file, form)
         check_place(file)
     # A depth is a depth of modules: asking for one asks for them.
     view = by or (ProfileTable.module if depth is not None else ProfileTable.component)
@@ -125,13 +90,17 @@ def _depth(typed: str) -> int:
     return depth
 
 
-def _form_of(file: Path, asked: Form) -> Form:
-    ending = next((form for name, form in ENDINGS.items() if file.name.lower().endswith(name)), None)
-    if ending is None and asked is Form.console:
+def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
+    """The format that the option or the file's ending asks for."""
+    by_ending = format_for(file)
+    if by_ending is not None and option not in (None, by_ending):
+        raise RequestError(
+            f"--{option.name if option else ''} and the ending of {file} contradict each other; leave one out."
+        )
+    chosen = by_ending or option
+    if chosen is None:
         raise RequestError(f"Cannot tell the format of {file} from its ending; use one of {', '.join(ENDINGS)}.")
-    if ending is not None and asked not in (Form.console, ending):
-        raise RequestError(f"--{asked.name} and the ending of {file} contradict each other; leave one out.")
-    return ending or asked
+    return chosen
 
 
 def check_place(file: Path) -> None:

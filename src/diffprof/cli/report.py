@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from diffprof.cli.progress import progress_bar
 from diffprof.errors import OutputError, RequestError
+from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
@@ -21,7 +23,25 @@ WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chro
 """Endings of what is no page, and the option that writes it."""
 
 
+def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each format that is written by an option: ``--speedscope FILE``."""
+    *own, _ = inspect.signature(command, eval_str=True).parameters.values()
+    options = [
+        inspect.Parameter(
+            entry.name.replace("-", "_"),
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[Path | None, typer.Option(metavar="FILE", help=entry.help)],
+        )
+        for entry in report_formats()
+    ]
+    place = next(number for number, parameter in enumerate(own) if parameter.name == "tables")
+    vars(command)["__signature__"] = inspect.Signature([*own[:place], *options, *own[place:]])
+    return command
+
+
 @app.command()
+@_with_export_options
 def report(
     profiles: Annotated[
         list[str],
@@ -34,33 +54,24 @@ def report(
     ] = None,
     pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a PDF; needs Chromium.")] = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a picture; needs Chromium.")] = None,
-    speedscope: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the time line for speedscope.app, of one profile.")
-    ] = None,
-    chrome_trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the time line for ui.perfetto.dev, of one profile.")
-    ] = None,
     tables: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write every table as CSV; of several profiles into folders.")
     ] = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
+    **export_files: Path | None,
 ) -> None:
     """Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.
 
-    The time line of a profile that was only counted is in MACs. A saved profile is read without torch.
+    The timeline of a profile that was only counted is in MACs. A saved profile is read without torch.
     """
-    _check(profiles, file, pdf, png, speedscope, chrome_trace, tables, parquet)
+    exports = {name.replace("_", "-"): file for name, file in export_files.items() if file is not None}
+    _check(profiles, file, pdf, png, exports, tables, parquet)
     browser = _browser() if pdf or png else ""
     opened, names = _opened(profiles, quiet)
-    if speedscope is not None:
-        from diffprof.render.exports.speedscope import speedscope_json
-
-        _write(speedscope, lambda: speedscope_json(opened[0]).encode(), quiet)
-    if chrome_trace is not None:
-        from diffprof.render.exports.chrome_trace import chrome_trace_json
-
-        _write(chrome_trace, lambda: chrome_trace_json(opened[0]).encode(), quiet)
+    for name, target in exports.items():
+        write_export(View(opened[0]), FORMATS[name], target)
+        _say(target, quiet)
     if tables is not None:
         _write_tables(opened, names, tables, parquet, quiet)
     if file or pdf or png:
@@ -72,22 +83,21 @@ def _check(
     file: Path | None,
     pdf: Path | None,
     png: Path | None,
-    speedscope: Path | None,
-    chrome_trace: Path | None,
+    exports: Mapping[str, Path],
     tables: Path | None,
     parquet: bool,
 ) -> None:
-    """Before anything is read or counted: what contradicts itself, and what is missing here."""
+    """Refuse contradictory options and missing libraries before anything is read or counted."""
     if file is not None and file.suffix.lower() in WRITTEN_BY:
         raise RequestError(f"-o writes a page, such as report.html; for {file} use {WRITTEN_BY[file.suffix.lower()]}.")
-    targets = [one for one in (file, pdf, png, speedscope, chrome_trace) if one is not None]
+    targets = [one for one in (file, pdf, png, *exports.values()) if one is not None]
     if not targets and tables is None:
-        raise RequestError("Say what to write: -o report.html, --pdf, --png, --speedscope, --chrome-trace or --tables.")
+        options = ", ".join(f"--{entry.name}" for entry in report_formats())
+        raise RequestError(f"Say what to write: -o report.html, --pdf, --png, {options} or --tables.")
     if parquet and tables is None:
         raise RequestError("--parquet says how tables are written; say where with --tables FOLDER.")
-    if len(profiles) > 1 and (speedscope or chrome_trace):
-        option = "--speedscope" if speedscope else "--chrome-trace"
-        raise RequestError(f"{option} writes the time line of one profile, not of {len(profiles)}.")
+    if len(profiles) > 1 and exports:
+        raise RequestError(f"--{next(iter(exports))} writes one profile, not {len(profiles)}.")
     if len({path.resolve() for path in targets}) < len(targets):
         raise RequestError("Two results would be written to the same file; name another one.")
     if parquet:

@@ -96,7 +96,7 @@ def run(
     Loads the weights from a folder or the hub, makes the call a few times, and writes profiling_report.json,
     memory_log.json, timing_summary.txt and, with --trace, trace.json. What is not given is the pipeline's own default.
     """
-    result = replace(output(json=json, csv=csv, file=None, by=by, depth=None, verbose=verbose, quiet=quiet), by=by)
+    result = replace(output(json=json, csv=csv, file=None, by=by, depth=None, verbose=verbose, quiet=quiet), table=by)
     named: dict[str, Any] = {
         "height": height,
         "width": width,

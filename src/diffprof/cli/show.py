@@ -83,7 +83,7 @@ def shown(
 
     The `heading` is for people: it stands above a table that goes to the console.
     """
-    from diffprof.cli.output import Form, output
+    from diffprof.cli.output import output
     from diffprof.cli.terminal import write_text
     from diffprof.render.profile_tables import ProfileTable
     from diffprof.render.run_tables import RunTable
@@ -99,8 +99,8 @@ def shown(
             f"{name} was only counted, so it has no table by {view.value}; use one of {counted}, or measure a run."
         )
     if loaded.measured is not None and depth is None and (by is None or by.value in RunTable.__members__):
-        result = replace(result, by=None if by is None else RunTable(by.value))
-    if heading and result.form is Form.console:
+        result = replace(result, table=None if by is None else RunTable(by.value))
+    if heading and result.format is None:
         write_text(f"{heading}\n")
     result.write(loaded)
 

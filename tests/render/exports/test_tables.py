@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
-from diffprof.render.exports.tables import data_tables, write_tables
-from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
+from diffprof.render.exports.tables import data_tables, profile_csv, write_tables
+from diffprof.render.profile_tables import ProfileTable
+from tests.profiles_made_by_hand import everything_measured, hostile, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
 
 COUNTED = {"components", "kinds", "modules", "attention", "calls", "operations"}
@@ -82,3 +85,32 @@ def test_without_pyarrow_a_sentence_says_what_to_install(monkeypatch: pytest.Mon
     with pytest.raises(RequestError, match=r"pip install 'diffprof\[parquet\]'"):
         write_tables(stable_diffusion(), tmp_path / "x", parquet=True)
     assert not (tmp_path / "x").exists()
+
+
+def csv_rows(profile: Profile, by: ProfileTable, depth: int = 9) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(profile_csv(profile, by, depth))))
+
+
+def test_components_are_exact() -> None:
+    rows = csv_rows(stable_diffusion(), ProfileTable.component)
+    assert [row["component"] for row in rows] == ["vae", "text_encoder", "unet"]
+    assert sum(int(row["macs"]) for row in rows) == stable_diffusion().total.macs
+
+
+@pytest.mark.parametrize("make", [stable_diffusion, nothing, hostile])
+@pytest.mark.parametrize("by", list(ProfileTable))
+def test_every_table_is_rectangular_and_has_a_heading(make: Callable[[], Profile], by: ProfileTable) -> None:
+    lines = list(csv.reader(io.StringIO(profile_csv(make(), by, 9))))
+    assert len({len(line) for line in lines}) == 1
+    assert "macs" in lines[0]
+
+
+def test_modules_are_not_folded() -> None:
+    paths = [row["path"] for row in csv_rows(stable_diffusion(), ProfileTable.module)]
+    assert "down_blocks.1" in paths
+
+
+def test_truth_and_steps_are_readable() -> None:
+    attention = csv_rows(stable_diffusion(), ProfileTable.attention)
+    assert {row["causal"] for row in attention} == {"true", "false"}
+    assert csv_rows(stable_diffusion(), ProfileTable.call)[1]["steps"] == "0-30"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 from diffprof.breakdown.attention import AttentionRow, attention_table
 from diffprof.breakdown.caches import CacheRow, CacheStep, cache_table, cache_timeline
@@ -23,12 +24,65 @@ from diffprof.breakdown.steps import StepRow, StepSample, step_samples, step_tab
 from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
-from diffprof.record.measured import SystemPoint
+from diffprof.record.measured import Iteration, SystemPoint
 from diffprof.record.profile import Profile
-from diffprof.render.csv import column_types, flat, table_csv
+from diffprof.render.csv import table_csv
+from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
+from diffprof.render.run_tables import RunTable
 
 WHOLE_TREE = 1_000
 """Deeper than any module."""
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """Where the rows of a table come from; their type names the columns."""
+
+    row_type: type
+    rows: Callable[[Profile], Sequence[Any]]
+    is_measured: bool = False
+    """Whether only a measured run has such rows."""
+
+
+def _timed(profile: Profile) -> Sequence[Iteration]:
+    return profile.measured.timed if profile.measured else ()
+
+
+TABLES = {
+    "components": TableSource(ComponentRow, component_table),
+    "kinds": TableSource(KindRow, kind_table),
+    "modules": TableSource(ModuleRow, lambda profile: module_table(profile, WHOLE_TREE, fold=False)),
+    "attention": TableSource(AttentionRow, attention_table),
+    "calls": TableSource(CallRow, call_table),
+    "operations": TableSource(OperationRow, operation_table),
+    "sections": TableSource(SectionRow, lambda profile: section_table(_timed(profile)), is_measured=True),
+    "throughput": TableSource(ThroughputRow, throughput_table, is_measured=True),
+    "steps": TableSource(StepRow, step_table, is_measured=True),
+    "step_samples": TableSource(StepSample, step_samples, is_measured=True),
+    "memory_moments": TableSource(MemoryMoment, memory_moments, is_measured=True),
+    "memory_peaks": TableSource(MemoryRow, memory_table, is_measured=True),
+    "caches": TableSource(CacheRow, cache_table, is_measured=True),
+    "cache_steps": TableSource(CacheStep, cache_timeline, is_measured=True),
+    "moves": TableSource(MoveRow, lambda profile: move_table(_timed(profile)), is_measured=True),
+    "system": TableSource(SystemPoint, lambda p: p.measured.system if p.measured else (), is_measured=True),
+}
+"""Every table by the name of its file. A new table is one entry here."""
+
+_PROFILE_TABLES = {
+    ProfileTable.component: "components",
+    ProfileTable.kind: "kinds",
+    ProfileTable.attention: "attention",
+    ProfileTable.call: "calls",
+}
+_RUN_TABLES = {
+    RunTable.section: "sections",
+    RunTable.component: "throughput",
+    RunTable.step: "steps",
+    RunTable.memory: "memory_moments",
+    RunTable.peak: "memory_peaks",
+    RunTable.cache: "caches",
+    RunTable.move: "moves",
+}
 
 
 @dataclass(frozen=True)
@@ -36,47 +90,68 @@ class DataTable:
     """Rows of one kind."""
 
     types: Mapping[str, Any]
-    """Of the columns, by their names."""
+    """The type of each column by its name."""
     rows: Sequence[Mapping[str, Any]]
 
 
 def data_tables(profile: Profile) -> dict[str, DataTable]:
-    """Every table by its name; those of what was measured are there where something was."""
-    found: dict[str, tuple[type, Sequence[Any]]] = {
-        "components": (ComponentRow, component_table(profile)),
-        "kinds": (KindRow, kind_table(profile)),
-        "modules": (ModuleRow, module_table(profile, WHOLE_TREE, fold=False)),
-        "attention": (AttentionRow, attention_table(profile)),
-        "calls": (CallRow, call_table(profile)),
-        "operations": (OperationRow, operation_table(profile)),
+    """Every table by its name; a profile that was only counted has no measured ones."""
+    return {
+        name: _data_table(source.row_type, source.rows(profile))
+        for name, source in TABLES.items()
+        if profile.measured is not None or not source.is_measured
     }
-    if profile.measured is not None:
-        timed = profile.measured.timed
-        found |= {
-            "sections": (SectionRow, section_table(timed)),
-            "throughput": (ThroughputRow, throughput_table(profile)),
-            "steps": (StepRow, step_table(profile)),
-            "step_samples": (StepSample, step_samples(profile)),
-            "memory_moments": (MemoryMoment, memory_moments(profile)),
-            "memory_peaks": (MemoryRow, memory_table(profile)),
-            "caches": (CacheRow, cache_table(profile)),
-            "cache_steps": (CacheStep, cache_timeline(profile)),
-            "moves": (MoveRow, move_table(timed)),
-            "system": (SystemPoint, profile.measured.system),
-        }
-    return {name: DataTable(column_types(kind), [flat(row) for row in rows]) for name, (kind, rows) in found.items()}
+
+
+def profile_csv(profile: Profile, table: ProfileTable = ProfileTable.component, depth: int = DEFAULT_DEPTH) -> str:
+    """A table of what was counted as CSV."""
+    if table is ProfileTable.module:
+        # A program can group rows itself: each module has its own.
+        return _csv_text(_data_table(ModuleRow, module_table(profile, depth, fold=False)))
+    source = TABLES[_PROFILE_TABLES[table]]
+    return _csv_text(_data_table(source.row_type, source.rows(profile)))
+
+
+def run_csv(profile: Profile, table: RunTable = RunTable.section) -> str:
+    """A table of what was measured as CSV."""
+    source = TABLES[_RUN_TABLES[table]]
+    return _csv_text(_data_table(source.row_type, source.rows(profile)))
 
 
 def write_tables(profile: Profile, folder: Path, parquet: bool = False) -> list[Path]:
-    """Write every table into the folder, which is made where it is not there."""
-    write = _parquet if parquet else _csv
-    made = {f"{name}.{'parquet' if parquet else 'csv'}": write(table) for name, table in data_tables(profile).items()}
+    """Write every table into the folder, which is created if it does not exist."""
+    encode, ending = (_parquet, "parquet") if parquet else (_csv, "csv")
+    contents = {f"{name}.{ending}": encode(table) for name, table in data_tables(profile).items()}
     folder.mkdir(parents=True, exist_ok=True)
-    return [replace_file(folder / name, data) for name, data in made.items()]
+    return [replace_file(folder / name, content) for name, content in contents.items()]
+
+
+def _data_table(row_type: type, rows: Sequence[Any]) -> DataTable:
+    return DataTable(_column_types(row_type), [_flatten(row) for row in rows])
+
+
+def _column_types(row_type: type) -> dict[str, Any]:
+    """The columns of such rows with their types; a nested record contributes its own columns."""
+    types: dict[str, Any] = {}
+    for name, kind in get_type_hints(row_type).items():
+        types |= get_type_hints(kind) if dataclasses.is_dataclass(kind) else {name: kind}
+    return types
+
+
+def _flatten(row: Any) -> dict[str, Any]:
+    """The values of the row; those of a nested record stand beside its own."""
+    values: dict[str, Any] = {}
+    for name, value in vars(row).items():
+        values |= vars(value) if dataclasses.is_dataclass(value) else {name: value}
+    return values
+
+
+def _csv_text(table: DataTable) -> str:
+    return table_csv(list(table.types), table.rows)
 
 
 def _csv(table: DataTable) -> bytes:
-    return table_csv(list(table.types), table.rows).encode("utf-8", "backslashreplace")
+    return _csv_text(table).encode("utf-8", "backslashreplace")
 
 
 def _parquet(table: DataTable) -> bytes:
