@@ -10,12 +10,15 @@ from diffprof.version import __version__
 
 if TYPE_CHECKING:
     from diffprof.api import measure, measure_in_turns, profile
+    from diffprof.counting.formulas.kinds import OperationCost
+    from diffprof.counting.formulas.registry import register_formula
     from diffprof.record.files import load
     from diffprof.record.profile import Profile
     from diffprof.runtime.measure import Run, measuring
 
 __all__ = [
     "DiffprofError",
+    "OperationCost",
     "Profile",
     "Run",
     "__version__",
@@ -24,9 +27,11 @@ __all__ = [
     "measure_in_turns",
     "measuring",
     "profile",
+    "register_formula",
 ]
 
 _MODULES = {
+    "OperationCost": "diffprof.counting.formulas.kinds",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
     "load": "diffprof.record.files",
@@ -34,6 +39,7 @@ _MODULES = {
     "measure_in_turns": "diffprof.api",
     "measuring": "diffprof.runtime.measure",
     "profile": "diffprof.api",
+    "register_formula": "diffprof.counting.formulas.registry",
 }
 """Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""
 

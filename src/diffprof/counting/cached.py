@@ -11,6 +11,7 @@ from typing import Any
 
 from diffprof import catalogue
 from diffprof.catalogue.names import Place, folder_of, place_of
+from diffprof.counting.formulas.registry import registered_operations
 from diffprof.record import cache
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
@@ -33,6 +34,7 @@ class Asked:
 def counted(asked: Asked, use_cache: bool, progress: ProgressLine) -> Profile:
     """The profile that was asked for; torch is imported only when it has to be counted."""
     place = place_of(asked.model)
+    use_cache = use_cache and not registered_operations()  # their formulas are known to this process only
     entry = _key(asked, place) if use_cache else None
     kept = cache.read(entry) if entry else None
     if kept is not None:

@@ -23,6 +23,12 @@ CREATION = "creation"
 MOVEMENT = "data movement"
 UNKNOWN = "unknown"
 
+KINDS = (
+    LINEAR, CONVOLUTION, MATMUL, ATTENTION, NORM, ACTIVATION, SOFTMAX, ELEMENTWISE, REDUCTION, EMBEDDING, RESAMPLING,
+    FOURIER, SORTING, CREATION, MOVEMENT,
+)  # fmt: skip
+"""The kinds that a formula can give its operation."""
+
 PER_ELEMENT = {
     "layer_norm": 7,  # mean 1, variance 2, subtract 1, scale 1, weight 1, bias 1
     "group_norm": 7,
@@ -46,15 +52,16 @@ BICUBIC_TAPS = 16
 
 
 @dataclass(frozen=True)
-class Cost:
+class OperationCost:
     """MACs and other FLOPs of one executed operation, and what kind of work it is."""
 
     kind: str
+    """One of `KINDS`, such as ``matmul`` or ``elementwise``; ``unknown`` where there is no formula."""
     macs: int = 0
     other_flops: int = 0
 
 
-Formula = Callable[[Sequence[Any], Any], Cost]
+Formula = Callable[[Sequence[Any], Any], OperationCost]
 """(positional arguments, result) -> cost. ATen passes the tensors that matter positionally."""
 
 

@@ -9,85 +9,85 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.formulas.kinds import ATTENTION, CONVOLUTION, LINEAR, MATMUL, PER_ELEMENT, Cost
+from diffprof.counting.formulas.kinds import ATTENTION, CONVOLUTION, LINEAR, MATMUL, PER_ELEMENT, OperationCost
 
 
-def mm(arguments: Sequence[Any], result: Any) -> Cost:
+def mm(arguments: Sequence[Any], result: Any) -> OperationCost:
     """[m, k] x [k, n]: m·k·n."""
     a, b = arguments[0], arguments[1]
-    return Cost(MATMUL, a.shape[0] * a.shape[1] * b.shape[1])
+    return OperationCost(MATMUL, a.shape[0] * a.shape[1] * b.shape[1])
 
 
-def addmm(arguments: Sequence[Any], result: Any) -> Cost:
+def addmm(arguments: Sequence[Any], result: Any) -> OperationCost:
     """The added matrix is one FLOP for each output element."""
     a, b = arguments[1], arguments[2]
-    return Cost(MATMUL, a.shape[0] * a.shape[1] * b.shape[1], result.numel())
+    return OperationCost(MATMUL, a.shape[0] * a.shape[1] * b.shape[1], result.numel())
 
 
-def bmm(arguments: Sequence[Any], result: Any) -> Cost:
+def bmm(arguments: Sequence[Any], result: Any) -> OperationCost:
     a, b = arguments[0], arguments[1]
-    return Cost(MATMUL, a.shape[0] * a.shape[1] * a.shape[2] * b.shape[2])
+    return OperationCost(MATMUL, a.shape[0] * a.shape[1] * a.shape[2] * b.shape[2])
 
 
-def baddbmm(arguments: Sequence[Any], result: Any) -> Cost:
+def baddbmm(arguments: Sequence[Any], result: Any) -> OperationCost:
     a, b = arguments[1], arguments[2]
-    return Cost(MATMUL, a.shape[0] * a.shape[1] * a.shape[2] * b.shape[2], result.numel())
+    return OperationCost(MATMUL, a.shape[0] * a.shape[1] * a.shape[2] * b.shape[2], result.numel())
 
 
-def addbmm(arguments: Sequence[Any], result: Any) -> Cost:
+def addbmm(arguments: Sequence[Any], result: Any) -> OperationCost:
     a, b = arguments[1], arguments[2]
     macs = a.shape[0] * a.shape[1] * a.shape[2] * b.shape[2]
-    return Cost(MATMUL, macs, result.numel())
+    return OperationCost(MATMUL, macs, result.numel())
 
 
-def mv(arguments: Sequence[Any], result: Any) -> Cost:
-    return Cost(MATMUL, arguments[0].numel())
+def mv(arguments: Sequence[Any], result: Any) -> OperationCost:
+    return OperationCost(MATMUL, arguments[0].numel())
 
 
-def addmv(arguments: Sequence[Any], result: Any) -> Cost:
-    return Cost(MATMUL, arguments[1].numel(), result.numel())
+def addmv(arguments: Sequence[Any], result: Any) -> OperationCost:
+    return OperationCost(MATMUL, arguments[1].numel(), result.numel())
 
 
-def dot(arguments: Sequence[Any], result: Any) -> Cost:
-    return Cost(MATMUL, arguments[0].numel())
+def dot(arguments: Sequence[Any], result: Any) -> OperationCost:
+    return OperationCost(MATMUL, arguments[0].numel())
 
 
-def addr(arguments: Sequence[Any], result: Any) -> Cost:
-    return Cost(MATMUL, result.numel(), result.numel())
+def addr(arguments: Sequence[Any], result: Any) -> OperationCost:
+    return OperationCost(MATMUL, result.numel(), result.numel())
 
 
-def grouped_mm(arguments: Sequence[Any], result: Any) -> Cost:
+def grouped_mm(arguments: Sequence[Any], result: Any) -> OperationCost:
     """Every row of the output is one row of the input times one of the matrices: rows·k·n."""
     a, b = arguments[0], arguments[1]
     inner = a.shape[-1]
     if a.dim() == 2 and b.dim() == 2:  # the groups lie along the inner dimension
-        return Cost(MATMUL, a.shape[0] * inner * b.shape[-1])
-    return Cost(MATMUL, result.numel() * inner)
+        return OperationCost(MATMUL, a.shape[0] * inner * b.shape[-1])
+    return OperationCost(MATMUL, result.numel() * inner)
 
 
-def linear(arguments: Sequence[Any], result: Any) -> Cost:
+def linear(arguments: Sequence[Any], result: Any) -> OperationCost:
     """x [..., in] times weight [out, in]: one MAC for each output element and input feature; the bias one FLOP each."""
     weight = arguments[1]
     bias = arguments[2] if len(arguments) > 2 else None
-    return Cost(LINEAR, result.numel() * weight.shape[-1], result.numel() if bias is not None else 0)
+    return OperationCost(LINEAR, result.numel() * weight.shape[-1], result.numel() if bias is not None else 0)
 
 
-def convolution(arguments: Sequence[Any], result: Any) -> Cost:
+def convolution(arguments: Sequence[Any], result: Any) -> OperationCost:
     """Each output element gathers kernel·(channels in / groups); transposed, each input element scatters likewise."""
     x, weight, bias = arguments[0], arguments[1], arguments[2]
     transposed = bool(arguments[6])
     out = result[0] if isinstance(result, (list, tuple)) else result
     per_element = prod(weight.shape[1:])  # [out, in/groups, *kernel], transposed [in, out/groups, *kernel]
     macs = (x.numel() if transposed else out.numel()) * per_element
-    return Cost(CONVOLUTION, macs, out.numel() if bias is not None else 0)
+    return OperationCost(CONVOLUTION, macs, out.numel() if bias is not None else 0)
 
 
-def convolution_backward(arguments: Sequence[Any], result: Any) -> Cost:
+def convolution_backward(arguments: Sequence[Any], result: Any) -> OperationCost:
     """The gradient of the input and that of the weight each repeat the convolution's products."""
     gradient, x, weight = arguments[0], arguments[1], arguments[2]
     transposed, mask = bool(arguments[7]), arguments[10]
     macs = (x.numel() if transposed else gradient.numel()) * prod(weight.shape[1:])
-    return Cost(CONVOLUTION, macs * (int(mask[0]) + int(mask[1])), gradient.numel() if mask[2] else 0)
+    return OperationCost(CONVOLUTION, macs * (int(mask[0]) + int(mask[1])), gradient.numel() if mask[2] else 0)
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,6 @@ def attention_shape(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor)
     )
 
 
-def attention(arguments: Sequence[Any], result: Any) -> Cost:
+def attention(arguments: Sequence[Any], result: Any) -> OperationCost:
     shape = attention_shape(arguments[0], arguments[1], arguments[2])
-    return Cost(ATTENTION, shape.qk_macs + shape.av_macs, shape.softmax_flops())
+    return OperationCost(ATTENTION, shape.qk_macs + shape.av_macs, shape.softmax_flops())

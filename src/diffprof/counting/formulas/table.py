@@ -1,6 +1,6 @@
 """What each operation costs: the one place where the counting convention is written down.
 
-A rule gets the arguments and the result of an ATen operation and says its MACs and other FLOPs:
+A formula gets the arguments and the result of an ATen operation and says its MACs and other FLOPs:
 
 - **MACs**: multiply-accumulates of matrix products, convolutions and attention products, exact integers.
 - **other FLOPs**: everything else that computes. One FLOP for each output element of an elementwise operation
@@ -8,7 +8,8 @@ A rule gets the arguments and the result of an ATen operation and says its MACs 
   `PER_ELEMENT` for operations that do several of these in one go.
 - Data movement computes nothing; its bytes are counted by the recorder.
 
-An operation that no rule, tag or list covers has no formula. It is never silently zero: the ledger names it.
+An operation that no formula, tag or list covers is unknown. It is never silently zero: the ledger names it.
+Formulas can be added from outside: see `diffprof.counting.formulas.registry`.
 """
 
 from __future__ import annotations
@@ -38,19 +39,23 @@ from diffprof.counting.formulas.kinds import (
     SOFTMAX,
     SORTING,
     UNKNOWN,
-    Cost,
     Formula,
+    OperationCost,
 )
+from diffprof.counting.formulas.registry import call_on_change, registered_formula
 
 
-def cost_of(op: Any, arguments: Sequence[Any], result: Any) -> Cost:
+def cost_of(op: Any, arguments: Sequence[Any], result: Any) -> OperationCost:
     """What executing `op` cost; kind `UNKNOWN` when there is no formula for it."""
     return formula_for(op)(arguments, result)
 
 
 @cache
 def formula_for(op: Any) -> Formula:
-    """The rule for an ATen operation: by name, else by what PyTorch's own tags and schema say of it."""
+    """The formula of an operation: a registered one, else by its name, else by PyTorch's own tags and schema."""
+    registered = registered_formula(op)
+    if registered is not None:
+        return registered
     name = plain_name(op)
     if name in FORMULAS:
         return FORMULAS[name]
@@ -65,6 +70,9 @@ def formula_for(op: Any) -> Formula:
     if torch.Tag.reduction in tags:
         return _each_input(REDUCTION, 1)
     return _free(UNKNOWN)
+
+
+call_on_change(formula_for.cache_clear)
 
 
 @cache
@@ -96,52 +104,52 @@ def _first_result(result: Any) -> torch.Tensor:
 
 
 def _free(kind: str) -> Formula:
-    cost = Cost(kind)
+    cost = OperationCost(kind)
     return lambda arguments, result: cost
 
 
 def _each_output(kind: str, flops: int) -> Formula:
-    return lambda arguments, result: Cost(kind, 0, flops * _elements(_first_result(result)))
+    return lambda arguments, result: OperationCost(kind, 0, flops * _elements(_first_result(result)))
 
 
 def _each_input(kind: str, flops: int) -> Formula:
-    return lambda arguments, result: Cost(kind, 0, flops * _elements(arguments[0]))
+    return lambda arguments, result: OperationCost(kind, 0, flops * _elements(arguments[0]))
 
 
 def _interpolation(taps: int) -> Formula:
     """A weighted sum of `taps` neighbours: a product and a sum each."""
-    return lambda arguments, result: Cost(RESAMPLING, 0, 2 * taps * _elements(result))
+    return lambda arguments, result: OperationCost(RESAMPLING, 0, 2 * taps * _elements(result))
 
 
-def _pool(arguments: Sequence[Any], result: Any) -> Cost:
+def _pool(arguments: Sequence[Any], result: Any) -> OperationCost:
     kernel = arguments[1] if len(arguments) > 1 else ()
     window = prod(kernel) if isinstance(kernel, (list, tuple)) else int(kernel)
-    return Cost(RESAMPLING, 0, _elements(_first_result(result)) * window)
+    return OperationCost(RESAMPLING, 0, _elements(_first_result(result)) * window)
 
 
-def _fourier(arguments: Sequence[Any], result: Any) -> Cost:
+def _fourier(arguments: Sequence[Any], result: Any) -> OperationCost:
     """5·N·log2(N) for each transform of length N: the usual figure for a complex radix-2 transform."""
     x, dims = arguments[0], arguments[1]
     length = prod(max(x.shape[d], result.shape[d]) for d in dims)
     elements = max(x.numel(), result.numel())
-    return Cost(FOURIER, 0, round(5 * elements * log2(length)) if length > 1 else 0)
+    return OperationCost(FOURIER, 0, round(5 * elements * log2(length)) if length > 1 else 0)
 
 
-def _sort(arguments: Sequence[Any], result: Any) -> Cost:
+def _sort(arguments: Sequence[Any], result: Any) -> OperationCost:
     """N·log2(N) comparisons."""
     elements = _elements(arguments[0])
-    return Cost(SORTING, 0, round(elements * log2(elements)) if elements > 1 else 0)
+    return OperationCost(SORTING, 0, round(elements * log2(elements)) if elements > 1 else 0)
 
 
-def _cdist(arguments: Sequence[Any], result: Any) -> Cost:
+def _cdist(arguments: Sequence[Any], result: Any) -> OperationCost:
     """Each distance: difference, square and sum for each coordinate, and a root."""
-    return Cost(REDUCTION, 0, result.numel() * (3 * arguments[0].shape[-1] + 1))
+    return OperationCost(REDUCTION, 0, result.numel() * (3 * arguments[0].shape[-1] + 1))
 
 
-def _matrix_function(arguments: Sequence[Any], result: Any) -> Cost:
+def _matrix_function(arguments: Sequence[Any], result: Any) -> OperationCost:
     """n³ for each n x n matrix: the leading term of a factorisation or an inverse."""
     x = arguments[0]
-    return Cost(ELEMENTWISE, 0, x.numel() * min(x.shape[-2:]))
+    return OperationCost(ELEMENTWISE, 0, x.numel() * min(x.shape[-2:]))
 
 
 FORMULAS: dict[str, Formula] = {
@@ -291,6 +299,6 @@ FORMULAS: dict[str, Formula] = {
     "zero": _free(CREATION),
     "polar": _each_output(ELEMENTWISE, 4),  # cosine, sine, two products
     "floor_divide": _each_output(ELEMENTWISE, 1),
-    "_foreach_add": lambda arguments, result: Cost(ELEMENTWISE, 0, _elements(arguments[0])),
-    "_foreach_mul": lambda arguments, result: Cost(ELEMENTWISE, 0, _elements(arguments[0])),
+    "_foreach_add": lambda arguments, result: OperationCost(ELEMENTWISE, 0, _elements(arguments[0])),
+    "_foreach_mul": lambda arguments, result: OperationCost(ELEMENTWISE, 0, _elements(arguments[0])),
 }

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from diffprof.counting.formulas.products import AttentionShape, attention_shape
+from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode, stand_in
@@ -92,6 +93,8 @@ def virtual_attention(
 _SDPA = torch.ops.aten.scaled_dot_product_attention.default
 _ATTENTION: dict[Any, tuple[ExecutedOp, AttentionShape, tuple[int, ...]]] = {}
 _LINEAR: dict[Any, ExecutedOp] = {}
+call_on_change(_ATTENTION.clear)
+call_on_change(_LINEAR.clear)
 
 
 def _attention_result(recorder: OperationRecorder, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:

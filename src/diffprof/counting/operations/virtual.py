@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
+from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
@@ -249,6 +250,8 @@ def _run_real(
 
 
 _REAL_OPS: dict[Any, ExecutedOp] = {}
+call_on_change(_INFERRED.clear)
+call_on_change(_REAL_OPS.clear)
 
 
 def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
