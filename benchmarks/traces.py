@@ -32,7 +32,7 @@ MISSING = (
     "left out: HolisticTraceAnalysis; set DIFFPROF_TRACES to the folder of sd3.5_mi300x.json.gz, and DIFFPROF_HTA to a "
     "folder that `pip install --target FOLDER HolisticTraceAnalysis==0.5.0` filled\n"
 )
-OURS = "import sys; from diffprof.traces.analysis.explanation import trace_report; trace_report(sys.argv[1])"
+OURS = "import sys; from diffprof.traces import explain_trace; explain_trace(sys.argv[1])"
 
 
 def against_holistic_trace_analysis(repeats: int) -> tuple[Run, Run] | None:

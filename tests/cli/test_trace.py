@@ -13,9 +13,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from diffprof.traces.views.tables import By
+from diffprof.traces.views.tables import TraceBy
 from tests.cli.conftest import Run
-from tests.traces.made_by_hand import HandMade, two_denoising_steps
+from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
 Golden = Callable[[str, str], None]
 
@@ -39,18 +39,18 @@ def test_a_trace_reads_as_it_should(
 
 
 def test_a_trace_of_the_host_alone_reads_as_it_should(run: Run, tmp_path: Path, golden: Golden) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     made.section("denoise", 0, 100)
     made.op("aten::linear", 0, 90)
     made.op("aten::addmm", 5, 85)
     trace = str(made.write(tmp_path / "t.json"))
     golden("trace_of_the_host.txt", run("trace", trace).out)
     answers = csv.DictReader(io.StringIO(run("trace", trace, "--by", "check", "--csv").out))
-    assert {answer["evidence"] for answer in answers} == {"no work on a GPU is in the trace"}
+    assert {answer["evidence"] for answer in answers} == {"the trace contains no GPU work"}
 
 
-@pytest.mark.parametrize("by", By)
-def test_every_table_can_be_had_alone_and_as_csv(by: By, run: Run, trace: str) -> None:
+@pytest.mark.parametrize("by", TraceBy)
+def test_every_table_can_be_had_alone_and_as_csv(by: TraceBy, run: Run, trace: str) -> None:
     shown = run("trace", trace, "--by", by.value)
     assert shown.code == 0, shown.err
     rows = list(csv.DictReader(io.StringIO(run("trace", trace, "--by", by.value, "--csv").out)))
@@ -105,13 +105,13 @@ def test_ranks_are_set_beside_each_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number, computes in enumerate((60, 100)):
-        made = HandMade(distributedInfo={"rank": number, "world_size": 2})
+        made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
         made.gpu("gemm", 0, computes)
         made.gpu("ncclDevKernel_AllReduce", computes, 120)
         made.write(Path(f"rank{number}.json"))
     ended = run("trace", "rank0.json", "rank1.json")
     golden("trace_ranks.txt", ended.out)
-    assert "Rank 1 came last in 1 of 1 call: the others waited for 0.040 ms in all." in ended.out
+    assert "Rank 1 arrived last in 1 of 1 collective call: the others waited 0.040 ms in total." in ended.out
     made_json = json.loads(run("trace", "rank0.json", "rank1.json", "--json").out)
     assert (made_json["ranks"]["straggler"], len(made_json["traces"])) == (1, 2)
     by_kind = run("trace", "rank0.json", "rank1.json", "--by", "kind").out
@@ -133,9 +133,9 @@ def test_a_page_is_written_beside_what_is_printed(run: Run, trace: str, tmp_path
     assert "<h1>trace.json.gz</h1>" in page
     two_denoising_steps().write(Path("other.json"))
     assert run("trace", trace, "--against", "other.json", "--html", "page.html", "--json").code == 0
-    assert "<h1>trace.json.gz against other.json</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>trace.json.gz compared with other.json</h1>" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert run("trace", trace, "other.json", "--html", "page.html").code == 0
-    assert "<h1>2 ranks, 0 calls of communication compared</h1>" in (tmp_path / "page.html").read_text("utf-8")
+    assert "<h1>2 ranks, 0 collective calls compared</h1>" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_a_page_that_has_no_place_is_told_before_anything_is_read(run: Run, trace: str) -> None:
@@ -187,7 +187,7 @@ def test_an_overlay_that_cannot_be_written_is_one_sentence(run: Run, trace: str)
 
 
 def test_names_out_of_a_trace_do_not_drive_the_terminal(run: Run, tmp_path: Path) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     made.python("\x1b[31mred.py(1): f", 100, 190)
     made.kernel("\x1b]0;title\x07[bold]kernel", 10, 100, launched=5)
     made.kernel("two", 200, 210, launched=195)
@@ -212,7 +212,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").r
 def test_json_of_one_trace_of_two_and_of_ranks_follows_the_schema(run: Run, trace: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     validator = jsonschema.Draft202012Validator(SCHEMA)
-    made = HandMade()
+    made = TraceBuilder()
     made.op("aten::mm", 0, 10)
     made.gpu("ncclDevKernel_AllReduce", 1, 5)
     made.write(Path("other.json"))

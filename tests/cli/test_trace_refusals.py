@@ -10,7 +10,7 @@ import pytest
 
 from diffprof.traces.reading import walk
 from tests.cli.conftest import Run
-from tests.traces.made_by_hand import HandMade
+from tests.traces.trace_builder import TraceBuilder
 
 OP = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
 
@@ -37,7 +37,7 @@ REFUSED = {
         '{"traceEvents": [{"ph": "B", "cat": "blink", "name": "x", "ts": 1}]}',
         "none of its 1 events is one that torch.profiler writes",
     ),
-    "a list of numbers": ("[1, 2]", "its list of events holds something that is no event"),
+    "a list of numbers": ("[1, 2]", "its list of events contains something that is not an event"),
     "cut in a name": (f'{{"traceEvents": [{OP}, {{"ph": "X", "na', "the file ends in the middle of its JSON"),
     "cut after an event": (f'{{"traceEvents": [{OP}', "the file ends in the middle of its JSON"),
     "cut after a comma": (f'{{"traceEvents": [{OP}, ', "the file ends in the middle of its JSON"),
@@ -61,7 +61,10 @@ REFUSED = {
     "no name": (with_event(name=...), "an event of category cpu_op has no name"),
     "a name that is a number": (with_event(name=7), "an event of category cpu_op has no name"),
     "a thread that is a list": (with_event(tid=[1]), "has no process and thread"),
-    "arguments that are none": (with_event(cat="kernel", args=[1]), "the args of the event 'aten::mm' are no object"),
+    "arguments that are none": (
+        with_event(cat="kernel", args=[1]),
+        "the args of the event 'aten::mm' are not an object",
+    ),
 }
 
 
@@ -83,8 +86,8 @@ def refused(run: Run, path: Path, words: str) -> None:
     assert ended.err.count("\n") == 1
 
 
-def test_compressed_files_that_end_too_early_or_are_damaged_are_told_apart(run: Run, tmp_path: Path) -> None:
-    made = HandMade()
+def test_a_compressed_file_that_ends_too_early_is_not_called_damaged(run: Run, tmp_path: Path) -> None:
+    made = TraceBuilder()
     for number in range(1000):
         made.op(f"aten::op{number}", number, number + 1)
     path = made.write(tmp_path / "trace.json.gz")

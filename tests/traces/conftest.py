@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.traces.analysis.explanation import trace_report
-from diffprof.traces.facts import TraceReport
-from tests.traces.made_by_hand import HandMade
+from diffprof.traces.analysis.explain import explain_trace
+from diffprof.traces.facts import TraceExplanation
+from tests.traces.trace_builder import TraceBuilder
 
-Reported = Callable[..., TraceReport]
+Explain = Callable[..., TraceExplanation]
 
 
 @pytest.fixture
-def reported(tmp_path: Path) -> Reported:
-    """``reported(made)`` writes the trace and reads it again."""
+def explain_built(tmp_path: Path) -> Explain:
+    """``explain_built(made)`` writes the trace and reads it again."""
 
-    def report(made: HandMade, threshold_ns: int = 10_000) -> TraceReport:
-        return trace_report(made.write(tmp_path / "trace.json"), threshold_ns)
+    def explain(made: TraceBuilder, threshold_ns: int = 10_000) -> TraceExplanation:
+        return explain_trace(made.write(tmp_path / "trace.json"), threshold_ns)
 
-    return report
+    return explain

@@ -1,4 +1,4 @@
-"""A trace written again with marks: all that was there stays, byte for byte."""
+"""An overlay is the trace with events added: the rest is copied byte for byte, and nothing is parsed again."""
 
 from __future__ import annotations
 
@@ -9,44 +9,94 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import FileFormatError, RequestError
-from diffprof.traces.analysis.explanation import trace_report
-from diffprof.traces.overlay import write_overlay
-from diffprof.traces.reading import text
-from diffprof.traces.views.marks import marks
-from tests.traces.made_by_hand import HandMade, two_denoising_steps
+from diffprof.traces import TraceRequest, explain_request, read_trace, write_overlay
+from diffprof.traces.reading import text, walk
+from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
-MARK = {"ph": "i", "name": "mark", "ts": 1}
+ADDED = {"ph": "i", "name": "added", "ts": 1}
 
 
 @pytest.mark.parametrize("chunk", [5, 1 << 20])
 @pytest.mark.parametrize("ending", [".json", ".json.gz"])
-def test_the_marks_are_added_at_the_end_of_the_events(
+def test_the_events_are_added_at_the_end_of_the_list(
     chunk: int, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text, "CHUNK_BYTES", chunk)
-    made = two_denoising_steps()
-    made.op("a\u00e9]}", 1, 2)
-    path = made.write(tmp_path / f"trace{ending}")
-    target = write_overlay(path, [MARK, MARK], tmp_path / f"overlay{ending}")
+    builder = two_denoising_steps()
+    builder.op("a\u00e9]}", 1, 2)
+    path = builder.write(tmp_path / f"trace{ending}")
+    target = write_overlay(read_trace(path), [ADDED, ADDED], tmp_path / f"overlay{ending}")
     data = target.read_bytes()
     overlaid = json.loads(gzip.decompress(data) if ending.endswith("gz") else data)
-    assert overlaid.pop("traceEvents") == [*made.events, MARK, MARK]
-    assert overlaid == made.metadata
+    assert overlaid.pop("traceEvents") == [*builder.events, ADDED, ADDED]
+    assert overlaid == builder.metadata
 
 
-def test_bytes_that_are_no_utf_8_stay_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compressed", [False, True])
+def test_invalid_utf_8_stays_as_it_is(compressed: bool, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    before, after = b'{"traceEvents": [{"ph": "M", "name": "\xff\xc3"}', b'], "x": "\xfe"}'
-    path.write_bytes(before + after)
-    written = write_overlay(path, [MARK], tmp_path / "o.json").read_bytes()
-    assert written == before + b",\n" + json.dumps(MARK).encode() + after
+    event = b'{"ph": "X", "cat": "kernel", "name": "\xff\xc3", "ts": 1, "dur": 1}'
+    before, after = b'{"y": "\xe9", "traceEvents": [' + event, b'], "x": "\xfe"}'
+    path.write_bytes(gzip.compress(before + after) if compressed else before + after)
+    written = write_overlay(read_trace(path), [ADDED], tmp_path / "o.json").read_bytes()
+    assert written == before + b",\n" + json.dumps(ADDED).encode() + after
 
 
-def test_the_trace_itself_is_never_written_over(tmp_path: Path) -> None:
+def test_the_trace_is_parsed_once_and_its_bytes_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = TraceBuilder()
+    for number in range(5_000):
+        builder.op("aten::mm", number, number + 1)
+    path = builder.write(tmp_path / "t.json.gz")
+    size = len(builder.text())
+    counts = {"walks": 0, "bytes": 0, "characters parsed": 0}
+    slices, read_bytes, parse = walk.TraceWalk.slices, text.read_bytes, walk.orjson.loads
+
+    def count_walk(walked: walk.TraceWalk) -> object:
+        counts["walks"] += 1
+        return slices(walked)
+
+    def count_bytes(file: Path) -> object:
+        for chunk in read_bytes(file):
+            counts["bytes"] += len(chunk)
+            yield chunk
+
+    def count_parsed(characters: str) -> object:
+        counts["characters parsed"] += len(characters)
+        return parse(characters)
+
+    monkeypatch.setattr(walk.TraceWalk, "slices", count_walk)
+    monkeypatch.setattr(text, "read_bytes", count_bytes)
+    monkeypatch.setattr("diffprof.traces.overlay.read_bytes", count_bytes)
+    monkeypatch.setattr(walk, "orjson", type("orjson", (), {"loads": staticmethod(count_parsed)}))
+    explain_request(TraceRequest((path,), overlay=tmp_path / "overlay.json"))
+    assert counts["walks"] == 1
+    assert counts["bytes"] == 2 * size
+    assert 0 < counts["characters parsed"] <= size
+    assert len(json.loads((tmp_path / "overlay.json").read_bytes())["traceEvents"]) > 5_000
+
+
+def test_the_copy_is_written_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "CHUNK_BYTES", 100)
+    trace = read_trace(two_denoising_steps().write(tmp_path / "t.json"))
+    longest = 0
+
+    def write(path: Path, data: object) -> Path:
+        nonlocal longest
+        longest = max(map(len, data))  # type: ignore[call-overload]
+        return path
+
+    monkeypatch.setattr("diffprof.traces.overlay.replace_file", write)
+    write_overlay(trace, [ADDED], tmp_path / "o.json")
+    assert longest == 100
+
+
+def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
     path = two_denoising_steps().write(tmp_path / "t.json")
     before = path.read_bytes()
-    with pytest.raises(RequestError, match="is the trace itself"):
-        write_overlay(path, [MARK], path)
+    (tmp_path / "link.json").hardlink_to(path)
+    for target in (path, tmp_path / "link.json"):
+        with pytest.raises(RequestError, match="is the trace itself"):
+            write_overlay(read_trace(path), [ADDED], target)
     assert path.read_bytes() == before
 
 
@@ -54,20 +104,15 @@ def test_a_damaged_trace_leaves_no_overlay(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(two_denoising_steps().text()[:-30], encoding="utf-8")
     with pytest.raises(FileFormatError, match="ends in the middle"):
-        write_overlay(path, [MARK], tmp_path / "o.json")
-    assert sorted(entry.name for entry in tmp_path.iterdir() if entry.suffix) == ["t.json"]
+        explain_request(TraceRequest((path,), overlay=tmp_path / "o.json"))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
 
 
-def test_each_gap_is_a_mark_at_its_place_with_its_cause(tmp_path: Path) -> None:
-    made = HandMade()
-    made.op("aten::mm", 1000, 1001)
-    made.kernel("one", 1010, 1100, launched=1005)
-    made.python("tokens.py(7): encode", 1100, 1195)
-    made.kernel("two", 1200, 1210, launched=1196)
-    found = marks(trace_report(made.write(tmp_path / "t.json")))
-    (gap,) = (mark for mark in found if mark.get("args", {}).get("cause"))
-    assert (gap["ts"], gap["dur"], gap["name"]) == (1100, 100, "host too slow: tokens.py(7): encode")
-    assert (gap["args"]["cause"], gap["args"]["after"]) == ("host", "two")
-    checks = [mark for mark in found if mark["ph"] == "X" and mark is not gap]
-    assert any(mark["name"].startswith("bad: Is the GPU busy? 50.0 % of the time") for mark in checks)
-    assert {(mark["ts"], mark["dur"]) for mark in checks} == {(1010, 200)}
+@pytest.mark.parametrize("content", ["", '{"schemaVersion": 1}', "x" * 100_000])
+def test_a_trace_that_changed_in_the_meantime_leaves_no_overlay(content: str, tmp_path: Path) -> None:
+    path = two_denoising_steps().write(tmp_path / "t.json")
+    trace = read_trace(path)
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(FileFormatError, match="changed while it was being read"):
+        write_overlay(trace, [ADDED], tmp_path / "o.json")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]

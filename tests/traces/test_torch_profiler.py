@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from diffprof.traces.analysis.explanation import trace_report
-from diffprof.traces.facts import TraceReport
+from diffprof.traces.analysis.explain import explain_trace
+from diffprof.traces.facts import TraceExplanation
 
 STEPS = 3
 
@@ -42,8 +42,8 @@ print(json.dumps({row.key: (row.count, row.self_cpu_time_total, row.cpu_time_tot
 class Recorded(NamedTuple):
     """Two traces of the same work, and what torch says about the one without stacks."""
 
-    with_stacks: TraceReport
-    without_stacks: TraceReport
+    with_stacks: TraceExplanation
+    without_stacks: TraceExplanation
     operators: dict[str, tuple[int, float, float]]
     """For each operator its calls, and its own and total microseconds."""
 
@@ -55,7 +55,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     command = [sys.executable, "-c", RECORDING, *map(str, paths), str(STEPS)]
     child = subprocess.run(command, check=False, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr
-    return Recorded(*map(trace_report, paths), json.loads(child.stdout.splitlines()[-1]))
+    return Recorded(*map(explain_trace, paths), json.loads(child.stdout.splitlines()[-1]))
 
 
 def test_each_operator_has_the_calls_and_times_that_torch_says(recorded: Recorded) -> None:
@@ -70,11 +70,15 @@ def test_each_operator_has_the_calls_and_times_that_torch_says(recorded: Recorde
 
 
 def test_sections_steps_memory_and_stacks_are_found(recorded: Recorded) -> None:
-    report = recorded.with_stacks
-    assert (report.source.platform, report.source.has_stacks, report.source.has_shapes) == ("cpu", True, True)
-    assert [(row.name, row.calls) for row in report.sections] == [("denoise_step", STEPS)]
-    assert report.steps is not None
-    assert len(report.steps.host_ns) == STEPS
-    assert [use.device for use in report.memory] == ["cpu"]
-    assert report.timelines == ()
+    explanation = recorded.with_stacks
+    assert (explanation.source.platform, explanation.source.has_stacks, explanation.source.has_shapes) == (
+        "cpu",
+        True,
+        True,
+    )
+    assert [(row.name, row.calls) for row in explanation.sections] == [("denoise_step", STEPS)]
+    assert explanation.steps is not None
+    assert len(explanation.steps.host_ns) == STEPS
+    assert [use.device for use in explanation.memory] == ["cpu"]
+    assert explanation.timelines == ()
     assert recorded.without_stacks.source.has_stacks is False

@@ -1,35 +1,36 @@
-"""What a trace says, as a record: times in whole nanoseconds, moments counted from the beginning of the trace."""
+"""What was found in a trace, as records: all times are integer nanoseconds, counted from the start of the trace."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 # Why a device was idle.
 HOST = "host"
-"""The host had not launched anything: it could not keep up."""
+"""The host had not launched the next work in time: it could not keep up."""
 SYNCHRONISATION = "synchronisation"
-"""The host had waited for the device, and so had launched nothing ahead."""
+"""The host had waited for the device, and so had not launched anything ahead."""
 LAUNCH = "launch"
-"""The launching call was under way."""
+"""The runtime call that launches the next work was in progress."""
 STREAM = "stream"
-"""The work was in the queue, and waited for another stream or for a copy."""
+"""The next work was queued, but waited for another stream or a copy."""
 QUEUE = "queue"
-"""The work was in the queue behind what had just ended on its stream: the pause between two kernels."""
+"""The next work was queued behind the work that had just ended on its stream: the pause between two kernels."""
 SHORT = "short"
-"""All gaps below the threshold, together."""
+"""All gaps shorter than the threshold, in total."""
 UNEXPLAINED = "unexplained"
-"""The trace has no record of the call that launched what came after the gap."""
+"""The trace has no record of the call that launched the work after the gap."""
 CAUSES = (HOST, SYNCHRONISATION, LAUNCH, STREAM, QUEUE, SHORT, UNEXPLAINED)
 
 # Kinds of work on a device.
 KINDS = ("gemm", "convolution", "attention", "norm", "elementwise", "reduction", "copy", "communication", "other")
 
-# Implementations of attention. Slow ones write the scores to memory.
+# The implementations of attention that write the scores to memory.
 SLOW_ATTENTION = ("math", "eager")
 
 
 @dataclass(frozen=True)
-class Source:
+class TraceSource:
     """Where a trace comes from and what was recorded in it."""
 
     path: str
@@ -40,21 +41,23 @@ class Source:
     rank: int | None
     world_size: int | None
     recorded_ns: int
-    """From the first to the last event."""
+    """From the start of the first to the end of the last event."""
     origin_ns: int
-    """What the trace's own clock says at the beginning."""
+    """The start of the trace on its own clock."""
     clock_ns: int | None
-    """Nanoseconds since 1970 at the beginning, where the trace tells."""
+    """The start of the trace in nanoseconds since 1970, if it was recorded."""
     has_stacks: bool
     has_shapes: bool
     has_launches: bool
-    notes: tuple[str, ...] = ()
-    """What is odd about the file."""
+    negative_durations: int = 0
+    """Events with a negative duration, which counts as 0."""
+    invalid_bytes: int = 0
+    """Bytes that are not valid UTF-8."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """How one device spent the time from its first to its last piece of work."""
+    """How one device spent the time from its first to its last work."""
 
     device: int
     total_ns: int
@@ -67,9 +70,9 @@ class Timeline:
     kernels: int
     streams: int
     before_ns: int
-    """From the beginning of the trace to the first work: start-up, which is not part of the total."""
+    """From the start of the trace to the first work: start-up, which is not part of the total."""
     before_what: str
-    """What the host did in most of that time."""
+    """What the host did for most of that time."""
     after_ns: int
     """From the last work to the end of the trace."""
     after_what: str
@@ -95,21 +98,21 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Activity:
-    """What one device did in each of some equal parts of its time line."""
+    """What one device did in each of some equal parts of its timeline."""
 
     device: int
     parts: tuple[tuple[int, int, int, int, int], ...]
-    """Start, length, computation, exposed communication and exposed copies; the rest of the length is idle."""
+    """Start, length, computation, exposed communication and exposed copies; the rest of the length is idle time."""
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies of one direction between memories of one sort."""
+    """All copies in one direction from or to one type of memory."""
 
     direction: str
     """H2D, D2H, D2D, P2P, H2H"""
     memory: str
-    """pinned, pageable, device, or nothing where the trace does not tell"""
+    """pinned, pageable, device, or empty if it was not recorded"""
     count: int
     size_bytes: int | None
     duration_ns: int
@@ -123,16 +126,16 @@ class Copies:
 
 @dataclass(frozen=True)
 class Gap:
-    """One time in which a device had nothing to do."""
+    """One interval in which a device was idle."""
 
     device: int
     start_ns: int
     length_ns: int
     cause: str
     what: str
-    """The call, operator or function that it is laid to."""
+    """The call, operator or function that caused it."""
     where: str
-    """The Python function around it, where stacks were recorded."""
+    """The Python function that it was called from, if stacks were recorded."""
     before: str
     after: str
     """What ran before and after it."""
@@ -140,7 +143,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class IdleCause:
-    """All gaps of one device that have one cause."""
+    """All gaps of one device with the same cause."""
 
     device: int
     cause: str
@@ -150,14 +153,14 @@ class IdleCause:
     idle_ns: int
     longest_ns: int
     mostly: str = ""
-    """What the host called from there for longer than anything else."""
+    """The callee in which the host spent the most time meanwhile."""
     mostly_share: float = 0.0
-    """Of the time that it was late."""
+    """The share of that time spent in it."""
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel by its name."""
+    """All calls of one kernel."""
 
     name: str
     kind: str
@@ -167,12 +170,35 @@ class KernelRow:
 
 
 @dataclass(frozen=True)
-class KindRow:
-    """Work of one kind on a device."""
+class WorkKind:
+    """All work of one kind on the devices."""
 
     kind: str
     count: int
     gpu_ns: int
+
+
+class AlternativeReason(Enum):
+    """Why a fused implementation of attention could have run, or could not."""
+
+    fits = "fits"
+    pads_heads = "pads heads"
+    takes_bias = "takes a mask or bias"
+    half_precision = "flash needs half precision"
+    large_head = "head too large for flash"
+    odd_head = "head size is not a multiple of 8"
+    float64 = "float64"
+    no_shapes = "shapes were not recorded"
+
+
+@dataclass(frozen=True)
+class FusedAlternative:
+    """The fused implementation that could have run instead of a slow one."""
+
+    backend: str
+    """Empty if none could have run, or if it is unknown."""
+    reason: AlternativeReason
+    head_size: int = 0
 
 
 @dataclass(frozen=True)
@@ -184,23 +210,23 @@ class AttentionRow:
     kernels: int
     gpu_ns: int
     shapes: str
-    """Query, key and value, where recorded."""
+    """Of query, key and value, if they were recorded."""
     dtype: str
-    fast: str
-    """For a slow one: which fast one could have run, or why none."""
+    alternative: FusedAlternative | None
+    """For a slow implementation."""
 
 
 @dataclass(frozen=True)
-class SectionRow:
-    """A part of the program that was annotated."""
+class TraceSection:
+    """A part of the program that `record_function` annotates."""
 
     name: str
     calls: int
     host_ns: int
-    """0 where it shows on the device only."""
+    """0 if it was recorded on the device only."""
     gpu_busy_ns: int
     gpu_span_ns: int
-    """From the first to the last work that was launched in each call, added up."""
+    """From the first to the last work launched in each call, summed over the calls."""
     kernels: int
     fewest_kernels: int
     most_kernels: int
@@ -211,8 +237,8 @@ class SectionRow:
 
 
 @dataclass(frozen=True)
-class Steps:
-    """The steps of the program and what each took."""
+class TraceSteps:
+    """The steps of the program and what each of them took."""
 
     found_by: str
     """What marks a step in the trace."""
@@ -220,43 +246,43 @@ class Steps:
     host_ns: tuple[int, ...]
     gpu_busy_ns: tuple[int, ...]
     allocated_bytes: tuple[int, ...]
-    """At the end of each step; empty where memory was not recorded."""
+    """At the end of each step; empty if memory was not recorded."""
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    """The scheduler's own steps, where stacks or annotations show them."""
+    """The calls of the scheduler's `step`, if stacks or annotations show them."""
 
     name: str
     calls: int
     host_ns: int
     idle_ns: int
-    """Of the device, while the host was in them."""
+    """Idle time of the device while the host was in them."""
 
 
 @dataclass(frozen=True)
-class LaunchFigures:
-    """How far ahead of the device the host was."""
+class LaunchStatistics:
+    """How far the host was ahead of the devices."""
 
     launched: int
     calls: int
     call_median_ns: int
     latency_median_ns: int
-    """From the beginning of the call to the start on the device."""
+    """From the start of the call to the start on the device."""
     latency_p95_ns: int
     latency_longest_ns: int
     queue_median: int
-    """How much was launched and not finished when something was launched."""
+    """How much launched work was unfinished at each launch."""
     queue_longest: int
     on_empty_queue: int
-    """How often the device had nothing left when something was launched."""
+    """How many launches found the device without work."""
     graph_launches: int
     graph_kernels: int
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What torch.compile made."""
+    """The code that torch.compile generated."""
 
     regions: int
     calls: int
@@ -267,7 +293,7 @@ class Compiled:
     triton_kernels: int
     triton_ns: int
     compiling_ns: int
-    """Compilation that went on while the trace was recorded."""
+    """Compilation while the trace was recorded."""
 
 
 @dataclass(frozen=True)
@@ -281,12 +307,12 @@ class MemoryUse:
     last_allocated_bytes: int
     changes: int
     samples: tuple[tuple[int, int, int], ...]
-    """Time, allocated and reserved bytes: the highest of each of some equal parts of the time."""
+    """Time, allocated and reserved bytes: the highest point of each of some equal parts of the time."""
 
 
 @dataclass(frozen=True)
 class HostOp:
-    """An operator on the host, by the time that it spent itself."""
+    """All calls of one operator on the host."""
 
     name: str
     kind: str
@@ -304,25 +330,25 @@ class Collective:
 
 
 @dataclass(frozen=True)
-class TraceReport:
-    """All that diffprof found in one trace."""
+class TraceExplanation:
+    """Everything that diffprof found in one trace."""
 
-    source: Source
+    source: TraceSource
     threshold_ns: int
-    """Gaps below it are not looked at one by one."""
+    """Shorter gaps are not explained one by one."""
     timelines: tuple[Timeline, ...]
     activity: tuple[Activity, ...]
     copies: tuple[Copies, ...]
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]
-    """The longest; `causes` has all."""
-    kinds: tuple[KindRow, ...]
+    """The longest ones; `causes` covers all."""
+    kinds: tuple[WorkKind, ...]
     kernels: tuple[KernelRow, ...]
     attention: tuple[AttentionRow, ...]
-    sections: tuple[SectionRow, ...]
-    steps: Steps | None
+    sections: tuple[TraceSection, ...]
+    steps: TraceSteps | None
     scheduler: Scheduler | None
-    launches: LaunchFigures | None
+    launches: LaunchStatistics | None
     compiled: Compiled | None
     memory: tuple[MemoryUse, ...]
     host_ops: tuple[HostOp, ...]
@@ -338,5 +364,5 @@ class TraceReport:
 
     @property
     def gpu_ns(self) -> int:
-        """The time of all kernels and copies, added up; more than the busy time where streams overlap."""
+        """The summed time of all kernels and copies; more than the busy time if streams overlap."""
         return sum(row.gpu_ns for row in self.kinds)

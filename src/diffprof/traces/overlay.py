@@ -1,4 +1,4 @@
-"""A trace written again with events added to it, without holding it in memory."""
+"""A copy of a trace with events added to it, written without parsing the trace again or holding it in memory."""
 
 from __future__ import annotations
 
@@ -8,50 +8,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from diffprof.errors import RequestError
+from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.atomic_files import replace_file
-from diffprof.traces.reading.text import text_of
-from diffprof.traces.reading.walk import TraceWalk
+from diffprof.traces.reading.columns import RecordedTrace
+from diffprof.traces.reading.text import read_bytes
 
 
-def write_overlay(trace: Path, events: Sequence[dict[str, Any]], target: Path) -> Path:
-    """Write `trace` to `target` with `events` at the end of its list; compressed when the name ends in ``.gz``.
+def write_overlay(trace: RecordedTrace, events: Sequence[dict[str, Any]], target: Path) -> Path:
+    """Write the file of `trace` to `target` with `events` at the end of its list; gzipped if the name ends in ``.gz``.
 
-    Everything else stays as it is, byte for byte.
+    Everything else is copied byte for byte.
     """
-    if target.exists() and target.samefile(trace):
-        raise RequestError(f"--overlay {target} is the trace itself; name another file.")
-    pieces: Iterable[bytes] = _with_events(trace, events)
+    source = Path(trace.path)
+    check_overlay_target(source, target)
+    data: Iterable[bytes] = _splice(trace, "".join(_separated(events, trace.events > 0)).encode())
     if target.name.lower().endswith(".gz"):
-        pieces = _gzipped(pieces)
-    return replace_file(target, pieces)
+        data = _compress(data)
+    return replace_file(target, data)
 
 
-def _with_events(trace: Path, events: Sequence[dict[str, Any]]) -> Iterator[bytes]:
-    walk = TraceWalk(trace)
-    has_events = False
-    for found in walk.slices():
-        has_events = has_events or bool(found)
-    assert walk.end_of_events is not None
-    left = walk.end_of_events
-    for text in text_of(trace):
-        if 0 <= left < len(text):
-            yield _encoded(text[:left])
-            for number, event in enumerate(events):
-                comma = ",\n" if has_events or number else ""
-                yield _encoded(comma + json.dumps(event))
-            yield _encoded(text[left:])
+def check_overlay_target(trace: Path, target: Path) -> None:
+    """Raise a `RequestError` if the overlay would overwrite the trace."""
+    if target.exists() and trace.exists() and target.samefile(trace):
+        raise RequestError(f"--overlay {target} is the trace itself; name another file.")
+
+
+def _separated(events: Sequence[dict[str, Any]], after_others: bool) -> Iterator[str]:
+    for number, event in enumerate(events):
+        comma = ",\n" if after_others or number else ""
+        yield comma + json.dumps(event)
+
+
+def _splice(trace: RecordedTrace, added: bytes) -> Iterator[bytes]:
+    """The bytes of the trace with `added` before the bracket that closes its list of events."""
+    left = trace.end_of_events
+    for chunk in read_bytes(Path(trace.path)):
+        if 0 <= left < len(chunk):
+            if chunk[left : left + 1] != b"]":
+                raise FileFormatError(f"Cannot read {trace.path}: it changed while it was being read; try again.")
+            yield chunk[:left]
+            yield added
+            yield chunk[left:]
         else:
-            yield _encoded(text)
-        left -= len(text)
+            yield chunk
+        left -= len(chunk)
+    if left >= 0:
+        raise FileFormatError(f"Cannot read {trace.path}: it changed while it was being read; try again.")
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _gzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    packer = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    for piece in pieces:
-        yield packer.compress(piece)
-    yield packer.flush()
+def _compress(data: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(6, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for piece in data:
+        yield compressor.compress(piece)
+    yield compressor.flush()

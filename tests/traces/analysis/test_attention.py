@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from diffprof.traces.analysis.attention import fast_one
-from tests.traces.conftest import Reported
-from tests.traces.made_by_hand import HandMade
+from diffprof.traces.analysis.attention import fused_alternative
+from diffprof.traces.views.names import alternative_name
+from tests.traces.conftest import Explain
+from tests.traces.trace_builder import TraceBuilder
 
 BF16 = "c10::BFloat16"
 
@@ -35,28 +36,28 @@ def shapes(*dimensions: list[int], dtype: str = BF16) -> dict[str, Any]:
     ],
 )
 def test_the_operator_tells_the_implementation_else_the_kernel_does(
-    op: str, kernel: str, backend: str, reported: Reported
+    op: str, kernel: str, backend: str, explain_built: Explain
 ) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     if op:
         made.op(op, 0, 10)
     made.kernel(kernel, 20, 50, launched=2)
-    (row,) = reported(made).attention
+    (row,) = explain_built(made).attention
     assert (row.backend, row.calls, row.kernels, row.gpu_ns) == (backend, 1, 1, 30_000)
 
 
-def test_two_kernels_of_one_operator_are_one_call(reported: Reported) -> None:
-    made = HandMade()
+def test_two_kernels_of_one_operator_are_one_call(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.op("aten::_flash_attention_forward", 0, 10, **shapes([1, 8, 4096, 64], [1, 8, 77, 64], [1, 8, 77, 64]))
     made.kernel("flash_fwd_splitkv_kernel", 20, 50, launched=2)
     made.kernel("flash_fwd_splitkv_combine_kernel", 50, 55, launched=6)
-    (row,) = reported(made).attention
+    (row,) = explain_built(made).attention
     assert (row.calls, row.kernels, row.gpu_ns, row.dtype) == (1, 2, 35_000, "bfloat16")
     assert row.shapes == "1x8x4096x64, 1x8x77x64"
 
 
-def eager(biased: bool = False) -> HandMade:
-    made = HandMade()
+def eager(biased: bool = False) -> TraceBuilder:
+    made = TraceBuilder()
     steps: list[tuple[str, str, dict[str, Any]]] = [
         ("aten::bmm", "gemm_qk", shapes([96, 3137, 64], [96, 64, 3137])),
         ("aten::add" if biased else "aten::mul", "vectorized_elementwise_kernel", {}),
@@ -73,41 +74,41 @@ def eager(biased: bool = False) -> HandMade:
 
 @pytest.mark.parametrize(("biased", "fast"), [(False, "flash"), (True, "memory-efficient: it takes a mask or bias")])
 def test_a_product_a_softmax_and_a_product_are_attention_that_nobody_fused(
-    biased: bool, fast: str, reported: Reported
+    biased: bool, fast: str, explain_built: Explain
 ) -> None:
-    report = reported(eager(biased))
-    (row,) = report.attention
+    explanation = explain_built(eager(biased))
+    (row,) = explanation.attention
     assert (row.backend, row.calls, row.kernels, row.gpu_ns) == ("eager", 1, 5, 50_000)
-    assert (row.shapes, row.dtype, row.fast) == ("96x3137x64, 96x64x3137", "bfloat16", fast)
-    assert {kind.kind: kind.gpu_ns for kind in report.kinds} == {"attention": 50_000, "gemm": 10_000}
+    assert (row.shapes, row.dtype, alternative_name(row.alternative)) == ("96x3137x64, 96x64x3137", "bfloat16", fast)
+    assert {kind.kind: kind.gpu_ns for kind in explanation.kinds} == {"attention": 50_000, "gemm": 10_000}
 
 
-def test_a_softmax_without_a_product_behind_it_is_no_attention(reported: Reported) -> None:
+def test_a_softmax_without_a_product_behind_it_is_no_attention(explain_built: Explain) -> None:
     made = eager()
     for event in made.events:
         event["name"] = event["name"].replace("aten::bmm", "aten::addmm")
-    assert reported(made).attention == ()
+    assert explain_built(made).attention == ()
 
 
-def test_the_slow_path_of_torch_is_told_with_what_could_have_run(reported: Reported) -> None:
-    made = HandMade()
+def test_the_slow_path_of_torch_is_told_with_what_could_have_run(explain_built: Explain) -> None:
+    made = TraceBuilder()
     qkv = shapes([1, 1, 4096, 512], [1, 1, 4096, 512], [1, 1, 4096, 512])
     made.op("aten::scaled_dot_product_attention", 0, 60, **qkv)
     made.op("aten::_scaled_dot_product_attention_math", 1, 59, **qkv)
     for number, kernel in enumerate(("gemm_qk", "softmax_warp_forward", "gemm_av")):
         made.op("aten::bmm", 10 * number + 2, 10 * number + 10)
         made.kernel(kernel, 100 + 10 * number, 110 + 10 * number, launched=10 * number + 4)
-    (row,) = reported(made).attention
+    (row,) = explain_built(made).attention
     assert (row.backend, row.calls, row.kernels, row.gpu_ns) == ("math", 1, 3, 30_000)
-    assert row.fast == "memory-efficient: a head of 512 is too large for flash"
+    assert alternative_name(row.alternative) == "memory-efficient: a head size of 512 is too large for flash"
 
 
-def test_without_shapes_nobody_can_say_what_could_have_run(reported: Reported) -> None:
+def test_without_shapes_nobody_can_say_what_could_have_run(explain_built: Explain) -> None:
     made = eager()
     for event in made.events:
         event["args"].pop("Input Dims", None)
-    (row,) = reported(made).attention
-    assert (row.shapes, row.fast) == ("", "unknown: shapes were not recorded")
+    (row,) = explain_built(made).attention
+    assert (row.shapes, alternative_name(row.alternative)) == ("", "unknown: shapes were not recorded")
 
 
 @pytest.mark.parametrize(
@@ -115,13 +116,13 @@ def test_without_shapes_nobody_can_say_what_could_have_run(reported: Reported) -
     [
         (64, "float16", False, "flash"),
         (256, "bfloat16", False, "flash"),
-        (264, "bfloat16", False, "memory-efficient: a head of 264"),
+        (264, "bfloat16", False, "memory-efficient: a head size of 264"),
         (64, "float32", False, "memory-efficient; flash in half precision"),
         (64, "bfloat16", True, "memory-efficient: it takes a mask or bias"),
         (60, "bfloat16", False, "flash, which pads heads"),
-        (60, "bfloat16", True, "none: a head of 60 is no multiple of 8"),
+        (60, "bfloat16", True, "none: a head size of 60 is not a multiple of 8"),
         (64, "float64", False, "none: float64"),
     ],
 )
 def test_which_fast_one_could_run(head: int, dtype: str, biased: bool, words: str) -> None:
-    assert fast_one(head, dtype, biased).startswith(words)
+    assert alternative_name(fused_alternative(head, dtype, biased)).startswith(words)

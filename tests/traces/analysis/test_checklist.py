@@ -6,28 +6,38 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.traces.analysis.checklist import BAD, GOOD, LIMITS, LOOK, NOT_THERE, UNKNOWN, Check, Limit, checklist
-from diffprof.traces.analysis.explanation import trace_report
-from tests.traces.made_by_hand import HandMade, two_denoising_steps
+from diffprof.traces.analysis.checklist import (
+    BAD,
+    GOOD,
+    LOOK,
+    NOT_THERE,
+    THRESHOLDS,
+    UNKNOWN,
+    Thresholds,
+    TraceCheck,
+    checklist,
+)
+from diffprof.traces.analysis.explain import explain_trace
+from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
 
-def checks_of(made: HandMade, folder: Path) -> dict[str, Check]:
-    return {check.name: check for check in checklist(trace_report(made.write(folder / "t.json")))}
+def checks_of(made: TraceBuilder, folder: Path) -> dict[str, TraceCheck]:
+    return {check.name: check for check in checklist(explain_trace(made.write(folder / "t.json")))}
 
 
 @pytest.mark.parametrize(
     ("limit", "verdicts"),
     [
-        (Limit(0.9, 0.7), {0.95: GOOD, 0.9: GOOD, 0.89: LOOK, 0.7: LOOK, 0.69: BAD}),
-        (Limit(0.02, 0.1), {0.0: GOOD, 0.02: GOOD, 0.03: LOOK, 0.1: LOOK, 0.11: BAD}),
+        (Thresholds(0.9, 0.7), {0.95: GOOD, 0.9: GOOD, 0.89: LOOK, 0.7: LOOK, 0.69: BAD}),
+        (Thresholds(0.02, 0.1), {0.0: GOOD, 0.02: GOOD, 0.03: LOOK, 0.1: LOOK, 0.11: BAD}),
     ],
 )
-def test_a_limit_itself_is_still_on_the_better_side(limit: Limit, verdicts: dict[float, str]) -> None:
+def test_a_limit_itself_is_still_on_the_better_side(limit: Thresholds, verdicts: dict[float, str]) -> None:
     assert {share: limit.verdict(share) for share in verdicts} == verdicts
 
 
 def test_every_question_is_answered_once_and_in_order(tmp_path: Path) -> None:
-    assert list(checks_of(two_denoising_steps(), tmp_path)) == list(LIMITS)
+    assert list(checks_of(two_denoising_steps(), tmp_path)) == list(THRESHOLDS)
 
 
 def test_a_pipeline_that_waits_is_told_so(tmp_path: Path) -> None:
@@ -45,7 +55,7 @@ def test_a_pipeline_that_waits_is_told_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("held", "verdict"), [([5, 100, 100, 100], GOOD), ([5, 100, 103], LOOK), ([5, 100, 150], BAD)])
 def test_memory_is_flat_when_steps_after_the_first_hold_no_more(held: list[int], verdict: str, tmp_path: Path) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     for number, size in enumerate(held):
         made.section(f"ProfilerStep#{number}", 100 * number, 100 * number + 90)
         made.kernel("gemm", 100 * number + 10, 100 * number + 20, launched=100 * number + 5)
@@ -54,7 +64,7 @@ def test_memory_is_flat_when_steps_after_the_first_hold_no_more(held: list[int],
 
 
 def test_communication_that_nothing_hides_is_bad(tmp_path: Path) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     made.gpu("gemm", 0, 50)
     made.gpu("ncclDevKernel_AllReduce", 40, 100, stream=9)
     check = checks_of(made, tmp_path)["communication"]
@@ -62,7 +72,7 @@ def test_communication_that_nothing_hides_is_bad(tmp_path: Path) -> None:
 
 
 def test_without_launches_nobody_knows_what_the_host_did(tmp_path: Path) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     made.gpu("gemm", 0, 50)
     made.gpu("gemm", 90, 100)
     checks = checks_of(made, tmp_path)
@@ -72,6 +82,6 @@ def test_without_launches_nobody_knows_what_the_host_did(tmp_path: Path) -> None
 
 
 def test_without_a_gpu_nothing_is_claimed(tmp_path: Path) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     made.op("aten::mm", 0, 10)
     assert {check.verdict for check in checks_of(made, tmp_path).values()} == {UNKNOWN}

@@ -1,4 +1,4 @@
-"""Each cause of idleness, in a trace made for it: 100 microseconds of idleness between two kernels."""
+"""Each cause of idle time, in a trace made for it: 100 microseconds of idle time between two kernels."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from diffprof.traces.facts import (
     SYNCHRONISATION,
     UNEXPLAINED,
     IdleCause,
-    TraceReport,
+    TraceExplanation,
 )
-from tests.traces.conftest import Reported
-from tests.traces.made_by_hand import HandMade
+from tests.traces.conftest import Explain
+from tests.traces.trace_builder import TraceBuilder
 
 
-def the_cause(report: TraceReport) -> IdleCause:
-    (cause,) = report.causes
-    assert cause.idle_ns == report.idle_ns
-    (gap,) = report.gaps
+def the_cause(explanation: TraceExplanation) -> IdleCause:
+    (cause,) = explanation.causes
+    assert cause.idle_ns == explanation.idle_ns
+    (gap,) = explanation.gaps
     assert (gap.cause, gap.what, gap.where, gap.length_ns) == (cause.cause, cause.what, cause.where, cause.idle_ns)
     return cause
 
 
-def test_the_host_was_too_slow_in_the_function_that_ran_for_most_of_the_gap(reported: Reported) -> None:
-    made = HandMade()
+def test_the_host_was_too_slow_in_the_function_that_ran_for_most_of_the_gap(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.python("pipe.py(1): __call__", 0, 300)
     made.kernel("one", 10, 100, launched=5)
     made.python("tokens.py(7): encode", 95, 190)
     made.python("<built-in method split of str object at 0x7f12ab>", 100, 180)
     made.kernel("two", 200, 210, launched=195)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what, cause.where) == (HOST, "str.split", "tokens.py(7): encode")
     assert (cause.gaps, cause.idle_ns, cause.longest_ns) == (1, 100_000, 100_000)
 
 
-def test_the_host_was_too_slow_in_an_operator(reported: Reported) -> None:
-    made = HandMade()
+def test_the_host_was_too_slow_in_an_operator(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("one", 10, 100, launched=5)
     made.op("aten::conv2d", 100, 198)
     made.op("aten::_convolution", 101, 140)
     made.kernel("two", 200, 210, launched=195)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what, cause.where) == (HOST, "aten::conv2d", "")
     # 39 of the 95 microseconds before the launch.
     assert (cause.mostly, cause.mostly_share) == ("aten::_convolution", pytest.approx(39 / 95))
 
 
-def test_the_host_had_waited_in_a_call_that_python_made(reported: Reported) -> None:
-    made = HandMade()
+def test_the_host_had_waited_in_a_call_that_python_made(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.python("pipe.py(1): __call__", 0, 300)
     made.kernel("one", 10, 100, launched=5)
     made.python("steps.py(40): guidance", 20, 190)
@@ -63,18 +63,18 @@ def test_the_host_had_waited_in_a_call_that_python_made(reported: Reported) -> N
     made.op("aten::_local_scalar_dense", 26, 105)
     made.call("cudaStreamSynchronize", 30, 104)
     made.kernel("two", 200, 210, launched=195)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert cause.cause == SYNCHRONISATION
     assert (cause.what, cause.where) == ("cudaStreamSynchronize in aten::item", "steps.py(40): guidance")
 
 
 @pytest.mark.parametrize("call", ["hipStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"])
-def test_every_call_that_waits_counts(call: str, reported: Reported) -> None:
-    made = HandMade()
+def test_every_call_that_waits_counts(call: str, explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("one", 10, 100, launched=5)
     made.call(call, 30, 104)
     made.kernel("two", 200, 210, launched=195)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what) == (SYNCHRONISATION, call)
 
 
@@ -88,141 +88,141 @@ def test_every_call_that_waits_counts(call: str, reported: Reported) -> None:
         ("cudaMemcpy", "Memcpy DtoH (Device -> Pinned)", True),
     ],
 )
-def test_a_copy_waits_where_it_has_to(call: str, copy: str, waits: bool, reported: Reported) -> None:
-    made = HandMade()
+def test_a_copy_waits_where_it_has_to(call: str, copy: str, waits: bool, explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.gpu(copy, 80, 100, made.call(call, 30, 104), category="gpu_memcpy", bytes=4)
     made.kernel("two", 200, 210, launched=195)
-    assert the_cause(reported(made)).cause == (SYNCHRONISATION if waits else HOST)
+    assert the_cause(explain_built(made)).cause == (SYNCHRONISATION if waits else HOST)
 
 
-def test_a_wait_does_not_count_once_something_was_launched_after_it(reported: Reported) -> None:
-    made = HandMade()
+def test_a_wait_does_not_count_once_something_was_launched_after_it(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.call("cudaStreamSynchronize", 0, 8)
     made.kernel("one", 12, 100, launched=9)
     made.kernel("two", 200, 210, launched=195)
-    assert the_cause(reported(made)).cause == HOST
+    assert the_cause(explain_built(made)).cause == HOST
 
 
-def test_a_wait_of_another_thread_does_not_count(reported: Reported) -> None:
-    made = HandMade()
+def test_a_wait_of_another_thread_does_not_count(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("one", 10, 100, launched=5)
     made.call("cudaStreamSynchronize", 30, 104, thread=7)
     made.kernel("two", 200, 210, launched=195)
-    assert the_cause(reported(made)).cause == HOST
+    assert the_cause(explain_built(made)).cause == HOST
 
 
-def test_the_launch_was_under_way(reported: Reported) -> None:
-    made = HandMade()
+def test_the_launch_was_under_way(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("one", 10, 100, launched=5)
     made.python("pipe.py(1): __call__", 80, 300)
     made.kernel("two", 200, 210, launched=90, took=105)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what, cause.where) == (LAUNCH, "cudaLaunchKernel", "pipe.py(1): __call__")
 
 
-def test_the_work_waited_for_another_stream(reported: Reported) -> None:
-    made = HandMade()
+def test_the_work_waited_for_another_stream(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("producer", 10, 100, launched=1, stream=20)
     made.kernel("consumer", 200, 210, launched=5)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what) == (STREAM, "producer")
 
 
-def test_the_work_waited_for_a_copy(reported: Reported) -> None:
-    made = HandMade()
+def test_the_work_waited_for_a_copy(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.copy("Memcpy HtoD (Pinned -> Device)", 10, 100, launched=1, bytes=10)
     made.kernel("consumer", 200, 210, launched=5)
-    cause = the_cause(reported(made))
+    cause = the_cause(explain_built(made))
     assert (cause.cause, cause.what) == (STREAM, "Memcpy HtoD (Pinned -> Device)")
 
 
-def test_the_work_was_in_the_queue_behind_the_one_before(reported: Reported) -> None:
-    made = HandMade()
+def test_the_work_was_in_the_queue_behind_the_one_before(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("one", 10, 100, launched=1)
     made.kernel("two", 200, 210, launched=5)
-    assert the_cause(reported(made)).cause == QUEUE
+    assert the_cause(explain_built(made)).cause == QUEUE
 
 
-def test_kernels_of_a_graph_wait_in_the_queue(reported: Reported) -> None:
-    made = HandMade()
+def test_kernels_of_a_graph_wait_in_the_queue(explain_built: Explain) -> None:
+    made = TraceBuilder()
     graph = made.call("cudaGraphLaunch", 0, 8)
     made.gpu("one", 10, 100, graph)
     made.gpu("two", 200, 210, graph)
-    report = reported(made)
-    assert the_cause(report).cause == QUEUE
-    assert report.launches is not None
-    assert (report.launches.graph_launches, report.launches.graph_kernels) == (1, 2)
+    explanation = explain_built(made)
+    assert the_cause(explanation).cause == QUEUE
+    assert explanation.launches is not None
+    assert (explanation.launches.graph_launches, explanation.launches.graph_kernels) == (1, 2)
 
 
-def test_what_was_not_recorded_is_not_explained(reported: Reported) -> None:
-    made = HandMade()
+def test_what_was_not_recorded_is_not_explained(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.gpu("one", 10, 100)
     made.gpu("two", 200, 210)
-    assert the_cause(reported(made)).cause == UNEXPLAINED
+    assert the_cause(explain_built(made)).cause == UNEXPLAINED
 
 
-def test_short_gaps_are_told_together_and_all_add_up_to_the_idle_time(reported: Reported) -> None:
-    made = HandMade()
+def test_short_gaps_are_told_together_and_all_add_up_to_the_idle_time(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("a", 10, 20, launched=1)
     for number, start in enumerate((25, 39.999, 60)):
         made.kernel("b", start, start + 10, launched=start - 4 + number)
-    report = reported(made)
-    assert report.idle_ns == 5_000 + 4_999 + 10_001
-    (short,) = (row for row in report.causes if row.cause == SHORT)
+    explanation = explain_built(made)
+    assert explanation.idle_ns == 5_000 + 4_999 + 10_001
+    (short,) = (row for row in explanation.causes if row.cause == SHORT)
     assert (short.gaps, short.idle_ns, short.longest_ns) == (2, 9_999, 5_000)
-    assert sum(row.idle_ns for row in report.causes) == report.idle_ns
-    assert [gap.length_ns for gap in report.gaps] == [10_001]
-    every = reported(made, threshold_ns=0)
+    assert sum(row.idle_ns for row in explanation.causes) == explanation.idle_ns
+    assert [gap.length_ns for gap in explanation.gaps] == [10_001]
+    every = explain_built(made, threshold_ns=0)
     assert [gap.length_ns for gap in every.gaps] == [5_000, 4_999, 10_001]
 
 
-def test_gaps_of_one_cause_are_ranked_together_by_lost_time(reported: Reported) -> None:
-    made = HandMade()
+def test_gaps_of_one_cause_are_ranked_together_by_lost_time(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("k", 0, 10, launched=-5)
     for start, function in ((110, "a.py(1): f"), (200, "b.py(1): g"), (300, "a.py(1): f")):
         before = {110: 10, 200: 120, 300: 210}[start]
         made.python(function, before + 0.5, start - 1)
         made.kernel("k", start, start + 10, launched=start - 3)
-    rows = reported(made).causes
+    rows = explain_built(made).causes
     assert [(row.what, row.gaps, row.idle_ns) for row in rows] == [
         ("a.py(1): f", 2, 190_000),
         ("b.py(1): g", 1, 80_000),
     ]
 
 
-def test_names_that_differ_by_an_address_are_one_cause(reported: Reported) -> None:
-    made = HandMade()
+def test_names_that_differ_by_an_address_are_one_cause(explain_built: Explain) -> None:
+    made = TraceBuilder()
     made.kernel("k", 0, 10, launched=-5)
     for start, address in ((100, "0x1f"), (200, "0x2e")):
         made.python(f"<built-in method item of Tensor object at {address}>", start - 85, start - 4)
         made.kernel("k", start, start + 10, launched=start - 3)
-    (row,) = reported(made).causes
+    (row,) = explain_built(made).causes
     assert (row.what, row.gaps) == ("Tensor.item", 2)
 
 
 def test_very_many_causes_are_kept_in_bounds_and_still_add_up(
-    reported: Reported, monkeypatch: pytest.MonkeyPatch
+    explain_built: Explain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idle, "MOST_CAUSES", 3)
     monkeypatch.setattr(idle, "MOST_LOOKED_INTO", 2)
     monkeypatch.setattr(idle, "MOST_GAPS", 4)
-    made = HandMade()
+    made = TraceBuilder()
     made.kernel("k", 0, 10, launched=-5)
     for number in range(6):
         start = 110 + 110 * number
         made.python(f"file.py({number}): f", start - 99, start - 4)
         made.kernel("k", start, start + 10 - number, launched=start - 3)
-    report = reported(made)
-    assert [row.what for row in report.causes[:1]] == ["others"]
-    assert (report.causes[0].gaps, len(report.causes), len(report.gaps)) == (3, 4, 4)
-    assert sum(row.idle_ns for row in report.causes) == report.idle_ns
+    explanation = explain_built(made)
+    assert [row.what for row in explanation.causes[:1]] == ["others"]
+    assert (explanation.causes[0].gaps, len(explanation.causes), len(explanation.gaps)) == (3, 4, 4)
+    assert sum(row.idle_ns for row in explanation.causes) == explanation.idle_ns
 
 
-def test_each_device_has_causes_of_its_own(reported: Reported) -> None:
-    made = HandMade()
+def test_each_device_has_causes_of_its_own(explain_built: Explain) -> None:
+    made = TraceBuilder()
     for device in (0, 1):
         made.kernel("one", 10, 100, launched=5, device=device)
         made.kernel("two", 200 + device, 210, launched=195, device=device)
-    rows = reported(made).causes
+    rows = explain_built(made).causes
     assert [(row.device, row.idle_ns) for row in rows] == [(1, 101_000), (0, 100_000)]
     assert replace(rows[0], device=0, idle_ns=0, longest_ns=0) == replace(rows[1], idle_ns=0, longest_ns=0)

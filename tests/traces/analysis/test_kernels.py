@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.traces.analysis.kernels import is_triton, kind_of
+from diffprof.traces.analysis.kernels import is_triton, kernel_kind
 from diffprof.traces.facts import KINDS
 
 KERNELS = {
@@ -65,7 +65,7 @@ KERNELS = {
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in KERNELS.items() for name in names])
 def test_a_kernel_is_known_by_its_name(kind: str, name: str) -> None:
-    assert kind_of(name) == kind
+    assert kernel_kind(name) == kind
 
 
 def test_all_kinds_are_tried() -> None:

@@ -7,24 +7,26 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.analysis.explain import explain_trace
 from diffprof.traces.analysis.ranks import compare_ranks
-from diffprof.traces.facts import TraceReport
-from tests.traces.made_by_hand import HandMade
+from diffprof.traces.facts import TraceExplanation
+from tests.traces.trace_builder import TraceBuilder
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16"
 
 
-def rank(folder: Path, number: int, computes: float, calls: int = 3, name: str = "", **info: object) -> TraceReport:
+def rank(
+    folder: Path, number: int, computes: float, calls: int = 3, name: str = "", **info: object
+) -> TraceExplanation:
     """A rank that computes for `computes` of 100 microseconds and then waits until all have come."""
-    made = HandMade(
+    made = TraceBuilder(
         **({"distributedInfo": {"rank": number, "world_size": 2, **info}} if info != {"rank": None} else {})
     )
     for call in range(calls):
         begin = 110 * call
         made.gpu("gemm", begin, begin + computes)
         made.gpu(NCCL, begin + computes, begin + 110)
-    return trace_report(made.write(folder / (name or f"trace_{number}.json")))
+    return explain_trace(made.write(folder / (name or f"trace_{number}.json")))
 
 
 def test_the_rank_that_all_wait_for_is_the_straggler(tmp_path: Path) -> None:
@@ -39,13 +41,13 @@ def test_the_rank_that_all_wait_for_is_the_straggler(tmp_path: Path) -> None:
 
 
 def test_ranks_that_come_last_in_turns_have_no_straggler(tmp_path: Path) -> None:
-    reports = []
+    explanations = []
     for number, times in enumerate(([50, 90], [90, 50])):
-        made = HandMade(distributedInfo={"rank": number, "world_size": 2})
+        made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
         for call, computes in enumerate(times):
             made.gpu(NCCL, 100 * call + computes, 100 * call + 100)
-        reports.append(trace_report(made.write(tmp_path / f"{number}.json")))
-    assert compare_ranks(reports).straggler is None
+        explanations.append(explain_trace(made.write(tmp_path / f"{number}.json")))
+    assert compare_ranks(explanations).straggler is None
 
 
 def test_calls_that_not_all_ranks_made_are_counted_apart(tmp_path: Path) -> None:
@@ -54,14 +56,14 @@ def test_calls_that_not_all_ranks_made_are_counted_apart(tmp_path: Path) -> None
 
 
 def test_the_name_of_the_file_tells_the_rank_where_the_trace_does_not(tmp_path: Path) -> None:
-    reports = [rank(tmp_path, 0, 50, name=f"run_rank-{number}.json", rank=None) for number in (3, 2)]
-    made = compare_ranks(reports)
+    explanations = [rank(tmp_path, 0, 50, name=f"run_rank-{number}.json", rank=None) for number in (3, 2)]
+    made = compare_ranks(explanations)
     assert ([row.rank for row in made.rows], made.numbered_by_order) == ([2, 3], False)
 
 
 def test_else_the_order_does_and_that_is_said(tmp_path: Path) -> None:
-    reports = [rank(tmp_path, 0, 50, name=f"{name}.json", rank=None) for name in "ab"]
-    made = compare_ranks(reports)
+    explanations = [rank(tmp_path, 0, 50, name=f"{name}.json", rank=None) for name in "ab"]
+    made = compare_ranks(explanations)
     assert ([row.rank for row in made.rows], made.numbered_by_order) == ([0, 1], True)
 
 

@@ -10,57 +10,57 @@ from typing import TYPE_CHECKING
 import pytest
 
 from diffprof.traces.analysis.comparison import compare_traces
-from diffprof.traces.analysis.explanation import trace_report
+from diffprof.traces.analysis.explain import explain_trace
 from diffprof.traces.analysis.ranks import compare_ranks
-from diffprof.traces.facts import TraceReport
-from diffprof.traces.views.page import ranks_html, trace_comparison_html, trace_html
+from diffprof.traces.facts import TraceExplanation
+from diffprof.traces.views.page import comparison_html, ranks_html, trace_html
 from tests.browsers import DESKTOP, TELEPHONE, visiting
 from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT
 from tests.render.report.test_in_browser import see_everything
 from tests.render.report.test_report import sections, words
-from tests.traces.made_by_hand import HandMade, two_denoising_steps
+from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-Read = Callable[..., TraceReport]
+Read = Callable[..., TraceExplanation]
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     """``read(made, "name.json")`` is what diffprof finds in a trace made by hand."""
 
-    def report(made: HandMade, name: str = "trace.json") -> TraceReport:
-        return trace_report(made.write(tmp_path / name))
+    def explain(made: TraceBuilder, name: str = "trace.json") -> TraceExplanation:
+        return explain_trace(made.write(tmp_path / name))
 
-    return report
+    return explain
 
 
-def of_the_host() -> HandMade:
-    made = HandMade()
+def of_the_host() -> TraceBuilder:
+    made = TraceBuilder()
     made.section("denoise", 0, 100)
     made.section("denoise", 100, 200)
     made.op("aten::linear", 0, 90)
     return made
 
 
-def rank(number: int, computes: int) -> HandMade:
-    made = HandMade(distributedInfo={"rank": number, "world_size": 2})
+def rank(number: int, computes: int) -> TraceBuilder:
+    made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
     made.gpu("gemm", 0, computes)
     made.gpu("ncclDevKernel_AllReduce", computes, 120)
     return made
 
 
-def two_devices() -> HandMade:
+def two_devices() -> TraceBuilder:
     made = two_denoising_steps()
     made.gpu("gemm", 300, 350, device=1)
     made.gpu("gemm", 500, 550, device=1)
     return made
 
 
-def hostile() -> HandMade:
+def hostile() -> TraceBuilder:
     """Every name that a trace brings along tries to be markup."""
-    made = HandMade(deviceProperties=[{"id": 0, "name": f"GPU {PICTURE}"}])
+    made = TraceBuilder(deviceProperties=[{"id": 0, "name": f"GPU {PICTURE}"}])
     made.section(f"section {SCRIPT}", 0, 1000)
     made.python(f"pipe.py(1): {BOLD}", 0, 1000)
     made.python(f"late.py(7): {ENDING}", 110, 290)
@@ -73,12 +73,12 @@ def hostile() -> HandMade:
 
 
 def ranks_of(read: Read) -> str:
-    reports = [read(rank(number, computes), f"rank{number}.json") for number, computes in enumerate((60, 100))]
-    return ranks_html(compare_ranks(reports), reports)
+    explanations = [read(rank(number, computes), f"rank{number}.json") for number, computes in enumerate((60, 100))]
+    return ranks_html(compare_ranks(explanations), explanations)
 
 
 def compared(read: Read) -> str:
-    return trace_comparison_html(compare_traces(read(hostile(), "old.json"), read(two_denoising_steps(), "new.json")))
+    return comparison_html(compare_traces(read(hostile(), "old.json"), read(two_denoising_steps(), "new.json")))
 
 
 PAGES: dict[str, Callable[[Read], str]] = {
@@ -88,47 +88,47 @@ PAGES: dict[str, Callable[[Read], str]] = {
     "hostile": lambda read: trace_html(read(hostile())),
     "ranks": ranks_of,
     "compared": compared,
-    "hosts compared": lambda read: trace_comparison_html(compare_traces(*[read(of_the_host())] * 2)),
+    "hosts compared": lambda read: comparison_html(compare_traces(*[read(of_the_host())] * 2)),
 }
 
 
 def test_a_trace_says_what_to_do_first_and_then_where_the_time_went(read: Read) -> None:
     page = trace_html(read(two_denoising_steps()))
     assert sections(page) == [
-        "Checklist", "GPU time line", "Why it was idle", "Attention", "Kinds of work", "Sections", "Steps", "Copies",
+        "Checklist", "GPU timeline", "Why it was idle", "Attention", "Kinds of work", "Sections", "Steps", "Copies",
         "Memory over time", "Operators on the host",
     ]  # fmt: skip
     text = " ".join(words(page).split())
-    assert "The GPU was busy for 49.4 % of 0.810 ms and idle for 0.410 ms, 0.320 ms of it: host too slow." in text
+    assert "The GPU was busy 49.4 % of 0.810 ms and idle for 0.410 ms; main cause: host too slow (0.320 ms)." in text
     assert "bad Does the host keep up? 39.5 % of the time lost" in text
     assert "computation 0.340 ms 42.0 %" in text
-    assert "host had waited cudaStreamSynchronize in aten::item in schedulers/scheduling_euler.py(9): step" in text
+    assert "host waited cudaStreamSynchronize in aten::item in schedulers/scheduling_euler.py(9): step" in text
     verdicts = re.findall(r'class="verdict (\w+)"', page)
     assert verdicts == ["bad"] * 4 + ["look"] * 2 + ["good"] + ["unknown"] + ["none"] * 2
 
 
 def test_a_trace_of_the_host_alone_has_its_operators(read: Read) -> None:
     page = trace_html(read(of_the_host()))
-    assert sections(page) == ["Time line", "Sections", "Steps", "Operators on the host"]
+    assert sections(page) == ["Timeline", "Sections", "Steps", "Operators on the host"]
     assert "GPU busy" not in page
-    assert "No work on a GPU is in the trace" in words(page)
+    assert "The trace contains no GPU work" in words(page)
 
 
 def test_two_traces_say_what_is_not_the_same_before_what_changed(read: Read) -> None:
     page = compared(read)
-    assert sections(page)[:2] == ["What is not the same", "Time line"]
+    assert sections(page)[:2] == ["What is not the same", "Timeline"]
     assert "The GPU took 0.390 ms before and 0.810 ms after, 2.08x." in words(page)
-    assert "Kernels that appeared" in sections(page)
+    assert "New kernels" in sections(page)
 
 
 def test_ranks_stand_beside_each_other_and_then_alone(read: Read) -> None:
     page = ranks_of(read)
     assert sections(page) == ["Ranks", "rank0.json", "rank1.json"]
-    assert "Rank 1 came last in 1 of 1 call: the others waited for 0.040 ms in all." in words(page)
+    assert "Rank 1 arrived last in 1 of 1 collective call: the others waited 0.040 ms in total." in words(page)
 
 
 def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:
-    made = HandMade()
+    made = TraceBuilder()
     for number in range(130):
         made.kernel(f"kernel{number}{'x' * 5000}", 10 * number + 5, 10 * number + 6, launched=10 * number)
     page = trace_html(read(made))

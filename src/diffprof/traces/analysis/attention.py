@@ -1,4 +1,4 @@
-"""Which attention really ran: the fused kernels, and the products and softmax that stand for one."""
+"""Which attention really ran: fused kernels, and matrix products around a softmax that nobody fused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from diffprof.traces.analysis.host import NOTHING, HostTree
-from diffprof.traces.analysis.kernels import kind_of
+from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.launches import Launches
-from diffprof.traces.facts import SLOW_ATTENTION, AttentionRow
-from diffprof.traces.reading.columns import KERNEL, OP, UNKNOWN, Flags, Ints, Trace
+from diffprof.traces.facts import SLOW_ATTENTION, AlternativeReason, AttentionRow, FusedAlternative
+from diffprof.traces.reading.columns import KERNEL, OP, UNKNOWN, Flags, Ints, RecordedTrace
 
-# The implementation, by the operator that launched the kernel; else by the kernel's own name.
+# The implementation, by the name of the operator that launched the kernel, else of the kernel.
 BACKENDS = (
     ("sage", re.compile(r"sage|qk_int", re.I)),
     ("xformers", re.compile(r"xformers", re.I)),
@@ -31,44 +31,44 @@ _PRODUCT_OPS = ("aten::bmm", "aten::baddbmm")
 _SOFTMAX = re.compile(r"softmax", re.I)
 _BIAS_OPS = ("aten::add", "aten::add_", "aten::masked_fill", "aten::masked_fill_", "aten::where", "aten::baddbmm")
 
-# How many kernels may be between a product and its softmax: scale, mask, dtype, dropout; a bias may have to be made.
-FURTHEST = 40
-LARGEST_HEAD = 256
+# How many kernels may lie between a product and its softmax: scale, mask, dtype, dropout; a bias may be computed.
+MOST_KERNELS_BETWEEN = 40
+LARGEST_FLASH_HEAD = 256
 
 _DTYPES = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32", "double": "float64"}
 
 
 @dataclass(frozen=True)
 class AttentionUse:
-    """The rows for the record, and which rows of `trace.gpu` are part of any attention."""
+    """Attention by implementation, and which rows of `trace.gpu` are part of any attention."""
 
     rows: tuple[AttentionRow, ...]
     is_attention: Flags
 
 
-def attention_use(trace: Trace, tree: HostTree, launches: Launches) -> AttentionUse:
-    """All attention of a trace, by implementation and shape, what took longest first."""
-    found = _Found(trace, tree, launches)
-    found.fused()
-    found.written_out()
-    return AttentionUse(found.rows(), found.part_of != UNKNOWN)
+def attention_use(trace: RecordedTrace, tree: HostTree, launches: Launches) -> AttentionUse:
+    """All attention of a trace by implementation and shape, the longest first."""
+    search = _AttentionSearch(trace, tree, launches)
+    search.find_fused()
+    search.find_eager()
+    return AttentionUse(search.rows(), search.part_of != UNKNOWN)
 
 
-class _Found:
-    def __init__(self, trace: Trace, tree: HostTree, launches: Launches) -> None:
+class _AttentionSearch:
+    def __init__(self, trace: RecordedTrace, tree: HostTree, launches: Launches) -> None:
         self.trace, self.tree = trace, tree
         gpu, host = trace.gpu, trace.host
         self.call = launches.call
         self.op = tree.nearest(self.call, OP)
         self.op_names = [trace.names[host.name[row]] if row != NOTHING else "" for row in self.op]
-        self.kinds = [kind_of(trace.names[name]) for name in gpu.name]
+        self.kinds = [kernel_kind(trace.names[name]) for name in gpu.name]
         self.part_of = np.full(len(gpu), UNKNOWN, dtype=np.int64)
         """Which one of `calls` each row of `trace.gpu` is a part of."""
-        self.calls: list[tuple[str, str, str, str]] = []
-        """Backend, shapes, dtype and what else could have run."""
+        self.calls: list[tuple[str, str, str, FusedAlternative | None]] = []
+        """Backend, shapes, dtype and alternative."""
 
-    def fused(self) -> None:
-        """Kernels that are an attention by name, or are called by an operator that is the slow one."""
+    def find_fused(self) -> None:
+        """Find kernels with the name of an attention, or launched by the operator of the slow path."""
         by_op: dict[tuple[int, str], int] = {}
         math_ops = self._math_ops()
         for row in np.flatnonzero(self.trace.gpu.kind == KERNEL).tolist():
@@ -80,42 +80,42 @@ class _Found:
                 backend = _backend(self.op_names[row]) or _backend(self._kernel(row)) or "other"
             else:
                 continue
-            # Without a record of the operator, each kernel is taken for a call.
+            # Without a record of the operator, each kernel counts as a call.
             key = (op, backend) if op != NOTHING else (-2 - int(row), backend)
             if key not in by_op:
                 by_op[key] = len(self.calls)
-                self.calls.append((backend, *self._described(backend, op)))
+                self.calls.append((backend, *self._describe(backend, op)))
             self.part_of[row] = by_op[key]
 
-    def written_out(self) -> None:
-        """A product, a softmax and a product in a row, launched by one thread: attention that nobody fused."""
+    def find_eager(self) -> None:
+        """Find a product, a softmax and a product in a row, launched by one thread: attention that nobody fused."""
         host = self.trace.host
         launched = np.flatnonzero((self.call != UNKNOWN) & (self.trace.gpu.kind == KERNEL))
         order = launched[np.argsort(self.call[launched], kind="stable")]
         for place, row in enumerate(order.tolist()):
             if self.part_of[row] != UNKNOWN or not self._is_softmax(row):
                 continue
-            first, last = self._product(order, place, -1), self._product(order, place, 1)
+            first, last = self._nearest_product(order, place, -1), self._nearest_product(order, place, 1)
             if first is None or last is None or host.lane[self.call[order[first]]] != host.lane[self.call[order[last]]]:
                 continue
             rows = order[first : last + 1]
-            biased = any(self.op_names[other] in _BIAS_OPS for other in rows[: place - first + 1])
-            shapes, dtype, fast = self._described("eager", int(self.op[rows[0]]), biased)
+            has_bias = any(self.op_names[other] in _BIAS_OPS for other in rows[: place - first + 1])
+            shapes, dtype, alternative = self._describe("eager", int(self.op[rows[0]]), has_bias)
             self.part_of[rows] = len(self.calls)
-            self.calls.append(("eager", shapes, dtype, fast))
+            self.calls.append(("eager", shapes, dtype, alternative))
 
     def rows(self) -> tuple[AttentionRow, ...]:
         gpu = self.trace.gpu
-        grouped: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
+        grouped: dict[tuple[str, str, str, FusedAlternative | None], list[int]] = defaultdict(list)
         for number, call in enumerate(self.calls):
             grouped[call].append(number)
         duration = gpu.end - gpu.start
-        found = []
-        for (backend, shapes, dtype, fast), numbers in grouped.items():
-            own = np.isin(self.part_of, numbers)
-            times = (len(numbers), int(own.sum()), int(duration[own].sum()))
-            found.append(AttentionRow(backend, *times, shapes, dtype, fast))
-        return tuple(sorted(found, key=lambda row: -row.gpu_ns))
+        rows = []
+        for (backend, shapes, dtype, alternative), numbers in grouped.items():
+            kernels = np.isin(self.part_of, numbers)
+            counts = (len(numbers), int(kernels.sum()), int(duration[kernels].sum()))
+            rows.append(AttentionRow(backend, *counts, shapes, dtype, alternative))
+        return tuple(sorted(rows, key=lambda row: -row.gpu_ns))
 
     def _math_ops(self) -> Ints:
         """The operator of the slow path that each row of `trace.gpu` was called from."""
@@ -129,9 +129,9 @@ class _Found:
             return True
         return self.kinds[row] == "reduction" and bool(_SOFTMAX.search(self._kernel(row)))
 
-    def _product(self, order: Ints, place: int, direction: int) -> int | None:
-        """The place of the nearest batched product before or after a softmax, with nothing but small work between."""
-        for distance in range(1, FURTHEST + 1):
+    def _nearest_product(self, order: Ints, place: int, direction: int) -> int | None:
+        """Where in `order` the nearest batched product is, with only small work between it and the softmax."""
+        for distance in range(1, MOST_KERNELS_BETWEEN + 1):
             other = place + direction * distance
             if not 0 <= other < len(order):
                 return None
@@ -142,37 +142,43 @@ class _Found:
                 return None
         return None
 
-    def _described(self, backend: str, op: int, biased: bool = False) -> tuple[str, str, str]:
-        """The shapes and the dtype of an operator, and for a slow one, which fast one could have run."""
+    def _describe(self, backend: str, op: int, has_bias: bool = False) -> tuple[str, str, FusedAlternative | None]:
+        """The shapes and the dtype of an operator, and the alternative if it is slow."""
         host = self.trace.host
         known = self.tree.climb(np.array([op]), lambda rows, _: host.shapes[rows] != UNKNOWN)[0]
         if known == NOTHING:
-            return "", "", "unknown: shapes were not recorded" if backend in SLOW_ATTENTION else ""
+            unknown = FusedAlternative("", AlternativeReason.no_shapes)
+            return "", "", unknown if backend in SLOW_ATTENTION else None
         dimensions, types = (json.loads(text) for text in self.trace.shapes[host.shapes[known]])
         tensors = [shape for shape in dimensions if isinstance(shape, list) and len(shape) >= 3][:3]
         dtype = next((_DTYPES[kind] for kind in types if kind in _DTYPES), "")
         shapes = ", ".join(dict.fromkeys("x".join(map(str, shape)) for shape in tensors))
         if backend not in SLOW_ATTENTION or not tensors:
-            return shapes, dtype, ""
-        biased = biased or (backend == "math" and len(dimensions) > 3 and bool(dimensions[3]))
-        return shapes, dtype, fast_one(tensors[0][-1], dtype, biased)
+            return shapes, dtype, None
+        has_bias = has_bias or (backend == "math" and len(dimensions) > 3 and bool(dimensions[3]))
+        return shapes, dtype, fused_alternative(tensors[0][-1], dtype, has_bias)
 
     def _kernel(self, row: int) -> str:
         return self.trace.names[self.trace.gpu.name[row]]
 
 
-def fast_one(head: int, dtype: str, biased: bool) -> str:
-    """Which of torch's fused implementations takes such an input."""
+def fused_alternative(head_size: int, dtype: str, has_bias: bool) -> FusedAlternative:
+    """Which of torch's fused implementations accepts such an input."""
+    reasons = AlternativeReason
     if dtype == "float64":
-        return "none: float64 has no fused kernel"
-    if head % 8 and dtype in ("float16", "bfloat16"):
-        pads = head < LARGEST_HEAD and not biased
-        return "flash, which pads heads" if pads else f"none: a head of {head} is no multiple of 8"
-    if biased:
-        return "memory-efficient: it takes a mask or bias"
+        return FusedAlternative("", reasons.float64)
+    if head_size % 8 and dtype in ("float16", "bfloat16"):
+        pads = head_size < LARGEST_FLASH_HEAD and not has_bias
+        return (
+            FusedAlternative("flash", reasons.pads_heads) if pads else FusedAlternative("", reasons.odd_head, head_size)
+        )
+    if has_bias:
+        return FusedAlternative("memory-efficient", reasons.takes_bias)
     if dtype == "float32":
-        return "memory-efficient; flash in half precision"
-    return "flash" if head <= LARGEST_HEAD else f"memory-efficient: a head of {head} is too large for flash"
+        return FusedAlternative("memory-efficient", reasons.half_precision)
+    if head_size > LARGEST_FLASH_HEAD:
+        return FusedAlternative("memory-efficient", reasons.large_head, head_size)
+    return FusedAlternative("flash", reasons.fits)
 
 
 def _backend(name: str) -> str:

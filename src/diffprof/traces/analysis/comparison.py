@@ -1,4 +1,4 @@
-"""Two traces: what got slower, which kernels came and went, the gaps before and after."""
+"""Two traces: what got slower or faster, which kernels are new or gone, the gaps before and after."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.traces.facts import CAUSES, Timeline, TraceReport
+from diffprof.traces.facts import CAUSES, Timeline, TraceExplanation
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure before and after; times in nanoseconds. 0 calls: it was not there."""
+    """A time and a number of calls before and after; 0 calls mean that it was not there."""
 
     name: str
     before_ns: int
@@ -30,24 +30,33 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A condition of the two traces that is not the same; a value is empty if it is unknown."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class TraceComparison:
     """What changed from one trace to another."""
 
-    before: TraceReport
-    after: TraceReport
-    differences: tuple[str, ...]
-    """What the two do not have in common: read the figures with it in mind."""
+    before: TraceExplanation
+    after: TraceExplanation
+    differences: tuple[Difference, ...]
+    """The conditions that differ: keep them in mind when reading the times."""
     timeline: tuple[Change, ...]
     kinds: tuple[Change, ...]
     causes: tuple[Change, ...]
     attention: tuple[Change, ...]
     kernels: tuple[Change, ...]
-    """Those in both, the largest change first."""
+    """The kernels in both traces, the largest change first."""
     appeared: tuple[Change, ...]
     gone: tuple[Change, ...]
 
 
-def compare_traces(before: TraceReport, after: TraceReport) -> TraceComparison:
+def compare_traces(before: TraceExplanation, after: TraceExplanation) -> TraceComparison:
     """What changed from `before` to `after`."""
     kernels = _changes(before.kernels, after.kernels, lambda row: row.name, lambda row: (row.gpu_ns, row.count))
     in_both = [row for row in kernels if row.before_calls and row.after_calls and row.difference_ns]
@@ -67,8 +76,8 @@ def compare_traces(before: TraceReport, after: TraceReport) -> TraceComparison:
     )
 
 
-# The figures of a time line that are compared, in the order in which they are shown.
-FIGURES: dict[str, Callable[[Timeline], int]] = {
+# The times of a timeline that are compared, in the order in which they are shown.
+TIMELINE_TIMES: dict[str, Callable[[Timeline], int]] = {
     "total": lambda line: line.total_ns,
     "computation": lambda line: line.computation_ns,
     "exposed communication": lambda line: line.exposed_communication_ns,
@@ -79,52 +88,50 @@ FIGURES: dict[str, Callable[[Timeline], int]] = {
 
 
 def _timeline(before: tuple[Timeline, ...], after: tuple[Timeline, ...]) -> Iterable[Change]:
-    for name, figure in FIGURES.items():
-        yield Change(name, sum(map(figure, before)), sum(map(figure, after)))
+    for name, time in TIMELINE_TIMES.items():
+        yield Change(name, sum(map(time, before)), sum(map(time, after)))
 
 
-def _causes(before: TraceReport, after: TraceReport) -> tuple[Change, ...]:
+def _causes(before: TraceExplanation, after: TraceExplanation) -> tuple[Change, ...]:
     changes = _changes(before.causes, after.causes, lambda row: row.cause, lambda row: (row.idle_ns, row.gaps))
     return tuple(sorted(changes, key=lambda row: CAUSES.index(row.name)))
 
 
 def _changes(
-    before: Iterable[Any], after: Iterable[Any], name: Callable[[Any], str], figures: Callable[[Any], tuple[int, int]]
+    before: Iterable[Any],
+    after: Iterable[Any],
+    name: Callable[[Any], str],
+    time_and_calls: Callable[[Any], tuple[int, int]],
 ) -> tuple[Change, ...]:
     """The rows by name with time and calls before and after, the largest change first."""
-    found: dict[str, list[int]] = {}
+    sums: dict[str, list[int]] = {}
     for place, rows in ((0, before), (1, after)):
         for row in rows:
-            time, calls = figures(row)
-            counted = found.setdefault(name(row), [0, 0, 0, 0])
-            counted[place] += time
-            counted[2 + place] += calls
-    return tuple(
-        sorted((Change(key, *counted) for key, counted in found.items()), key=lambda row: -abs(row.difference_ns))
-    )
+            time, calls = time_and_calls(row)
+            row_sums = sums.setdefault(name(row), [0, 0, 0, 0])
+            row_sums[place] += time
+            row_sums[2 + place] += calls
+    changes = [Change(name, *row_sums) for name, row_sums in sums.items()]
+    return tuple(sorted(changes, key=lambda row: -abs(row.difference_ns)))
 
 
-def _differences(before: TraceReport, after: TraceReport) -> tuple[str, ...]:
-    """The conditions that differ, in words."""
+def _differences(before: TraceExplanation, after: TraceExplanation) -> tuple[Difference, ...]:
+    """The conditions that differ."""
     pairs = {
         "platform": (before.source.platform, after.source.platform),
         "device": (", ".join(before.source.device_names), ", ".join(after.source.device_names)),
         "devices at work": (str(len(before.timelines)), str(len(after.timelines))),
         "ranks": (str(before.source.world_size or 1), str(after.source.world_size or 1)),
         "steps": (_steps(before), _steps(after)),
-        "stacks recorded": (_said(before.source.has_stacks), _said(after.source.has_stacks)),
-        "shapes recorded": (_said(before.source.has_shapes), _said(after.source.has_shapes)),
+        "stacks recorded": (_yes_or_no(before.source.has_stacks), _yes_or_no(after.source.has_stacks)),
+        "shapes recorded": (_yes_or_no(before.source.has_shapes), _yes_or_no(after.source.has_shapes)),
     }
-    return tuple(
-        f"{name}: {one or 'unknown'} before, {other or 'unknown'} after"
-        for name, (one, other) in pairs.items()
-        if one != other
-    )
+    return tuple(Difference(name, *values) for name, values in pairs.items() if values[0] != values[1])
 
 
-def _steps(report: TraceReport) -> str:
-    return str(len(report.steps.kernels)) if report.steps else ""
+def _steps(explanation: TraceExplanation) -> str:
+    return str(len(explanation.steps.kernels)) if explanation.steps else ""
 
 
-def _said(yes: bool) -> str:
+def _yes_or_no(yes: bool) -> str:
     return "yes" if yes else "no"

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from diffprof.traces.reading.columns import OP, PYTHON, UNKNOWN, Flags, Ints, Trace, values_at
+from diffprof.traces.reading.columns import OP, PYTHON, UNKNOWN, Flags, Ints, RecordedTrace, values_at
 
 NOTHING = UNKNOWN
 _CHUNK = 1 << 16
@@ -21,7 +21,7 @@ _PLUMBING = re.compile(r"(^|/)(torch/|contextlib\.py|functools\.py|threading\.py
 class HostTree:
     """The rows of `trace.host`, each with the row that called it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: RecordedTrace) -> None:
         self.host = trace.host
         self._names = trace.names
         self._first = np.searchsorted(self.host.lane, np.arange(len(trace.lanes) + 1))

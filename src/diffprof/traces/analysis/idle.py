@@ -22,7 +22,7 @@ from diffprof.traces.facts import (
     Gap,
     IdleCause,
 )
-from diffprof.traces.reading.columns import MEMCPY, UNKNOWN, Ints, Trace, values_at
+from diffprof.traces.reading.columns import MEMCPY, UNKNOWN, Ints, RecordedTrace, values_at
 
 # The record has the longest gaps one by one; the causes have all.
 MOST_GAPS = 10_000
@@ -35,31 +35,33 @@ _CODES = {cause: number for number, cause in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True)
-class Idleness:
+class IdleTime:
     """The idle time of one device: by cause, and the longest gaps."""
 
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]
 
 
-def idleness(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches, threshold_ns: int) -> Idleness:
+def idle_time(
+    trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: Launches, threshold_ns: int
+) -> IdleTime:
     """All gaps of a device: those of `threshold_ns` and more each laid to its cause, the shorter ones together."""
     all_gaps = work.busy.gaps()
     lengths = all_gaps.end - all_gaps.start
     long = lengths >= threshold_ns
-    explained = _Explained(trace, work, tree, launches, all_gaps.start[long], all_gaps.end[long])
+    explained = _GapAnalysis(trace, work, tree, launches, all_gaps.start[long], all_gaps.end[long])
     causes = explained.causes()
     if (~long).any():
         short = lengths[~long]
         causes.append(IdleCause(work.device, SHORT, "", "", len(short), int(short.sum()), int(short.max())))
-    return Idleness(tuple(sorted(causes, key=lambda row: -row.idle_ns)), explained.gaps())
+    return IdleTime(tuple(sorted(causes, key=lambda row: -row.idle_ns)), explained.gaps())
 
 
-class _Explained:
+class _GapAnalysis:
     """The gaps of one device from `start` to `end`, each with its cause."""
 
     def __init__(
-        self, trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches, start: Ints, end: Ints
+        self, trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: Launches, start: Ints, end: Ints
     ) -> None:
         self.trace, self.work, self.tree, self.launches = trace, work, tree, launches
         self.start, self.end = start, end

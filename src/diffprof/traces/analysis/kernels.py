@@ -40,7 +40,7 @@ _MOVES_ONLY = {
 
 
 @lru_cache(maxsize=100_000)
-def kind_of(name: str) -> str:
+def kernel_kind(name: str) -> str:
     """One of `KINDS`. What torch.compile wrote is named after the operators in it, and so is looked at first."""
     if _COMMUNICATION.search(name):
         return "communication"

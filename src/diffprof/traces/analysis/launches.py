@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from diffprof.traces.facts import LaunchFigures
-from diffprof.traces.reading.columns import MEMCPY, RUNTIME, UNKNOWN, Flags, Gpu, Ints, Trace
+from diffprof.traces.facts import LaunchStatistics
+from diffprof.traces.reading.columns import MEMCPY, RUNTIME, UNKNOWN, Flags, GpuEvents, Ints, RecordedTrace
 
 # Calls that return only when the device is done with something.
 _WAITS = re.compile(
@@ -21,7 +21,7 @@ GRAPH_LAUNCH = re.compile(r"GraphLaunch")
 class Launches:
     """The launching call of each row of `trace.gpu`, and the calls in which the host waited for a device."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: RecordedTrace) -> None:
         host = trace.host
         self.rows = np.flatnonzero(host.kind == RUNTIME)
         names = host.name[self.rows]
@@ -34,7 +34,7 @@ class Launches:
         self.waits = self.rows[waits]
         """The rows of `trace.host` in which the host waited for a device."""
 
-    def _blocked_copies(self, trace: Trace, names: Ints) -> Flags:
+    def _blocked_copies(self, trace: RecordedTrace, names: Ints) -> Flags:
         """Copies by an asynchronous call that waits all the same: memory that can be swapped out has to be watched."""
         pageable = np.array(["Pageable" in name for name in trace.names], dtype=bool)
         gpu = trace.gpu
@@ -43,7 +43,7 @@ class Launches:
         return _matching(trace.names, names, _ASYNC_COPY) & np.isin(self.rows, self.call[blocked])
 
 
-def launch_figures(trace: Trace, launches: Launches) -> LaunchFigures | None:
+def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatistics | None:
     """How far ahead of the devices the host was; None where launches were not recorded."""
     known = np.flatnonzero(launches.call != UNKNOWN)
     if not len(known):
@@ -55,7 +55,7 @@ def launch_figures(trace: Trace, launches: Launches) -> LaunchFigures | None:
     queue = np.concatenate([_queue(trace, known[gpu.device[known] == device], launches) for device in devices])
     graphs = _matching(trace.names, host.name[calls], GRAPH_LAUNCH)
     launching = np.unique(calls)
-    return LaunchFigures(
+    return LaunchStatistics(
         launched=len(known),
         calls=len(launching),
         call_median_ns=_median(host.end[launching] - host.start[launching]),
@@ -70,7 +70,7 @@ def launch_figures(trace: Trace, launches: Launches) -> LaunchFigures | None:
     )
 
 
-def _queue(trace: Trace, rows: Ints, launches: Launches) -> Ints:
+def _queue(trace: RecordedTrace, rows: Ints, launches: Launches) -> Ints:
     """How much was launched to one device and not finished, each time that something was launched."""
     launched = np.sort(trace.host.start[launches.call[rows]])
     finished = np.sort(trace.gpu.end[rows])
@@ -81,7 +81,7 @@ def _median(values: Ints) -> int:
     return int(np.median(values))
 
 
-def _calls(gpu: Gpu, rows: Ints, correlation: Ints) -> Ints:
+def _calls(gpu: GpuEvents, rows: Ints, correlation: Ints) -> Ints:
     known = rows[correlation[rows] > 0]
     numbers, first = np.unique(correlation[known], return_index=True)
     if not len(numbers):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diffprof.traces.facts import MemoryUse
-from diffprof.traces.reading.columns import Allocations, Trace
+from diffprof.traces.reading.columns import Allocations, RecordedTrace
 
 # The parts of the time that a curve has one point for.
 SAMPLES = 200
@@ -14,7 +14,7 @@ SAMPLES = 200
 _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 
 
-def memory_use(trace: Trace) -> tuple[MemoryUse, ...]:
+def memory_use(trace: RecordedTrace) -> tuple[MemoryUse, ...]:
     """The allocator of each device, that of the host last."""
     memory = trace.allocations
     known = memory.rows((memory.allocated_bytes >= 0) & (memory.device_type >= 0))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diffprof.errors import RequestError
-from diffprof.traces.facts import TraceReport
+from diffprof.traces.facts import TraceExplanation
 
 
 @dataclass(frozen=True)
@@ -53,38 +53,38 @@ class RankComparison:
         return last if self.collectives and 2 * last.last_arrivals > self.collectives else None
 
 
-def compare_ranks(reports: Sequence[TraceReport]) -> RankComparison:
+def compare_ranks(explanations: Sequence[TraceExplanation]) -> RankComparison:
     """The ranks of one run; a `RequestError` when the traces cannot be of one run."""
-    numbered, by_order = _numbered(reports)
-    waited, last, compared, unmatched = _waits([report for _, report in numbered])
+    numbered, by_order = _numbered(explanations)
+    waited, last, compared, unmatched = _waits([explanation for _, explanation in numbered])
     rows = [
         RankRow(
             rank=rank,
-            path=report.source.path,
-            total_ns=report.total_ns,
-            computation_ns=sum(line.computation_ns for line in report.timelines),
-            communication_ns=sum(line.communication_ns for line in report.timelines),
-            exposed_communication_ns=sum(line.exposed_communication_ns for line in report.timelines),
-            exposed_copy_ns=sum(line.exposed_copy_ns for line in report.timelines),
-            idle_ns=report.idle_ns,
+            path=explanation.source.path,
+            total_ns=explanation.total_ns,
+            computation_ns=sum(line.computation_ns for line in explanation.timelines),
+            communication_ns=sum(line.communication_ns for line in explanation.timelines),
+            exposed_communication_ns=sum(line.exposed_communication_ns for line in explanation.timelines),
+            exposed_copy_ns=sum(line.exposed_copy_ns for line in explanation.timelines),
+            idle_ns=explanation.idle_ns,
             waited_ns=waited[place],
             last_arrivals=last[place],
         )
-        for place, (rank, report) in enumerate(numbered)
+        for place, (rank, explanation) in enumerate(numbered)
     ]
     return RankComparison(tuple(rows), compared, unmatched, by_order)
 
 
-def _numbered(reports: Sequence[TraceReport]) -> tuple[list[tuple[int, TraceReport]], bool]:
+def _numbered(explanations: Sequence[TraceExplanation]) -> tuple[list[tuple[int, TraceExplanation]], bool]:
     """The reports by rank, and whether the order had to tell."""
-    ranks = [report.source.rank for report in reports]
-    sizes = {report.source.world_size for report in reports if report.source.world_size is not None}
+    ranks = [explanation.source.rank for explanation in explanations]
+    sizes = {explanation.source.world_size for explanation in explanations if explanation.source.world_size is not None}
     if len(sizes) > 1:
         several = " and ".join(map(str, sorted(sizes)))
         raise RequestError(f"The traces are of different runs: of {several} ranks; give the ranks of one run only.")
     known = [rank for rank in ranks if rank is not None]
     if known and len(known) < len(ranks):
-        silent = reports[ranks.index(None)].source.path
+        silent = explanations[ranks.index(None)].source.path
         raise RequestError(
             f"{silent} does not say which rank it is of, as the others do; give the ranks of one run only."
         )
@@ -94,24 +94,25 @@ def _numbered(reports: Sequence[TraceReport]) -> tuple[list[tuple[int, TraceRepo
             f"Two of the traces are of rank {twice}; give one of each rank, or compare two runs with --against."
         )
     if not known:
-        return list(enumerate(reports)), True
+        return list(enumerate(explanations)), True
     return sorted(
-        ((rank, report) for rank, report in zip(known, reports, strict=True)), key=lambda pair: pair[0]
+        ((rank, explanation) for rank, explanation in zip(known, explanations, strict=True)), key=lambda pair: pair[0]
     ), False
 
 
-def _waits(reports: Sequence[TraceReport]) -> tuple[list[int], list[int], int, int]:
+def _waits(explanations: Sequence[TraceExplanation]) -> tuple[list[int], list[int], int, int]:
     """For each rank how long it waited and how often it came last; how many calls could be compared or not.
 
     A call of all ranks ends for all at once. So the one that took the shortest time came last, and what it took
     longer for another is what that one waited: no clocks have to agree.
     """
-    waited, last = [0] * len(reports), [0] * len(reports)
+    waited, last = [0] * len(explanations), [0] * len(explanations)
     compared = unmatched = 0
-    names = dict.fromkeys(call.name for report in reports for call in report.collectives)
+    names = dict.fromkeys(call.name for explanation in explanations for call in explanation.collectives)
     for name in names:
         durations = [
-            next((call.durations_ns for call in report.collectives if call.name == name), ()) for report in reports
+            next((call.durations_ns for call in explanation.collectives if call.name == name), ())
+            for explanation in explanations
         ]
         if len({len(times) for times in durations}) > 1:
             unmatched += max(map(len, durations))

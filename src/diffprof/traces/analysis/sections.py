@@ -11,8 +11,8 @@ from diffprof.traces.analysis.host import NOTHING, HostTree
 from diffprof.traces.analysis.intervals import Intervals, covered, union
 from diffprof.traces.analysis.kernels import is_triton
 from diffprof.traces.analysis.launches import Launches
-from diffprof.traces.facts import Compiled, Scheduler, SectionRow, Steps
-from diffprof.traces.reading.columns import ANNOTATION, KERNEL, OP, PYTHON, UNKNOWN, Ints, Trace
+from diffprof.traces.facts import Compiled, Scheduler, TraceSection, TraceSteps
+from diffprof.traces.reading.columns import ANNOTATION, KERNEL, OP, PYTHON, UNKNOWN, Ints, RecordedTrace
 
 _NUMBER = re.compile(r"[\s#_:-]+\d+$")
 _PROFILERS_OWN = "ProfilerStep"
@@ -25,21 +25,21 @@ _SCHEDULER = re.compile(r"schedulers?/scheduling_\w+\.py\(\d+\): step$|^schedule
 class Sections:
     """What the host ran, and the work that was launched from inside it by the same thread."""
 
-    def __init__(self, trace: Trace, tree: HostTree, launches: Launches) -> None:
+    def __init__(self, trace: RecordedTrace, tree: HostTree, launches: Launches) -> None:
         self.trace, self.tree = trace, tree
         known = np.flatnonzero(launches.call != UNKNOWN)
         self._launched = known[np.argsort(launches.call[known], kind="stable")]
         self._calls = launches.call[self._launched]
         self._is_kernel = trace.gpu.kind == KERNEL
 
-    def rows(self) -> tuple[SectionRow, ...]:
+    def rows(self) -> tuple[TraceSection, ...]:
         """One row for each name; numbers at the end of a name count its calls."""
         host = self._grouped()
         found = [self._row(name, rows) for name, rows in host.items()]
         found += [self._span_row(name, rows) for name, rows in self._spans().items() if name not in host]
         return tuple(sorted(found, key=lambda row: (-row.host_ns, -row.gpu_span_ns)))
 
-    def steps(self) -> Steps | None:
+    def steps(self) -> TraceSteps | None:
         """The steps: what is annotated as one or, where there are more of them, what a call of the scheduler ends.
 
         The profiler's own steps are those of its schedule, which may be others than the program's.
@@ -126,12 +126,12 @@ class Sections:
     def _name(self, row: int) -> str:
         return self.trace.names[self.trace.host.name[row]]
 
-    def _row(self, name: str, rows: Ints) -> SectionRow:
+    def _row(self, name: str, rows: Ints) -> TraceSection:
         host, gpu = self.trace.host, self.trace.gpu
         work = list(map(self._work, rows))
         kernels = [int(self._is_kernel[launched].sum()) for launched in work]
         inside = np.concatenate(work)
-        return SectionRow(
+        return TraceSection(
             name=name,
             calls=len(rows),
             host_ns=int((host.end[rows] - host.start[rows]).sum()),
@@ -147,7 +147,7 @@ class Sections:
         names = self.trace.spans.name
         return {self.trace.names[number]: np.flatnonzero(names == number) for number in np.unique(names)}
 
-    def _span_row(self, name: str, rows: Ints) -> SectionRow:
+    def _span_row(self, name: str, rows: Ints) -> TraceSection:
         """What ran on the device from the beginning to the end of each."""
         gpu, spans = self.trace.gpu, self.trace.spans.rows(rows)
         inside = [
@@ -156,7 +156,7 @@ class Sections:
         ]
         kernels = [int(self._is_kernel[launched].sum()) for launched in inside]
         work = np.concatenate(inside)
-        return SectionRow(
+        return TraceSection(
             name=name,
             calls=len(rows),
             host_ns=0,
@@ -167,11 +167,11 @@ class Sections:
             most_kernels=max(kernels),
         )
 
-    def _steps(self, found_by: str, rows: Ints, starts: Ints, ends: Ints) -> Steps:
+    def _steps(self, found_by: str, rows: Ints, starts: Ints, ends: Ints) -> TraceSteps:
         gpu, lanes = self.trace.gpu, self.trace.host.lane[rows]
         spans = zip(lanes.tolist(), starts.tolist(), ends.tolist(), strict=True)
         work = [self._launched_between(lane, start, end) for lane, start, end in spans]
-        return Steps(
+        return TraceSteps(
             found_by=found_by,
             kernels=tuple(int(self._is_kernel[launched].sum()) for launched in work),
             host_ns=tuple((ends - starts).tolist()),

@@ -9,10 +9,10 @@ import numpy as np
 
 from diffprof.traces.analysis.host import NOTHING, HostTree
 from diffprof.traces.analysis.intervals import Intervals, covered, union
-from diffprof.traces.analysis.kernels import kind_of
+from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.launches import Launches
 from diffprof.traces.facts import Activity, Copies, Timeline
-from diffprof.traces.reading.columns import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, Trace
+from diffprof.traces.reading.columns import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, RecordedTrace
 
 # Enough for a figure that is as wide as a page.
 PARTS = 240
@@ -48,7 +48,7 @@ class DeviceWork:
         return self.copies.minus(self.computation).minus(self.communication)
 
 
-def device_work(trace: Trace) -> list[DeviceWork]:
+def device_work(trace: RecordedTrace) -> list[DeviceWork]:
     """The work of each device that did any."""
     found = []
     communication = is_communication(trace)
@@ -62,7 +62,7 @@ def device_work(trace: Trace) -> list[DeviceWork]:
     return found
 
 
-def timeline(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches) -> Timeline:
+def timeline(trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: Launches) -> Timeline:
     """The figures of one device."""
     gpu = trace.gpu
     first, last = trace.start_and_end()
@@ -84,7 +84,7 @@ def timeline(trace: Trace, work: DeviceWork, tree: HostTree, launches: Launches)
     )
 
 
-def activity(trace: Trace, work: DeviceWork) -> Activity:
+def activity(trace: RecordedTrace, work: DeviceWork) -> Activity:
     """The same over time: the parts add up to the time line, to the nanosecond."""
     total = work.end - work.start
     count = min(PARTS, total)
@@ -95,10 +95,10 @@ def activity(trace: Trace, work: DeviceWork) -> Activity:
     return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
-def copies(trace: Trace, works: list[DeviceWork]) -> tuple[Copies, ...]:
+def copies(trace: RecordedTrace, works: list[DeviceWork]) -> tuple[Copies, ...]:
     """The copies by direction and memory, those that took longest first."""
     gpu = trace.gpu
-    sorts = {int(name): copy_sort(trace.names[name]) for name in np.unique(gpu.name[gpu.kind == MEMCPY])}
+    sorts = {int(name): copy_kind(trace.names[name]) for name in np.unique(gpu.name[gpu.kind == MEMCPY])}
     found = []
     for sort in dict.fromkeys(sorts.values()):
         names = [name for name, its_sort in sorts.items() if its_sort == sort]
@@ -117,7 +117,7 @@ def copies(trace: Trace, works: list[DeviceWork]) -> tuple[Copies, ...]:
     return tuple(sorted(found, key=lambda row: -row.duration_ns))
 
 
-def copy_sort(name: str) -> tuple[str, str]:
+def copy_kind(name: str) -> tuple[str, str]:
     """``Memcpy HtoD (Pageable -> Device)`` as H2D of pageable memory."""
     found = _DIRECTIONS.search(name)
     if not found:
@@ -127,25 +127,25 @@ def copy_sort(name: str) -> tuple[str, str]:
     return f"{ends[0]}2{ends[1]}", memory if "H" in ends else "device"
 
 
-def is_communication(trace: Trace) -> Flags:
+def is_communication(trace: RecordedTrace) -> Flags:
     """Which rows of `trace.gpu` exchange data with other devices by a kernel."""
     numbers = np.unique(trace.gpu.name)
     flags = np.zeros(len(trace.names), dtype=bool)
     for number in numbers:
-        flags[number] = kind_of(trace.names[number]) == "communication"
+        flags[number] = kernel_kind(trace.names[number]) == "communication"
     return flags[trace.gpu.name] & (trace.gpu.kind == KERNEL)
 
 
-def _exposed(trace: Trace, rows: Ints, work: DeviceWork) -> int:
+def _exposed(trace: RecordedTrace, rows: Ints, work: DeviceWork) -> int:
     own = rows[trace.gpu.device[rows] == work.device]
     return _union(trace, own).minus(work.computation).minus(work.communication).length
 
 
-def _union(trace: Trace, rows: Ints) -> Intervals:
+def _union(trace: RecordedTrace, rows: Ints) -> Intervals:
     return union(trace.gpu.start[rows], trace.gpu.end[rows])
 
 
-def _on_the_host(row: int, start: int, end: int, trace: Trace, tree: HostTree, launches: Launches) -> str:
+def _on_the_host(row: int, start: int, end: int, trace: RecordedTrace, tree: HostTree, launches: Launches) -> str:
     """What the thread that launched a row of `trace.gpu` did in most of an interval."""
     call = launches.call[row]
     if call == UNKNOWN or end <= start:

@@ -7,10 +7,10 @@ import re
 import numpy as np
 
 from diffprof.traces.analysis.host import NOTHING, HostTree
-from diffprof.traces.analysis.kernels import kind_of
+from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.timeline import is_communication
-from diffprof.traces.facts import Collective, HostOp, KernelRow, KindRow
-from diffprof.traces.reading.columns import KERNEL, OP, Flags, Trace
+from diffprof.traces.facts import Collective, HostOp, KernelRow, WorkKind
+from diffprof.traces.reading.columns import KERNEL, OP, Flags, RecordedTrace
 
 # Operators by kind of work, the first that matches; on a CPU there are no kernels to tell.
 _OPS = (
@@ -39,7 +39,7 @@ _OPS = (
 )
 
 
-def kernels(trace: Trace, is_attention: Flags) -> tuple[KernelRow, ...]:
+def kernels(trace: RecordedTrace, is_attention: Flags) -> tuple[KernelRow, ...]:
     """All that ran on a device, by name, what took longest first."""
     gpu = trace.gpu
     duration = gpu.end - gpu.start
@@ -55,22 +55,22 @@ def kernels(trace: Trace, is_attention: Flags) -> tuple[KernelRow, ...]:
     rows = []
     for number, (name_number, attention) in enumerate(keys.T.tolist()):
         name = trace.names[name_number]
-        kind = "attention" if attention else kind_of(name)
+        kind = "attention" if attention else kernel_kind(name)
         rows.append(KernelRow(name, kind, int(count[number]), int(total[number]), int(longest[number])))
     return tuple(sorted(rows, key=lambda row: -row.gpu_ns))
 
 
-def kinds(rows: tuple[KernelRow, ...]) -> tuple[KindRow, ...]:
+def kinds(rows: tuple[KernelRow, ...]) -> tuple[WorkKind, ...]:
     """The kinds of work, what took longest first."""
     found: dict[str, list[int]] = {}
     for row in rows:
         counted = found.setdefault(row.kind, [0, 0])
         counted[0] += row.count
         counted[1] += row.gpu_ns
-    return tuple(sorted((KindRow(kind, *counted) for kind, counted in found.items()), key=lambda row: -row.gpu_ns))
+    return tuple(sorted((WorkKind(kind, *counted) for kind, counted in found.items()), key=lambda row: -row.gpu_ns))
 
 
-def host_ops(trace: Trace, tree: HostTree) -> tuple[HostOp, ...]:
+def host_ops(trace: RecordedTrace, tree: HostTree) -> tuple[HostOp, ...]:
     """The operators by the time that each spent itself and not in operators that it called."""
     host = trace.host
     rows = np.flatnonzero(host.kind == OP)
@@ -97,7 +97,7 @@ def op_kind(name: str) -> str:
     return next((kind for kind, pattern in _OPS if pattern.search(name)), "other")
 
 
-def collectives(trace: Trace) -> tuple[Collective, ...]:
+def collectives(trace: RecordedTrace) -> tuple[Collective, ...]:
     """The communication kernels by name, with the time of each call in order: ranks are compared by it."""
     gpu = trace.gpu
     rows = np.flatnonzero(is_communication(trace) & (gpu.kind == KERNEL))

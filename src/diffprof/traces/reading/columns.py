@@ -1,4 +1,4 @@
-"""The events of a trace as columns: a few numbers for each event, its name once for all."""
+"""The events of a trace as columns: a few numbers for each event, each distinct name stored once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNKNOWN = -1
 
 
 class Names:
-    """Texts by number, each once."""
+    """Distinct names, each with a number."""
 
     def __init__(self) -> None:
-        # Numbers that are given out by the look-up itself: no Python code runs for each of millions of events.
+        # The lookup itself assigns the numbers: no Python code runs for each of millions of events.
         self._numbers: defaultdict[Any, int] = defaultdict(itertools.count().__next__)
 
     def numbers(self, names: Iterable[Hashable]) -> Ints:
@@ -33,35 +33,35 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Table:
+class EventTable:
     """Columns of one length."""
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
-    def rows(self: SomeTable, chosen: Ints | Flags | slice) -> SomeTable:
+    def rows(self: SomeEventTable, chosen: Ints | Flags | slice) -> SomeEventTable:
         """The chosen rows."""
         return type(self)(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
 
 
-SomeTable = TypeVar("SomeTable", bound=Table)
+SomeEventTable = TypeVar("SomeEventTable", bound=EventTable)
 
 
-def values_at(column: Ints, rows: Ints, instead: int | Ints) -> Ints:
-    """The value in each row, and `instead` where the row is `UNKNOWN`."""
+def values_at(column: Ints, rows: Ints, default: int | Ints) -> Ints:
+    """The value in each row, and `default` where the row is `UNKNOWN`."""
     known = rows != UNKNOWN
-    found = np.broadcast_to(np.asarray(instead, dtype=np.int64), rows.shape).copy()
-    found[known] = column[rows[known]]
-    return found
+    values = np.broadcast_to(np.asarray(default, dtype=np.int64), rows.shape).copy()
+    values[known] = column[rows[known]]
+    return values
 
 
-# What a row of `Gpu` is.
+# What a row of `GpuEvents` is.
 KERNEL, MEMCPY, MEMSET = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Gpu(Table):
-    """What ran on a device, by its start. Times are in nanoseconds of the trace's own clock, everywhere."""
+class GpuEvents(EventTable):
+    """What ran on the devices, ordered by start. All times are nanoseconds on the trace's own clock."""
 
     start: Ints
     end: Ints
@@ -71,16 +71,16 @@ class Gpu(Table):
     stream: Ints
     correlation: Ints
     size_bytes: Ints
-    """Of a copy; `UNKNOWN` where the trace does not say."""
+    """Of a copy; `UNKNOWN` if it was not recorded."""
 
 
-# What a row of `Host` is.
+# What a row of `HostEvents` is.
 OP, PYTHON, ANNOTATION, RUNTIME = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Host(Table):
-    """What ran on the host, by thread (lane) and start: operators, Python functions, annotations and runtime calls."""
+class HostEvents(EventTable):
+    """Operators, Python functions, annotations and runtime calls of the host, ordered by thread (lane) and start."""
 
     start: Ints
     end: Ints
@@ -90,11 +90,11 @@ class Host(Table):
     correlation: Ints
     """Of a runtime call, shared with what it launched."""
     shapes: Ints
-    """Of an operator of attention: the number of its shapes and dtypes, where recorded."""
+    """Of an attention operator: the number of its shapes and dtypes, if they were recorded."""
 
 
 @dataclass(frozen=True)
-class Spans(Table):
+class Spans(EventTable):
     """Annotations as they show on a device: from the first to the last kernel that was launched inside."""
 
     start: Ints
@@ -104,8 +104,8 @@ class Spans(Table):
 
 
 @dataclass(frozen=True)
-class Allocations(Table):
-    """The state of an allocator each time that it changed."""
+class Allocations(EventTable):
+    """The state of an allocator after each of its changes."""
 
     time: Ints
     device_type: Ints
@@ -115,13 +115,13 @@ class Allocations(Table):
 
 
 @dataclass(frozen=True)
-class Trace:
-    """A trace, read."""
+class RecordedTrace:
+    """The contents of a trace file."""
 
     path: str
     events: int
-    gpu: Gpu
-    host: Host
+    gpu: GpuEvents
+    host: HostEvents
     spans: Spans
     allocations: Allocations
     names: list[str]
@@ -131,11 +131,14 @@ class Trace:
     """Dimensions and dtypes of an operator's inputs, as JSON."""
     metadata: Mapping[str, Any]
     end_of_events: int
+    """The offset, in decompressed bytes, of the bracket that closes the list of events."""
     negative_durations: int
+    invalid_bytes: int
+    """Bytes that are not valid UTF-8; in names they are spelled out, as ``\\xff``."""
 
     def start_and_end(self) -> tuple[int, int]:
-        """The first and the last moment that anything was recorded at."""
-        tables: tuple[Gpu | Host, ...] = (self.gpu, self.host)
+        """When the first event starts and the last one ends."""
+        tables: tuple[GpuEvents | HostEvents, ...] = (self.gpu, self.host)
         starts = [int(table.start.min()) for table in tables if len(table)]
         ends = [int(table.end.max()) for table in tables if len(table)]
         return min(starts), max(ends)

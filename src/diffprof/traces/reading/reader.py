@@ -23,13 +23,13 @@ from diffprof.traces.reading.columns import (
     RUNTIME,
     UNKNOWN,
     Allocations,
-    Gpu,
-    Host,
+    EventTable,
+    GpuEvents,
+    HostEvents,
     Ints,
     Names,
+    RecordedTrace,
     Spans,
-    Table,
-    Trace,
 )
 from diffprof.traces.reading.walk import Event, TraceWalk
 
@@ -51,28 +51,32 @@ HOST_KINDS = {
 SPAN = "gpu_user_annotation"
 MEMORY = "[memory]"
 
-# A float has room for nanoseconds up to here, in microseconds; traces with times since 1970 are beyond it.
+# A float of microseconds is exact to the nanosecond below this; times since 1970 are above it.
 EXACT_BELOW = float(2**42)
-# What a number of nanoseconds in 64 bits has room for.
+# The largest time that fits into 64 bits of nanoseconds.
 LARGEST_MICROSECONDS = float(2**63 // 1000)
 
-# The operators whose shapes tell which attention could have run.
+# The operators whose shapes decide which attention could have run.
 _WITH_SHAPES = re.compile("attention|aten::bmm|aten::baddbmm")
 
 
-class _TimesAreTooLarge(Exception):
-    """For a float: the file is to be read with decimals."""
+# JSON can spell half of a surrogate pair, which cannot be printed or saved.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_trace(path: str | Path) -> Trace:
-    """Read a trace that torch.profiler wrote; a `FileFormatError` says in one sentence why a file is not one."""
+class _TimesTooLargeError(Exception):
+    """The times do not fit into floats: the file has to be read with decimals."""
+
+
+def read_trace(path: str | Path) -> RecordedTrace:
+    """Read a trace that torch.profiler wrote; raise a `FileFormatError` with the reason if the file is not one."""
     try:
         return _Reader(Path(path), exact=False).read()
-    except _TimesAreTooLarge:
+    except _TimesTooLargeError:
         return _Reader(Path(path), exact=True).read()
 
 
-SomeTable = TypeVar("SomeTable", bound=Table)
+SomeEventTable = TypeVar("SomeEventTable", bound=EventTable)
 
 
 class _Reader:
@@ -80,38 +84,39 @@ class _Reader:
         self.path, self.exact = path, exact
         self.walk = TraceWalk(path, exact)
         self.names, self.lanes, self.shapes = Names(), Names(), Names()
-        self.parts: dict[type[Table], list[Table]] = defaultdict(list)
+        self.parts: dict[type[EventTable], list[EventTable]] = defaultdict(list)
         self.negative_durations = 0
         self.events = 0
 
-    def read(self) -> Trace:
+    def read(self) -> RecordedTrace:
         for events in self.walk.slices():
             self.events += len(events)
-            self._take(events)
-        if not self.parts[Gpu] and not self.parts[Host]:
-            many = f"none of its {self.events:,} events is" if self.events else "it has no event that is"
-            raise self._refusal(f"{many} one that torch.profiler writes (kernels, operators, runtime calls)")
-        gpu, host = self._whole(Gpu), self._whole(Host)
+            self._add(events)
+        if not self.parts[GpuEvents] and not self.parts[HostEvents]:
+            none = f"none of its {self.events:,} events is" if self.events else "it has no event that is"
+            raise self._error(f"{none} one that torch.profiler writes (kernels, operators, runtime calls)")
+        gpu, host = self._concatenate(GpuEvents), self._concatenate(HostEvents)
         end = self.walk.end_of_events
         assert end is not None
-        return Trace(
+        return RecordedTrace(
             path=str(self.path),
             events=self.events,
             gpu=gpu.rows(np.lexsort((gpu.end, gpu.start))),
-            # Of two that begin together, the longer one holds the other.
+            # Of two that begin together, the longer one called the other.
             host=host.rows(np.lexsort((-host.end, host.start, host.lane))),
-            spans=self._whole(Spans),
-            allocations=self._whole(Allocations),
-            names=[str(name) for name in self.names.all],
+            spans=self._concatenate(Spans),
+            allocations=self._concatenate(Allocations),
+            names=[_printable(name) for name in self.names.all],
             lanes=self.lanes.all,
             shapes=self.shapes.all,
             metadata=self.walk.metadata,
             end_of_events=end,
             negative_durations=self.negative_durations,
+            invalid_bytes=self.walk.invalid_bytes,
         )
 
-    def _take(self, events: list[Event]) -> None:
-        """Sort one slice by category and append each to its table."""
+    def _add(self, events: list[Event]) -> None:
+        """Sort the events of one slice by category and append each to its table."""
         by_category: dict[Any, list[Event]] = defaultdict(list)
         for event in events:
             if event.get("ph") == "X":
@@ -121,15 +126,15 @@ class _Reader:
         for category, chosen in by_category.items():
             known = category.lower() if isinstance(category, str) else ""
             if known in HOST_KINDS:
-                self._take_host(chosen, HOST_KINDS[known])
+                self._add_host(chosen, HOST_KINDS[known])
             elif known in GPU_KINDS:
-                self._take_gpu(chosen, GPU_KINDS[known])
+                self._add_gpu(chosen, GPU_KINDS[known])
             elif known == SPAN:
-                self._take_spans(chosen)
+                self._add_spans(chosen)
             elif known == MEMORY:
-                self._take_memory(chosen)
+                self._add_memory(chosen)
 
-    def _take_host(self, events: list[Event], kind: int) -> None:
+    def _add_host(self, events: list[Event], kind: int) -> None:
         start, end = self._times(events)
         count = len(events)
         name = self._names(events)
@@ -141,25 +146,25 @@ class _Reader:
         try:
             lane = self.lanes.numbers(zip(_column(events, "pid"), _column(events, "tid"), strict=True))
         except TypeError:
-            raise self._refusal(f"an event of category {events[0].get('cat')} has no process and thread") from None
-        self.parts[Host].append(Host(start, end, _filled(count, kind), name, lane, correlation, shapes))
+            raise self._error(f"an event of category {events[0].get('cat')} has no process and thread") from None
+        self.parts[HostEvents].append(HostEvents(start, end, _filled(count, kind), name, lane, correlation, shapes))
 
-    def _take_gpu(self, events: list[Event], kind: int) -> None:
+    def _add_gpu(self, events: list[Event], kind: int) -> None:
         start, end = self._times(events)
         arguments = self._arguments(events)
         device = _numbers(arguments, "device", _column(events, "pid"))
         stream = _numbers(arguments, "stream", _column(events, "tid"))
         correlation, size = _numbers(arguments, "correlation"), _numbers(arguments, "bytes")
         name = self._names(events)
-        row = Gpu(start, end, _filled(len(events), kind), name, device, stream, correlation, size)
-        self.parts[Gpu].append(row)
+        row = GpuEvents(start, end, _filled(len(events), kind), name, device, stream, correlation, size)
+        self.parts[GpuEvents].append(row)
 
-    def _take_spans(self, events: list[Event]) -> None:
+    def _add_spans(self, events: list[Event]) -> None:
         start, end = self._times(events)
         device = _numbers(self._arguments(events), "device", _column(events, "pid"))
         self.parts[Spans].append(Spans(start, end, self._names(events), device))
 
-    def _take_memory(self, events: list[Event]) -> None:
+    def _add_memory(self, events: list[Event]) -> None:
         arguments = self._arguments(events)
         self.parts[Allocations].append(
             Allocations(
@@ -174,23 +179,23 @@ class _Reader:
     def _names(self, events: list[Event]) -> Ints:
         names = _column(events, "name")
         if set(map(type, names)) != {str}:
-            raise self._refusal(f"an event of category {events[0].get('cat')} has no name")
+            raise self._error(f"an event of category {events[0].get('cat')} has no name")
         return self.names.numbers(names)
 
     def _arguments(self, events: list[Event]) -> list[dict[str, Any]]:
         arguments = [event.get("args") or {} for event in events]
         if set(map(type, arguments)) != {dict}:
-            wrong = next(event for event, given in zip(events, arguments, strict=True) if type(given) is not dict)
-            raise self._refusal(f"the args of the event {_shown(wrong)} are no object")
+            wrong = next(event for event, args in zip(events, arguments, strict=True) if type(args) is not dict)
+            raise self._error(f"the args of the event {_quote_name(wrong)} are not an object")
         return arguments
 
     def _shapes(self, events: list[Event]) -> Ints:
         numbers = _filled(len(events), UNKNOWN)
         for place, event in enumerate(events):
             if _WITH_SHAPES.search(event["name"]):
-                given = event.get("args")
-                if isinstance(given, dict) and "Input Dims" in given:
-                    dimensions, types = json.dumps(given["Input Dims"]), json.dumps(given.get("Input type", []))
+                args = event.get("args")
+                if isinstance(args, dict) and "Input Dims" in args:
+                    dimensions, types = json.dumps(args["Input Dims"]), json.dumps(args.get("Input type", []))
                     numbers[place] = self.shapes.numbers([(dimensions, types)])[0]
         return numbers
 
@@ -201,36 +206,36 @@ class _Reader:
         return start, start + np.where(negative, 0, duration)
 
     def _nanoseconds(self, events: list[Event], key: str) -> Ints:
-        """Microseconds with a fraction as whole nanoseconds, without loss."""
+        """Fractional microseconds as integer nanoseconds, without loss."""
         values = _column(events, key)
         try:
             if self.exact:
                 return _ints([int((Decimal(value) * 1000).to_integral_value()) for value in values])
             floats = np.array(values, dtype=np.float64)
         except (TypeError, ValueError, ArithmeticError):
-            raise self._without(events, key) from None
+            raise self._time_error(events, key) from None
         largest = float(np.abs(floats).max())
         if not largest < LARGEST_MICROSECONDS:
-            raise self._without(events, key)
+            raise self._time_error(events, key)
         if largest >= EXACT_BELOW:
-            raise _TimesAreTooLarge
+            raise _TimesTooLargeError
         return np.rint(floats * 1000).astype(np.int64)
 
-    def _without(self, events: list[Event], key: str) -> FileFormatError:
+    def _time_error(self, events: list[Event], key: str) -> FileFormatError:
         what = {"ts": "time (ts)", "dur": "duration (dur)"}[key]
         wrong = next((event for event in events if not _is_time(event.get(key))), events[0])
-        problem = "has no" if wrong.get(key) is None else f"has {_shortened(wrong[key])} as its"
-        return self._refusal(f"the event {_shown(wrong)} of category {wrong.get('cat')} {problem} {what}")
+        problem = "has no" if wrong.get(key) is None else f"has {_shorten(wrong[key])} as its"
+        return self._error(f"the event {_quote_name(wrong)} of category {wrong.get('cat')} {problem} {what}")
 
-    def _whole(self, table: type[SomeTable]) -> SomeTable:
+    def _concatenate(self, table: type[SomeEventTable]) -> SomeEventTable:
         parts: list[Any] = self.parts.pop(table, [])
         columns = table.__dataclass_fields__
         if not parts:
             return table(**{name: _ints([]) for name in columns})
         return table(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})
 
-    def _refusal(self, why: str) -> FileFormatError:
-        return FileFormatError(f"Cannot read {self.path}: {why}.")
+    def _error(self, reason: str) -> FileFormatError:
+        return FileFormatError(f"Cannot read {self.path}: {reason}.")
 
 
 def _column(events: list[Event], key: str) -> list[Any]:
@@ -240,13 +245,13 @@ def _column(events: list[Event], key: str) -> list[Any]:
         return [event.get(key) for event in events]
 
 
-def _numbers(arguments: list[dict[str, Any]], key: str, instead: list[Any] | None = None) -> Ints:
-    """The whole numbers under `key`; where there is none, those of `instead`, or `UNKNOWN`."""
-    values = [given.get(key) for given in arguments]
-    others = instead or [UNKNOWN] * len(values)
+def _numbers(arguments: list[dict[str, Any]], key: str, defaults: list[Any] | None = None) -> Ints:
+    """The integer under `key` of each event's arguments; without one, its default, or `UNKNOWN`."""
+    values = [args.get(key) for args in arguments]
+    defaults = defaults or [UNKNOWN] * len(values)
     whole = [
-        value if type(value) is int else other if type(other) is int else UNKNOWN
-        for value, other in zip(values, others, strict=True)
+        value if type(value) is int else default if type(default) is int else UNKNOWN
+        for value, default in zip(values, defaults, strict=True)
     ]
     try:
         return _ints(whole)
@@ -262,14 +267,18 @@ def _filled(count: int, value: int) -> Ints:
     return np.full(count, value, dtype=np.int64)
 
 
+def _printable(name: str) -> str:
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", name)
+
+
 def _is_time(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and -LARGEST_MICROSECONDS < value < LARGEST_MICROSECONDS
 
 
-def _shown(event: Event) -> str:
-    return repr(_shortened(event.get("name", "without a name")))
+def _quote_name(event: Event) -> str:
+    return repr(_shorten(event.get("name", "without a name")))
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

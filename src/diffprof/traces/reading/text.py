@@ -1,8 +1,9 @@
-"""The text of a file a piece at a time, unpacked where it is compressed; never the whole of it in memory."""
+"""The bytes and the text of a trace file, a chunk at a time and decompressed; never the whole file in memory."""
 
 from __future__ import annotations
 
 import codecs
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,44 +15,61 @@ CHUNK_BYTES = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
+# How `surrogateescape` decodes the bytes 0x80 to 0xff where they are not valid UTF-8.
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
-def text_of(path: Path) -> Iterator[str]:
-    """The pieces of the text in order; a `FileFormatError` says in one sentence why there are no more.
 
-    Bytes that are no UTF-8 become lone surrogates, so that a name that a driver garbled stops nobody, and the text can
-    be written again byte for byte.
+def read_text(path: Path) -> Iterator[str]:
+    """Yield the text of a file in chunks; raise a `FileFormatError` if it cannot be read to its end.
+
+    Bytes that are not valid UTF-8 become lone surrogates, so that `byte_length` still knows how many bytes of the file
+    any part of the text takes.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    for chunk in read_bytes(path):
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", final=True)
+
+
+def read_bytes(path: Path) -> Iterator[bytes]:
+    """Yield the decompressed bytes of a file in chunks; raise a `FileFormatError` if it cannot be read to its end."""
     try:
         with path.open("rb") as file:
-            for chunk in _unpacked(file, path):
-                yield decoder.decode(chunk)
-            yield decoder.decode(b"", final=True)
+            chunk = file.read(CHUNK_BYTES)
+            # By content, not by name: a file that was renamed still opens.
+            if chunk.startswith(_GZIP_MAGIC):
+                yield from _decompress(chunk, file, path)
+                return
+            while chunk:
+                yield chunk
+                chunk = file.read(CHUNK_BYTES)
     except OSError as error:
         raise FileFormatError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
-def _unpacked(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    first = file.read(CHUNK_BYTES)
-    # By content, not by name: a file that was renamed still opens.
-    if first.startswith(_GZIP_MAGIC):
-        yield from _gunzipped(first, file, path)
-        return
-    while first:
-        yield first
-        first = file.read(CHUNK_BYTES)
+def byte_length(text: str) -> int:
+    """How many bytes of the file a part of its text takes."""
+    # Python knows without a look at the characters whether a text is ASCII, as nearly all of a trace is.
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
 
 
-def _gunzipped(packed: bytes, file: BinaryIO, path: Path) -> Iterator[bytes]:
+def escape_invalid_bytes(json_text: str) -> tuple[str, int]:
+    r"""JSON text with each invalid byte spelled out (``\xff``) inside its string, and the number of such bytes."""
+    if json_text.isascii():
+        return json_text, 0
+    return _ESCAPED_BYTE.subn(lambda match: f"\\\\x{ord(match[0]) - 0xDC00:02x}", json_text)
+
+
+def _decompress(packed: bytes, file: BinaryIO, path: Path) -> Iterator[bytes]:
     member = zlib.decompressobj(_GZIP)
     try:
         while packed or (packed := file.read(CHUNK_BYTES)):
-            # A limit for each piece: a few bytes of gzip can stand for gigabytes.
+            # A limit for each chunk: a few bytes of gzip can expand to gigabytes.
             yield member.decompress(packed, CHUNK_BYTES)
             packed = member.unconsumed_tail
             if member.eof:
                 packed = member.unused_data or file.read(CHUNK_BYTES)
-                # Zeros fill up the end of files that came from a tape or an archive.
+                # Files from a tape or an archive may be padded with zeros.
                 if not packed.strip(b"\0"):
                     return
                 member = zlib.decompressobj(_GZIP)

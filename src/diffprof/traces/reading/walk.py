@@ -1,4 +1,4 @@
-"""From the text of a trace to its events, a slice of them at a time, and to what else its JSON says."""
+"""From the text of a trace to its events, a slice of them at a time, and to the other fields of its JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 import orjson
 
 from diffprof.errors import FileFormatError
-from diffprof.traces.reading.text import text_of
+from diffprof.traces.reading.text import byte_length, escape_invalid_bytes, read_text
 
 Event = dict[str, Any]
 
-# Small enough to stay in the processor's cache while it is taken apart.
+# Small enough to stay in the processor's cache while it is parsed.
 SLICE_CHARACTERS = 1 << 17
 
-# A single value (an event, a list of packages) that is longer is not of a trace that torch.profiler wrote.
+# torch.profiler never writes a single value (an event, a list of packages) that is longer.
 LONGEST_VALUE = 1 << 28
 
-# An error that is further than this from the end of what was read so far does not come from having read too little.
+# An error that is further than this from the end of the text read so far is not caused by having read too little.
 LONGEST_STRING = 1 << 22
 
 # The end of one event and the beginning of the next. In a string the quote would have to be escaped, and behind the
@@ -32,184 +32,197 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class TraceWalk:
-    """The events of a trace in slices (`slices`); after them, `metadata` has the other fields of the file.
+    """One walk through a trace: its events in slices (`slices`), then the other fields of the file (`metadata`).
 
-    `end_of_events` is the place, in characters, of the bracket that closes the list of events. With `exact`, numbers
-    with a fraction come as decimals.
+    `end_of_events` is the offset, in decompressed bytes, of the bracket that closes the list of events.
+    `invalid_bytes` is the number of bytes that are not valid UTF-8. With `exact`, fractions are parsed as decimals.
     """
 
     def __init__(self, path: Path, exact: bool = False) -> None:
         self.path = path
         self.metadata: dict[str, Any] = {}
         self.end_of_events: int | None = None
+        self.invalid_bytes = 0
         self._decoder = json.JSONDecoder(parse_float=Decimal) if exact else json.JSONDecoder()
-        # The fast one refuses a little that the other takes; then the other gets its turn, event by event.
-        self._decode: Callable[[str], Any] = self._decoder.decode if exact else orjson.loads
-        self._pieces = text_of(path)
-        self._more = True
+        # orjson is faster and rejects a little that the standard library accepts, which then parses event by event.
+        self._parse: Callable[[str], Any] = self._decoder.decode if exact else orjson.loads
+        self._chunks = read_text(path)
+        self._has_more = True
         self._text = ""
-        self._at = 0
-        # How many characters were let go before the first of `_text`.
-        self._gone = 0
+        self._position = 0
+        # What was dropped before the first character of `_text`.
+        self._dropped_characters = 0
+        self._dropped_bytes = 0
 
     def slices(self) -> Iterator[list[Event]]:
-        """The events in order, some thousands at a time."""
+        """Yield the events in order, some thousands at a time."""
         opening = self._next_character()
         if opening == "[":
-            yield from self._list_of_events()
+            yield from self._event_list()
         elif opening == "{":
             yield from self._fields()
         elif opening:
-            raise self._refusal("it is not JSON, and so not a trace of torch.profiler")
+            raise self._error("it is not JSON, and so not a trace of torch.profiler")
         else:
-            raise self._refusal("the file is empty")
+            raise self._error("the file is empty")
         if self.end_of_events is None:
-            raise self._refusal(_what_else(self.metadata))
+            raise self._error(_reason_without_events(self.metadata))
         if self._next_character():
-            raise self._refusal(f"it goes on after the end of its JSON, at character {self._place:,}")
+            raise self._error(f"it goes on after the end of its JSON, at character {self._character:,}")
 
     def _fields(self) -> Iterator[list[Event]]:
-        self._at += 1
+        self._position += 1
         if self._next_character() == "}":
-            self._at += 1
+            self._position += 1
             return
         while True:
             key = self._value()
             if not isinstance(key, str) or self._next_character() != ":":
-                raise self._damaged("a field has no name")
-            self._at += 1
+                raise self._damage_error("a field has no name")
+            self._position += 1
             if key == "traceEvents" and self._next_character() == "[":
                 if self.end_of_events is not None:
-                    raise self._damaged("there are two lists of traceEvents")
-                yield from self._list_of_events()
+                    raise self._damage_error("there are two lists of traceEvents")
+                yield from self._event_list()
             else:
                 self.metadata[key] = self._value()
-            if self._closed_by("}"):
+            if self._skip_separator("}"):
                 return
 
-    def _list_of_events(self) -> Iterator[list[Event]]:
-        self._at += 1
+    def _event_list(self) -> Iterator[list[Event]]:
+        self._position += 1
         if self._next_character() == "]":
-            self._at += 1
-            self.end_of_events = self._place - 1
+            self._end_event_list()
+            self._position += 1
             return
         while self.end_of_events is None:
-            boundary = self._boundary()
-            events = None if boundary is None else self._at_once(boundary)
+            boundary = self._find_boundary()
+            events = None if boundary is None else self._parse_slice(boundary)
             if events is None:
-                events = self._one_by_one()
+                events = self._parse_one_by_one()
             if set(map(type, events)) != {dict}:
-                raise self._refusal("its list of events holds something that is no event")
+                raise self._error("its list of events contains something that is not an event")
             yield events
 
-    def _boundary(self) -> re.Match[str] | None:
-        """The end of the slice; None where none is found before the text ends, or for too long."""
-        wanted = 2 * SLICE_CHARACTERS
-        while wanted <= LONGEST_VALUE:
-            self._fill(wanted)
-            found = _BETWEEN_EVENTS.search(self._text, min(self._at + SLICE_CHARACTERS, len(self._text)))
-            if found or not self._more:
-                return found
-            wanted *= 2
+    def _end_event_list(self) -> None:
+        """Note where the bracket stands that closes the list of events."""
+        self.end_of_events = self._dropped_bytes + byte_length(self._text[: self._position])
+
+    def _find_boundary(self) -> re.Match[str] | None:
+        """The end of the slice; None if there is none before the text ends, or for too long."""
+        length = 2 * SLICE_CHARACTERS
+        while length <= LONGEST_VALUE:
+            self._fill(length)
+            boundary = _BETWEEN_EVENTS.search(self._text, min(self._position + SLICE_CHARACTERS, len(self._text)))
+            if boundary or not self._has_more:
+                return boundary
+            length *= 2
         return None
 
-    def _at_once(self, boundary: re.Match[str]) -> list[Event] | None:
-        """The events up to the boundary; None when it was not one of this list, or something is damaged before it."""
+    def _parse_slice(self, boundary: re.Match[str]) -> list[Event] | None:
+        """The events up to the boundary; None if it lies inside an event, or something before it is damaged."""
+        text, invalid_bytes = escape_invalid_bytes(self._text[self._position : boundary.start() + 1])
         try:
-            events: list[Event] = self._decode(f"[{self._text[self._at : boundary.start() + 1]}]")
+            events: list[Event] = self._parse(f"[{text}]")
         except (ValueError, RecursionError):
             return None
-        self._at = boundary.end()
+        self.invalid_bytes += invalid_bytes
+        self._position = boundary.end()
         return events
 
-    def _one_by_one(self) -> list[Event]:
-        """As many events as a slice has, or as there are: slower, but it finds the end and what is damaged."""
-        events, until = [], self._place + SLICE_CHARACTERS
-        while self._place < until:
+    def _parse_one_by_one(self) -> list[Event]:
+        """As many events as a slice has, or as there are: slower, but it finds the end and the damage."""
+        events, until = [], self._character + SLICE_CHARACTERS
+        while self._character < until:
             events.append(self._value())
-            if self._closed_by("]"):
-                self.end_of_events = self._place - 1
+            if self._next_character() == "]":
+                self._end_event_list()
+            if self._skip_separator("]"):
                 break
         return events
 
-    def _closed_by(self, bracket: str) -> bool:
-        """Go past what follows a value: the closing bracket, or the comma before the next one."""
+    def _skip_separator(self, bracket: str) -> bool:
+        """Skip what follows a value: True for the closing bracket, False for a comma before the next value."""
         character = self._next_character()
         if character not in (bracket, ","):
-            raise self._damaged(f"a comma or {bracket} is missing") if character else self._cut_off()
-        self._at += 1
+            raise self._damage_error(f"a comma or {bracket} is missing") if character else self._truncation_error()
+        self._position += 1
         return character == bracket
 
     def _value(self) -> Any:
         """The JSON value that begins here."""
         self._next_character()
-        wanted = 1 << 16
+        length = 1 << 16
         while True:
-            self._fill(wanted)
+            self._fill(length)
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._text, self._position)
             except RecursionError:
-                raise self._damaged("it is nested too deeply") from None
+                raise self._damage_error("it is nested too deeply") from None
             except json.JSONDecodeError as error:
-                if not self._more or error.pos < len(self._text) - LONGEST_STRING:
-                    raise self._unreadable(error) from None
-                if wanted > LONGEST_VALUE:
-                    raise self._refusal(f"one of its values is longer than {LONGEST_VALUE:,} characters") from None
+                if not self._has_more or error.pos < len(self._text) - LONGEST_STRING:
+                    raise self._syntax_error(error) from None
+                if length > LONGEST_VALUE:
+                    raise self._error(f"one of its values is longer than {LONGEST_VALUE:,} characters") from None
             else:
-                # A number at the very end of what was read may go on in the next piece.
-                if end < len(self._text) or not self._more:
-                    self._at = end
-                    return value
-            wanted *= 2
+                # A number at the very end of the text read so far may go on in the next chunk.
+                if end < len(self._text) or not self._has_more:
+                    text, invalid_bytes = escape_invalid_bytes(self._text[self._position : end])
+                    self.invalid_bytes += invalid_bytes
+                    self._position = end
+                    return self._decoder.decode(text) if invalid_bytes else value
+            length *= 2
 
     def _next_character(self) -> str:
-        """The first character that is no white space, which stays where it is; nothing at the end of the file."""
+        """The next character that is not white space, which is not consumed; empty at the end of the file."""
         while True:
-            space = _SPACE.match(self._text, self._at)
-            self._at = space.end() if space else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more:
+            space = _SPACE.match(self._text, self._position)
+            self._position = space.end() if space else self._position
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._has_more:
                 return ""
             self._fill(1)
 
-    def _fill(self, wanted: int) -> None:
-        """Have `wanted` characters or all that are left; those that were dealt with are let go."""
-        missing = wanted - (len(self._text) - self._at)
-        if missing <= 0 or not self._more:
+    def _fill(self, length: int) -> None:
+        """Have `length` characters or all that are left in `_text`; drop those that were consumed."""
+        missing = length - (len(self._text) - self._position)
+        if missing <= 0 or not self._has_more:
             return
-        pieces = [self._text[self._at :]]
-        while missing > 0 and (piece := next(self._pieces, None)) is not None:
-            pieces.append(piece)
-            missing -= len(piece)
-        self._more = missing <= 0
-        self._gone += self._at
-        self._text, self._at = "".join(pieces), 0
+        chunks = [self._text[self._position :]]
+        while missing > 0 and (chunk := next(self._chunks, None)) is not None:
+            chunks.append(chunk)
+            missing -= len(chunk)
+        self._has_more = missing <= 0
+        self._dropped_characters += self._position
+        self._dropped_bytes += byte_length(self._text[: self._position])
+        self._text, self._position = "".join(chunks), 0
 
     @property
-    def _place(self) -> int:
-        return self._gone + self._at
+    def _character(self) -> int:
+        """Where the walk is in the text of the file."""
+        return self._dropped_characters + self._position
 
-    def _unreadable(self, error: json.JSONDecodeError) -> FileFormatError:
+    def _syntax_error(self, error: json.JSONDecodeError) -> FileFormatError:
         # A word such as `true` may be cut, too: its error is at its first letter.
-        at_the_end = not self._more and error.pos >= len(self._text.rstrip()) - len("false")
-        if at_the_end or (not self._more and error.msg.startswith("Unterminated string")):
-            return self._cut_off()
-        self._at = error.pos
-        return self._damaged(error.msg[:1].lower() + error.msg[1:])
+        at_the_end = not self._has_more and error.pos >= len(self._text.rstrip()) - len("false")
+        if at_the_end or (not self._has_more and error.msg.startswith("Unterminated string")):
+            return self._truncation_error()
+        self._position = error.pos
+        return self._damage_error(error.msg[:1].lower() + error.msg[1:])
 
-    def _cut_off(self) -> FileFormatError:
-        return self._refusal("the file ends in the middle of its JSON; copy or record it again")
+    def _truncation_error(self) -> FileFormatError:
+        return self._error("the file ends in the middle of its JSON; copy or record it again")
 
-    def _damaged(self, why: str) -> FileFormatError:
-        return self._refusal(f"its JSON is damaged at character {self._place:,} ({why})")
+    def _damage_error(self, reason: str) -> FileFormatError:
+        return self._error(f"its JSON is damaged at character {self._character:,} ({reason})")
 
-    def _refusal(self, why: str) -> FileFormatError:
-        return FileFormatError(f"Cannot read {self.path}: {why}.")
+    def _error(self, reason: str) -> FileFormatError:
+        return FileFormatError(f"Cannot read {self.path}: {reason}.")
 
 
-def _what_else(metadata: dict[str, Any]) -> str:
-    """What a file is that has no list of events."""
+def _reason_without_events(metadata: dict[str, Any]) -> str:
+    """Why a file that has no list of events is not a trace."""
     form = metadata.get("format")
     if isinstance(form, dict) and str(form.get("name")).startswith("diffprof-"):
         return "it is a saved profile, not a trace; `diffprof show` prints it"

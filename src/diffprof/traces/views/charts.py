@@ -1,4 +1,4 @@
-"""What a trace says as figures: the devices over time, gaps, kinds of work, steps, memory, ranks and changes."""
+"""The charts of traces: devices over time, gaps, kinds of work, steps, memory, ranks and changes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from diffprof.render.charts.style import (
     share_axis,
 )
 from diffprof.render.numbers import milliseconds
-from diffprof.traces import facts as traces
+from diffprof.traces import facts
 from diffprof.traces.analysis.comparison import Change
 from diffprof.traces.analysis.ranks import RankComparison
-from diffprof.traces.facts import Activity, Gap, TraceReport
-from diffprof.traces.views.names import CAUSES, place, short
+from diffprof.traces.facts import Activity, Gap, TraceExplanation
+from diffprof.traces.views.names import CAUSES, short, short_path
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -35,18 +35,18 @@ MOST_GAPS = 1_000
 MOST_STEPS = 500
 LONGEST_NAME = 80
 
-# One colour for each part of a time line, in all figures.
+# One colour for each part of a timeline, in all charts.
 PARTS = {
     "computation": COLOURS[0],
     "communication, exposed": COLOURS[1],
     "copies, exposed": COLOURS[2],
     "idle": "#c9cdd4",
 }
-CAUSE_COLOURS = dict(zip(CAUSES, (*(COLOURS[place] for place in (3, 4, 1, 5, 7, 8)), GREY), strict=True))
+CAUSE_COLOURS = dict(zip(CAUSES, (*(COLOURS[number] for number in (3, 4, 1, 5, 7, 8)), GREY), strict=True))
 
 
-def activity_figure(activity: Activity) -> Figure | None:
-    """What one device did over time: the share of each part of the time line, idle on top."""
+def activity_chart(activity: Activity) -> Figure | None:
+    """What one device did over time: the share of each part of the timeline, idle on top."""
     if not activity.parts:
         return None
     start = [seconds(part[0] + part[1] / 2) for part in activity.parts]
@@ -61,8 +61,8 @@ def activity_figure(activity: Activity) -> Figure | None:
             width=[seconds(whole) for whole in length],
             marker={"color": PARTS[name], "line": {"width": 0}},
             hovertext=[
-                f"{name}: {numbers.percent(time / whole)} of the {numbers.nanoseconds(whole)} from "
-                f"{milliseconds(part[0])} on"
+                f"{name}: {numbers.percent(time / whole)} of {numbers.nanoseconds(whole)} starting at "
+                f"{milliseconds(part[0])}"
                 for time, whole, part in zip(times, length, activity.parts, strict=True)
             ],
             hoverinfo="text",
@@ -72,39 +72,39 @@ def activity_figure(activity: Activity) -> Figure | None:
     ]
     return make_chart(
         bars, 300, barmode="stack", bargap=0, showlegend=True,
-        xaxis=amount_axis("time since the trace began", "s", rangemode="normal"),
+        xaxis=amount_axis("time since the start of the trace", "s", rangemode="normal"),
         yaxis=share_axis("share of the time", range=[0, 1]),
     )  # fmt: skip
 
 
-def gaps_figure(report: TraceReport) -> Figure | None:
-    """The longest gaps: when each was, how long, and why; lengths by powers of ten."""
-    longest = sorted((gap for gap in report.gaps if gap.length_ns), key=lambda gap: -gap.length_ns)[:MOST_GAPS]
+def gaps_chart(explanation: TraceExplanation) -> Figure | None:
+    """The longest gaps: when, how long and why; lengths on a logarithmic scale."""
+    longest = sorted((gap for gap in explanation.gaps if gap.length_ns), key=lambda gap: -gap.length_ns)[:MOST_GAPS]
     if not longest:
         return None
     points = []
     for cause in dict.fromkeys(gap.cause for gap in longest):
-        own = [gap for gap in longest if gap.cause == cause]
+        gaps = [gap for gap in longest if gap.cause == cause]
         points.append(
             graph_objects().Scatter(
                 name=CAUSES[cause],
-                x=[seconds(gap.start_ns) for gap in own],
-                y=[seconds(gap.length_ns) for gap in own],
+                x=[seconds(gap.start_ns) for gap in gaps],
+                y=[seconds(gap.length_ns) for gap in gaps],
                 mode="markers",
                 marker={"color": CAUSE_COLOURS[cause], "size": 8, "opacity": 0.7},
-                hovertext=[_about(gap) for gap in own],
+                hovertext=[_hover_text(gap) for gap in gaps],
                 hoverinfo="text",
             )
         )
     return make_chart(
         points, 300, showlegend=True,
-        xaxis=amount_axis("time since the trace began", "s", rangemode="normal"),
-        yaxis=_powers_of_ten([gap.length_ns for gap in longest], "idle for"),
+        xaxis=amount_axis("time since the start of the trace", "s", rangemode="normal"),
+        yaxis=_logarithmic_axis([gap.length_ns for gap in longest], "idle for"),
     )  # fmt: skip
 
 
-def _powers_of_ten(times: Sequence[int], title: str) -> dict[str, Any]:
-    """An axis of times by powers of ten, from the one below the least to the one above the most."""
+def _logarithmic_axis(times: Sequence[int], title: str) -> dict[str, Any]:
+    """A logarithmic axis of times with a tick at each power of ten."""
     low, high = (math.log10(time / 1e9) for time in (min(times), max(times)))
     powers = range(math.floor(low), math.floor(high) + 2)
     return {
@@ -113,47 +113,47 @@ def _powers_of_ten(times: Sequence[int], title: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _about(gap: Gap) -> str:
+def _hover_text(gap: Gap) -> str:
     return join_lines(
         f"<b>{milliseconds(gap.length_ns)}</b> at {milliseconds(gap.start_ns)}: {CAUSES[gap.cause]}",
         escape(short(gap.what), LONGEST_NAME),
-        f"in {escape(place(gap.where), LONGEST_NAME)}" if gap.where else "",
+        f"in {escape(short_path(gap.where), LONGEST_NAME)}" if gap.where else "",
         f"before {escape(short(gap.after), LONGEST_NAME)}" if gap.after else "",
     )
 
 
-def trace_kinds_figure(report: TraceReport) -> Figure | None:
+def kinds_chart(explanation: TraceExplanation) -> Figure | None:
     """The GPU time of each kind of work."""
-    rows = [row for row in report.kinds if row.gpu_ns]
+    rows = [row for row in explanation.kinds if row.gpu_ns]
     if not rows:
         return None
-    colours = dict(zip(traces.KINDS, (*COLOURS[:8], GREY), strict=True))
+    colours = dict(zip(facts.KINDS, (*COLOURS[:8], GREY), strict=True))
     bar = graph_objects().Bar(
         orientation="h",
         y=[row.kind for row in rows],
         x=[seconds(row.gpu_ns) for row in rows],
         marker={"color": [colours.get(row.kind, GREY) for row in rows]},
-        text=[numbers.percent(row.gpu_ns / report.gpu_ns) for row in rows],
+        text=[numbers.percent(row.gpu_ns / explanation.gpu_ns) for row in rows],
         textposition="outside",
         cliponaxis=False,
         hovertext=[f"{row.kind}: {milliseconds(row.gpu_ns)}, {numbers.times(row.count, 'kernel')}" for row in rows],
         hoverinfo="text",
     )
     longest = max(row.gpu_ns for row in rows)
-    # Room for the share behind the longest bar.
+    # Space for the percentage after the longest bar.
     axis = amount_axis("GPU time", "s", range=[0, seconds(longest * 1.25)])
     return make_chart([bar], ROW * len(rows) + 70, showlegend=False, xaxis=axis, yaxis=names_axis())
 
 
-def trace_steps_figure(report: TraceReport) -> Figure | None:
-    """For how long each step kept the host, and for how long the device."""
-    steps = report.steps
+def steps_chart(explanation: TraceExplanation) -> Figure | None:
+    """Host time and GPU time of each step."""
+    steps = explanation.steps
     if steps is None or not 1 < len(steps.kernels) <= MOST_STEPS:
         return None
     names = [str(number) for number in range(1, len(steps.kernels) + 1)]
-    measured = [("host", steps.host_ns, GREY)]
-    if report.timelines:
-        measured.append(("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
+    bars_of = [("host", steps.host_ns, GREY)]
+    if explanation.timelines:
+        bars_of.append(("GPU busy", steps.gpu_busy_ns, COLOURS[0]))
     bars = [
         graph_objects().Bar(
             name=name,
@@ -166,21 +166,21 @@ def trace_steps_figure(report: TraceReport) -> Figure | None:
             ],
             hoverinfo="text",
         )
-        for name, times, colour in measured
+        for name, times, colour in bars_of
     ]
     axis = {"type": "category", "showgrid": False, "title": {"text": "step"}, "nticks": 25}
     return make_chart(bars, 280, barmode="group", showlegend=True, xaxis=axis, yaxis=amount_axis("time", "s"))
 
 
-def trace_memory_figure(report: TraceReport) -> Figure | None:
-    """What the allocator of each device held and had reserved."""
-    drawn = [use for use in report.memory if use.samples]
-    if not drawn:
+def memory_chart(explanation: TraceExplanation) -> Figure | None:
+    """Allocated and reserved memory of each device."""
+    uses = [use for use in explanation.memory if use.samples]
+    if not uses:
         return None
     curves = []
-    for number, use in enumerate(drawn):
+    for number, use in enumerate(uses):
         colour = COLOURS[number % len(COLOURS)]
-        for name, column, dash in (("held", 1, "solid"), ("reserved", 2, "dot")):
+        for name, column, dash in (("allocated", 1, "solid"), ("reserved", 2, "dot")):
             if not any(sample[column] for sample in use.samples):
                 continue
             curves.append(
@@ -197,13 +197,13 @@ def trace_memory_figure(report: TraceReport) -> Figure | None:
                     hoverinfo="text",
                 )
             )
-    axis = amount_axis("time since the trace began", "s", rangemode="normal")
+    axis = amount_axis("time since the start of the trace", "s", rangemode="normal")
     return make_chart(curves, 300, showlegend=True, xaxis=axis, yaxis=amount_axis("memory", "B"))
 
 
-def ranks_figure(made: RankComparison) -> Figure | None:
-    """The time line of each rank as one bar."""
-    rows = made.rows
+def ranks_chart(ranks: RankComparison) -> Figure | None:
+    """The timeline of each rank as one bar."""
+    rows = ranks.rows
     names = [f"rank {row.rank}" for row in rows]
     computation, communication, copies, idle = PARTS
     parts: Mapping[str, list[int]] = {
@@ -212,23 +212,23 @@ def ranks_figure(made: RankComparison) -> Figure | None:
         copies: [row.exposed_copy_ns for row in rows],
         idle: [row.idle_ns for row in rows],
     }
-    return _time_lines(parts, names)
+    return _timeline_bars(parts, names)
 
 
-def trace_changes_figure(rows: Sequence[Change]) -> Figure | None:
-    """The time lines of two traces as one bar each, of what `compare_traces` says of them."""
-    of = {row.name: row for row in rows}
+def changes_chart(rows: Sequence[Change]) -> Figure | None:
+    """The timelines of two traces as one bar each, from the `timeline` of their comparison."""
+    by_name = {row.name: row for row in rows}
     parts = {
-        "computation": of["computation"],
-        "communication, exposed": of["exposed communication"],
-        "copies, exposed": of["exposed copies"],
-        "idle": of["idle"],
+        "computation": by_name["computation"],
+        "communication, exposed": by_name["exposed communication"],
+        "copies, exposed": by_name["exposed copies"],
+        "idle": by_name["idle"],
     }
-    return _time_lines({part: [row.before_ns, row.after_ns] for part, row in parts.items()}, ["before", "after"])
+    return _timeline_bars({part: [row.before_ns, row.after_ns] for part, row in parts.items()}, ["before", "after"])
 
 
-def _time_lines(parts: Mapping[str, Sequence[int]], names: Sequence[str]) -> Figure | None:
-    """A bar of its parts for each name; None where nothing has any length."""
+def _timeline_bars(parts: Mapping[str, Sequence[int]], names: Sequence[str]) -> Figure | None:
+    """A bar of its parts for each name; None if all of them are empty."""
     bars = [_parts_bar(part, times, names) for part, times in parts.items() if any(times)]
     if not bars:
         return None

@@ -1,20 +1,20 @@
-"""Names out of a trace, short enough for a table: of kernels, functions and causes."""
+"""Names out of a trace, short enough for a table: of kernels, functions, causes and alternatives."""
 
 from __future__ import annotations
 
 import re
 
 from diffprof.render.clean import clean
-from diffprof.traces import facts as traces
+from diffprof.traces import facts
 
 CAUSES = {
-    traces.HOST: "host too slow",
-    traces.SYNCHRONISATION: "host had waited",
-    traces.LAUNCH: "launch under way",
-    traces.STREAM: "other stream or copy",
-    traces.QUEUE: "between kernels",
-    traces.SHORT: "short gaps",
-    traces.UNEXPLAINED: "not recorded",
+    facts.HOST: "host too slow",
+    facts.SYNCHRONISATION: "host waited",
+    facts.LAUNCH: "launch in progress",
+    facts.STREAM: "other stream or copy",
+    facts.QUEUE: "between kernels",
+    facts.SHORT: "short gaps",
+    facts.UNEXPLAINED: "launch not recorded",
 }
 
 _NOISE = re.compile(r"^void |\(anonymous namespace\)::|at::native::|\{lambda\([^)]*\)#\d+\}|c10::|std::")
@@ -23,22 +23,35 @@ _DIGEST = re.compile(r"^([a-z0-9]{8})[a-z0-9]{24,}(?=\.py)")
 
 
 def short(name: str) -> str:
-    """A name without what is the same for all of its kind."""
+    """A name without what all names of its kind have in common."""
     name = clean(name)
     compiled = _COMPILED_CALL.match(name)
     if compiled:
         return f"CompiledFxGraph {compiled[1]}"
-    return place(name) if _is_place(name) else _NOISE.sub("", name)
+    return short_path(name) if ".py(" in name else _NOISE.sub("", name)
 
 
-def place(function: str) -> str:
+def short_path(function: str) -> str:
     """``/usr/lib/python3/diffusers/models/unet.py(12): forward`` as ``models/unet.py(12): forward``."""
     path, colon, name = clean(function).partition("): ")
     folder, slash, file = "/".join(path.split("/")[-2:]).rpartition("/")
-    # What torch.compile writes is named by a digest.
+    # torch.compile names its files by a digest.
     file = _DIGEST.sub(r"\1...", file)
     return f"{folder}{slash}{file}{colon}{name}"
 
 
-def _is_place(name: str) -> bool:
-    return ".py(" in name
+def alternative_name(alternative: facts.FusedAlternative | None) -> str:
+    """Which fused attention could have run, with the reason; empty if the question does not arise."""
+    if alternative is None:
+        return ""
+    head = alternative.head_size
+    return {
+        facts.AlternativeReason.fits: alternative.backend,
+        facts.AlternativeReason.pads_heads: f"{alternative.backend}, which pads heads",
+        facts.AlternativeReason.takes_bias: f"{alternative.backend}: it takes a mask or bias",
+        facts.AlternativeReason.half_precision: f"{alternative.backend}; flash in half precision",
+        facts.AlternativeReason.large_head: f"{alternative.backend}: a head size of {head} is too large for flash",
+        facts.AlternativeReason.odd_head: f"none: a head size of {head} is not a multiple of 8",
+        facts.AlternativeReason.float64: "none: float64 has no fused kernel",
+        facts.AlternativeReason.no_shapes: "unknown: shapes were not recorded",
+    }[alternative.reason]

@@ -1,4 +1,4 @@
-"""The report of a trace, of two, or of the ranks of one run: the words and tables of the console, and figures."""
+"""The page of a trace, of two, or of the ranks of one run: the sentences and tables of the console, and charts."""
 
 from __future__ import annotations
 
@@ -14,239 +14,261 @@ from diffprof.render.report.page import Page, details, paragraph
 from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
-from diffprof.traces.facts import Timeline, TraceReport
-from diffprof.traces.views import charts as figures
-from diffprof.traces.views import console as words
-from diffprof.traces.views.checks import Said, say
-from diffprof.traces.views.tables import By, row_count, view_of
+from diffprof.traces.facts import Timeline, TraceExplanation
+from diffprof.traces.request import TraceResult
+from diffprof.traces.views import charts, sentences
+from diffprof.traces.views.checklist import CheckText, describe_check
+from diffprof.traces.views.comparison_tables import TIMELINE, change_columns, change_tables, rank_columns
+from diffprof.traces.views.tables import TraceBy, row_count, table_columns
 from diffprof.version import __version__
 
 TOP = 25
 MANY = 100
-"""Rows of what is folded."""
+"""Rows of a table that is folded."""
 LONGEST_NAME = 140
 
 
-def trace_html(report: TraceReport) -> str:
+def result_html(result: TraceResult) -> str:
+    """The whole page of the answer to a request."""
+    if result.comparison is not None:
+        return comparison_html(result.comparison)
+    if result.ranks is not None:
+        return ranks_html(result.ranks, result.explanations)
+    return trace_html(result.explanations[0])
+
+
+def trace_html(explanation: TraceExplanation) -> str:
     """The whole page of one trace."""
-    page = Page(words.source_line(report))
-    if report.timelines:  # of the host alone all ten questions would be answered "unknown"
-        page.add("Checklist", _checklist(report))
-    _timeline(page, report)
-    _idle(page, report)
-    _attention(page, report)
-    _work(page, report)
-    _sections(page, report)
-    _copies_and_memory(page, report)
-    _host(page, report)
+    page = Page(sentences.source_line(explanation))
+    if explanation.timelines:  # without GPU work, all ten questions would be answered "unknown"
+        page.add("Checklist", _checklist(explanation))
+    _timeline(page, explanation)
+    _idle(page, explanation)
+    _attention(page, explanation)
+    _work(page, explanation)
+    _sections(page, explanation)
+    _copies_and_memory(page, explanation)
+    _host(page, explanation)
     header = [
         paragraph("diffprof trace", "made-by"),
-        element("h1", words.file_name(report)),
-        paragraph(words.source_line(report, with_file=False), "about"),
-        paragraph(words.headline(report), "lead"),
-        _cards(report),
+        element("h1", sentences.file_name(explanation)),
+        paragraph(sentences.source_line(explanation, with_file=False), "about"),
+        paragraph(sentences.headline(explanation), "lead"),
+        _cards(explanation),
     ]
-    return page.html(header, _footer(report))
+    return page.html(header, _footer(explanation))
 
 
-def ranks_html(made: RankComparison, reports: Sequence[TraceReport]) -> str:
-    """The whole page of several ranks: beside each other, then one by one."""
-    title = words.rank_headline(made)
+def ranks_html(ranks: RankComparison, explanations: Sequence[TraceExplanation]) -> str:
+    """The whole page of several ranks: side by side, then one by one."""
+    title = sentences.ranks_title(ranks)
     page = Page(title)
     page.add(
         "Ranks",
-        *(paragraph(sentence) for sentence in words.rank_sentences(made)),
-        page.chart(figures.ranks_figure(made), "The time line of each rank"),
-        html_table(words.rank_columns(made)),
-        *(paragraph(note, "note") for note in words.rank_notes(made)),
+        *(paragraph(sentence) for sentence in sentences.ranks_sentences(ranks)),
+        page.chart(charts.ranks_chart(ranks), "The timeline of each rank"),
+        html_table(rank_columns(ranks)),
+        *(paragraph(note, "note") for note in sentences.ranks_notes(ranks)),
     )
-    for report in reports:
+    for explanation in explanations:
         page.add(
-            words.file_name(report),
-            paragraph(words.source_line(report, with_file=False), "note"),
-            paragraph(words.headline(report)),
-            _over_time(page, report),
-            details("Checklist", _checklist(report)),
-            *(details(name, _rows(report, by, TOP)) for by, name in EACH_RANK.items()),
+            sentences.file_name(explanation),
+            paragraph(sentences.source_line(explanation, with_file=False), "note"),
+            paragraph(sentences.headline(explanation)),
+            _over_time(page, explanation),
+            details("Checklist", _checklist(explanation)),
+            *(details(name, _rows(explanation, by, TOP)) for by, name in EACH_RANK.items()),
         )
     header = [paragraph("diffprof trace", "made-by"), element("h1", title)]
-    return page.html(header, _footer(reports[0]))
+    return page.html(header, _footer(explanations[0]))
 
 
-EACH_RANK = {By.cause: "Why it was idle", By.kind: "Kinds of work", By.attention: "Attention", By.section: "Sections"}
+EACH_RANK = {
+    TraceBy.cause: "Why it was idle",
+    TraceBy.kind: "Kinds of work",
+    TraceBy.attention: "Attention",
+    TraceBy.section: "Sections",
+}
 
 
-def trace_comparison_html(made: TraceComparison) -> str:
-    """The whole page of two traces: what they do not have in common, then what changed."""
-    title = words.compared_files(made)
+def comparison_html(comparison: TraceComparison) -> str:
+    """The whole page of two traces: under which conditions they differ, then what changed."""
+    title = sentences.comparison_title(comparison)
     page = Page(title)
-    page.add("What is not the same", *(paragraph(difference) for difference in made.differences))
-    for heading, rows in words.changes(made).items():
-        drawn = Markup()
-        if heading == words.TIME_LINE:
-            drawn = page.chart(figures.trace_changes_figure(made.timeline), "The time line before and after")
-        columns = _short(words.change_columns(heading, rows[:TOP]))
-        page.add(heading.capitalize(), drawn, html_table(columns), _left_out(len(rows), TOP))
-    for name, report in (("Before", made.before), ("After", made.after)):
+    differences = map(sentences.describe_difference, comparison.differences)
+    page.add("What is not the same", *map(paragraph, differences))
+    for heading, rows in change_tables(comparison).items():
+        chart = Markup()
+        if heading == TIMELINE:
+            chart = page.chart(charts.changes_chart(comparison.timeline), "The timeline before and after")
+        columns = _shorten(change_columns(heading, rows[:TOP]))
+        page.add(heading.capitalize(), chart, html_table(columns), _left_out(len(rows), TOP))
+    for name, explanation in (("Before", comparison.before), ("After", comparison.after)):
         page.add(
-            f"{name}: {words.file_name(report)}",
-            paragraph(words.source_line(report, with_file=False), "note"),
-            paragraph(words.headline(report)),
-            _over_time(page, report),
-            details("Checklist", _checklist(report)),
+            f"{name}: {sentences.file_name(explanation)}",
+            paragraph(sentences.source_line(explanation, with_file=False), "note"),
+            paragraph(sentences.headline(explanation)),
+            _over_time(page, explanation),
+            details("Checklist", _checklist(explanation)),
             link=name,
         )
     header = [
         paragraph("diffprof trace", "made-by"),
         element("h1", title),
-        paragraph(words.change_headline(made), "lead"),
+        paragraph(sentences.comparison_headline(comparison), "lead"),
     ]
-    return page.html(header, _footer(made.after))
+    return page.html(header, _footer(comparison.after))
 
 
-def _cards(report: TraceReport) -> Markup:
-    shown = []
-    for line in report.timelines:
-        of = f" of GPU {line.device}" if len(report.timelines) > 1 else ""
-        shown += [(numbers.percent(line.busy_share), f"busy{of}"), (milliseconds(line.total_ns), _from_first(line, of))]
-    if report.timelines:
-        shown.append((milliseconds(report.idle_ns), f"idle, {_gaps(report)}"))
-    if report.steps and len(report.steps.kernels) > 1:
-        shown.append((numbers.exact(len(report.steps.kernels)), "steps"))
-    if report.memory:
-        most = max(report.memory, key=lambda use: use.peak_allocated_bytes)
-        shown.append((numbers.gigabytes(most.peak_allocated_bytes), f"held at most on {most.device}"))
-    made = [element("div", element("b", figure), element("span", what), class_="card") for figure, what in shown]
-    return element("div", *made, class_="cards") if made else Markup()
+def _cards(explanation: TraceExplanation) -> Markup:
+    cards = []
+    for line in explanation.timelines:
+        of = f" of GPU {line.device}" if len(explanation.timelines) > 1 else ""
+        cards += [(numbers.percent(line.busy_share), f"busy{of}"), (milliseconds(line.total_ns), _span_label(line, of))]
+    if explanation.timelines:
+        cards.append((milliseconds(explanation.idle_ns), f"idle, {_gap_count(explanation)}"))
+    if explanation.steps and len(explanation.steps.kernels) > 1:
+        cards.append((numbers.exact(len(explanation.steps.kernels)), "steps"))
+    if explanation.memory:
+        most = max(explanation.memory, key=lambda use: use.peak_allocated_bytes)
+        cards.append((numbers.gigabytes(most.peak_allocated_bytes), f"peak allocated on {most.device}"))
+    elements = [element("div", element("b", value), element("span", what), class_="card") for value, what in cards]
+    return element("div", *elements, class_="cards") if elements else Markup()
 
 
-def _from_first(line: Timeline, of: str) -> str:
-    return f"first to last work{of}, {numbers.times(line.kernels, 'kernel')}"
+def _span_label(line: Timeline, of: str) -> str:
+    return f"from first to last work{of}, {numbers.times(line.kernels, 'kernel')}"
 
 
-def _gaps(report: TraceReport) -> str:
-    return f"in {numbers.times(sum(row.gaps for row in report.causes), 'gap')}"
+def _gap_count(explanation: TraceExplanation) -> str:
+    return f"in {numbers.times(sum(row.gaps for row in explanation.causes), 'gap')}"
 
 
-# Those that ask for something to be done come first.
+# The checks with something to do come first.
 ORDER = ("bad", "look", "good", "unknown", "-")
 
 
-def _checklist(report: TraceReport) -> Markup:
-    said = sorted((say(check) for check in checklist(report)), key=lambda one: ORDER.index(one.verdict))
-    return element("ul", *map(_check, said), class_="checks")
+def _checklist(explanation: TraceExplanation) -> Markup:
+    checks = sorted(map(describe_check, checklist(explanation)), key=lambda check: ORDER.index(check.verdict))
+    return element("ul", *map(_check, checks), class_="checks")
 
 
-def _check(one: Said) -> Markup:
-    verdict = "none" if one.verdict == "-" else one.verdict
+def _check(check: CheckText) -> Markup:
+    verdict = "none" if check.verdict == "-" else check.verdict
     return element(
         "li",
         element("span", verdict, class_=f"verdict {verdict}"),
-        element("b", one.question),
-        element("span", " · ".join(filter(None, (one.evidence, one.threshold))), class_="evidence"),
-        element("span", one.advice) if one.advice else Markup(),
+        element("b", check.question),
+        element("span", " · ".join(filter(None, (check.evidence, check.threshold))), class_="evidence"),
+        element("span", check.advice) if check.advice else Markup(),
     )
 
 
-def _timeline(page: Page, report: TraceReport) -> None:
+def _timeline(page: Page, explanation: TraceExplanation) -> None:
     page.add(
-        "GPU time line" if report.timelines else "Time line",
-        _over_time(page, report),
-        _rows(report, By.timeline, TOP),
-        *(paragraph(note, "note") for note in (*report.source.notes, *words.notes(report))),
-        link="Time line",
+        "GPU timeline" if explanation.timelines else "Timeline",
+        _over_time(page, explanation),
+        _rows(explanation, TraceBy.timeline, TOP),
+        *(paragraph(note, "note") for note in sentences.notes(explanation)),
+        link="Timeline",
     )
 
 
-def _over_time(page: Page, report: TraceReport) -> Markup:
+def _over_time(page: Page, explanation: TraceExplanation) -> Markup:
     return page.tabs(
         "Which device is shown",
         {
-            f"GPU {one.device}": page.chart(
-                figures.activity_figure(one), f"What GPU {one.device} did over time, in shares"
+            f"GPU {activity.device}": page.chart(
+                charts.activity_chart(activity), f"What GPU {activity.device} did over time, in shares"
             )
-            for one in report.activity
+            for activity in explanation.activity
         },
     )
 
 
-def _idle(page: Page, report: TraceReport) -> None:
-    shown = numbers.exact(figures.MOST_GAPS)
-    many = f" The {shown} longest of {numbers.exact(len(report.gaps))}." if len(report.gaps) > figures.MOST_GAPS else ""
-    drawn = page.chart(figures.gaps_figure(report), "The longest gaps over time, by cause")
+def _idle(page: Page, explanation: TraceExplanation) -> None:
+    shown = numbers.exact(charts.MOST_GAPS)
+    many = (
+        f" The {shown} longest of {numbers.exact(len(explanation.gaps))}."
+        if len(explanation.gaps) > charts.MOST_GAPS
+        else ""
+    )
+    chart = page.chart(charts.gaps_chart(explanation), "The longest gaps over time, by cause")
     page.add(
         "Why it was idle",
-        _rows(report, By.cause, TOP),
-        paragraph(f"Each point is a gap; pointing at it tells what it is laid to.{many}", "note") if drawn else "",
-        drawn,
-        details("The longest gaps", _rows(report, By.gap, MANY)),
+        _rows(explanation, TraceBy.cause, TOP),
+        paragraph(f"Each point is a gap; hover over it to see its cause.{many}", "note") if chart else "",
+        chart,
+        details("The longest gaps", _rows(explanation, TraceBy.gap, MANY)),
         link="Idle",
     )
 
 
-def _attention(page: Page, report: TraceReport) -> None:
-    page.add("Attention", _rows(report, By.attention, MANY))
+def _attention(page: Page, explanation: TraceExplanation) -> None:
+    page.add("Attention", _rows(explanation, TraceBy.attention, MANY))
 
 
-def _work(page: Page, report: TraceReport) -> None:
+def _work(page: Page, explanation: TraceExplanation) -> None:
     page.add(
         "Kinds of work",
-        page.chart(figures.trace_kinds_figure(report), "GPU time by kind of work"),
-        _rows(report, By.kind, TOP),
-        details("Kernels", _rows(report, By.kernel, MANY)),
+        page.chart(charts.kinds_chart(explanation), "GPU time by kind of work"),
+        _rows(explanation, TraceBy.kind, TOP),
+        details("Kernels", _rows(explanation, TraceBy.kernel, MANY)),
     )
 
 
-def _sections(page: Page, report: TraceReport) -> None:
-    page.add("Sections", _rows(report, By.section, MANY))
-    if row_count(report, By.step) > 1:
+def _sections(page: Page, explanation: TraceExplanation) -> None:
+    page.add("Sections", _rows(explanation, TraceBy.section, MANY))
+    if row_count(explanation, TraceBy.step) > 1:
         page.add(
             "Steps",
-            page.chart(figures.trace_steps_figure(report), "Host and GPU time of each step"),
-            details("Steps as a table", _rows(report, By.step, MANY)),
+            page.chart(charts.steps_chart(explanation), "Host and GPU time of each step"),
+            details("Steps as a table", _rows(explanation, TraceBy.step, MANY)),
         )
 
 
-def _copies_and_memory(page: Page, report: TraceReport) -> None:
-    page.add("Copies", _rows(report, By.copy, TOP))
+def _copies_and_memory(page: Page, explanation: TraceExplanation) -> None:
+    page.add("Copies", _rows(explanation, TraceBy.copy, TOP))
     page.add(
         "Memory over time",
-        page.chart(figures.trace_memory_figure(report), "What the allocator held over time"),
-        _rows(report, By.memory, TOP),
+        page.chart(charts.memory_chart(explanation), "What the allocator held over time"),
+        _rows(explanation, TraceBy.memory, TOP),
         link="Memory",
     )
 
 
-def _host(page: Page, report: TraceReport) -> None:
-    rows = _rows(report, By.op, MANY)
-    page.add("Operators on the host", rows if not report.timelines else details("By their own time", rows), link="Host")
+def _host(page: Page, explanation: TraceExplanation) -> None:
+    rows = _rows(explanation, TraceBy.op, MANY)
+    page.add("Operators on the host", rows if not explanation.timelines else details("By self time", rows), link="Host")
 
 
-def _rows(report: TraceReport, by: By, top: int) -> Markup:
-    """A table as on the console, without what a page has a figure for; nothing where it has no rows."""
-    rows = row_count(report, by)
+def _rows(explanation: TraceExplanation, by: TraceBy, top: int) -> Markup:
+    """A table as on the console, without the columns that the page has a chart for; empty without rows."""
+    rows = row_count(explanation, by)
     if not rows:
         return Markup()
-    columns = [column for column in view_of(report, by, top, ascii_only=False) if column.name != "over time"]
-    shown = _short(_named_first([replace(one, cells=one.cells[:top]) for one in columns]))
-    return join(html_table(shown, total=by is By.timeline), _left_out(rows, len(shown[0].cells)))
+    columns = [column for column in table_columns(explanation, by, top, ascii_only=False) if column.name != "over time"]
+    columns = _shorten(_subject_first([replace(column, cells=column.cells[:top]) for column in columns]))
+    return join(html_table(columns, total=by is TraceBy.timeline), _left_out(rows, len(columns[0].cells)))
 
 
-def _named_first(columns: Sequence[Column]) -> list[Column]:
-    """What a row is about comes first: on a telephone, the last columns are out of sight."""
+def _subject_first(columns: Sequence[Column]) -> list[Column]:
+    """The column that says what a row is about comes first: on a phone, the last columns are out of sight."""
     by_name = {column.name: column for column in columns}
-    if "because" in by_name:
-        because, of = by_name.pop("because"), by_name.pop("of")
-        both = [f"{cause}\n{what}" for cause, what in zip(because.cells, of.cells, strict=True)]
-        return [replace(because, cells=both), *by_name.values()]
+    if "cause" in by_name:
+        cause, location = by_name.pop("cause"), by_name.pop("in")
+        both = [f"{name}\n{where}" for name, where in zip(cause.cells, location.cells, strict=True)]
+        return [replace(cause, cells=both), *by_name.values()]
     if "kernel" in by_name:
         return [by_name.pop("kernel"), *by_name.values()]
     return list(columns)
 
 
-def _short(columns: Sequence[Column]) -> list[Column]:
-    """Names of kernels can be as long as a page."""
-    return [replace(one, cells=["\n".join(map(_cut, cell.split("\n"))) for cell in one.cells]) for one in columns]
+def _shorten(columns: Sequence[Column]) -> list[Column]:
+    """The names of kernels can be as long as a page."""
+    return [
+        replace(column, cells=["\n".join(map(_cut, cell.split("\n"))) for cell in column.cells]) for column in columns
+    ]
 
 
 def _cut(line: str) -> str:
@@ -257,6 +279,6 @@ def _left_out(rows: int, shown: int) -> Markup:
     return paragraph(f"and {numbers.exact(rows - shown)} more", "note") if rows > shown else Markup()
 
 
-def _footer(report: TraceReport) -> str:
-    threshold = numbers.nanoseconds(report.threshold_ns)
-    return f"Made with diffprof {__version__}. Gaps below {threshold} are told together."
+def _footer(explanation: TraceExplanation) -> str:
+    threshold = numbers.nanoseconds(explanation.threshold_ns)
+    return f"Made with diffprof {__version__}. Gaps below {threshold} are summed up."

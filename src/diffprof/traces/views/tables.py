@@ -1,4 +1,4 @@
-"""The tables that a trace can be seen as, for a console of any width."""
+"""The tables of one trace, for a console of any width and for the page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column
 from diffprof.render.numbers import exact, milliseconds, percent
-from diffprof.traces.facts import TraceReport
-from diffprof.traces.views.names import CAUSES, place, short
+from diffprof.traces.facts import TraceExplanation
+from diffprof.traces.views.names import CAUSES, alternative_name, short, short_path
 
 BAR = 16
 
 
-class By(str, Enum):
+class TraceBy(str, Enum):
     """What the rows of the table are."""
 
     timeline = "timeline"
@@ -34,84 +34,86 @@ class By(str, Enum):
     check = "check"
 
 
-# What a table without rows says.
-NOTHING = {
-    By.timeline: "no work on a GPU",
-    By.cause: "the GPU was never idle between its first and last work",
-    By.gap: "no gap as long as the threshold",
-    By.kind: "no work on a GPU",
-    By.kernel: "no work on a GPU",
-    By.attention: "no attention on a GPU",
-    By.section: "nothing is annotated (torch.profiler.record_function)",
-    By.step: "no steps are marked (ProfilerStep, a section named step, or a scheduler's step in stacks)",
-    By.copy: "nothing was copied",
-    By.memory: "memory was not recorded (profile_memory=True)",
-    By.op: "no operator of the host was recorded",
+# What is shown in place of an empty table.
+EMPTY_TABLE = {
+    TraceBy.timeline: "no GPU work",
+    TraceBy.cause: "the GPU was never idle between its first and its last work",
+    TraceBy.gap: "no gap reaches the threshold (--gap)",
+    TraceBy.kind: "no GPU work",
+    TraceBy.kernel: "no GPU work",
+    TraceBy.attention: "no attention on the GPU",
+    TraceBy.section: "nothing is annotated (torch.profiler.record_function)",
+    TraceBy.step: "no steps are marked (ProfilerStep, a section named step, or a scheduler's step in stacks)",
+    TraceBy.copy: "nothing was copied",
+    TraceBy.memory: "memory was not recorded (profile_memory=True)",
+    TraceBy.op: "no operator was recorded on the host",
 }
 
 
-def timeline(report: TraceReport, ascii_only: bool) -> list[Column]:
+def _timeline(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
     """Where the time of each device went; the parts add up to the total."""
     rows = []
-    for line in report.timelines:
-        device = f"GPU {line.device}" if len(report.timelines) > 1 else ""
+    for line in explanation.timelines:
+        device = f"GPU {line.device}" if len(explanation.timelines) > 1 else ""
         parts = {
             "computation": line.computation_ns,
             "communication, exposed": line.exposed_communication_ns,
             "copies, exposed": line.exposed_copy_ns,
             "idle": line.idle_ns,
         }
-        shown = {name: time for name, time in parts.items() if time or name in ("computation", "idle")}
-        rows += [(device, name, time, line.total_ns) for name, time in shown.items()]
+        relevant = {name: time for name, time in parts.items() if time or name in ("computation", "idle")}
+        rows += [(device, name, time, line.total_ns) for name, time in relevant.items()]
         rows.append((device, "total", line.total_ns, line.total_ns))
     columns = [
-        Column("time line", [row[1] for row in rows], justify="left"),
+        Column("timeline", [row[1] for row in rows], justify="left"),
         Column("time", [milliseconds(row[2]) for row in rows]),
         _shares([row[2] / row[3] for row in rows], ascii_only),
     ]
     return (
-        [Column("device", [row[0] for row in rows], justify="left"), *columns] if len(report.timelines) > 1 else columns
+        [Column("device", [row[0] for row in rows], justify="left"), *columns]
+        if len(explanation.timelines) > 1
+        else columns
     )
 
 
-def causes(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.causes
+def _causes(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.causes
     return [
         Column("idle for", [milliseconds(row.idle_ns) for row in rows]),
-        _shares([row.idle_ns / report.idle_ns for row in rows], ascii_only, rank=2),
+        _shares([row.idle_ns / explanation.idle_ns for row in rows], ascii_only, rank=2),
         Column("gaps", [exact(row.gaps) for row in rows]),
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
-        Column("because", [CAUSES[row.cause] for row in rows], justify="left"),
-        Column("of", [_blamed(row) for row in rows], justify="left", least=28),
+        Column("cause", [CAUSES[row.cause] for row in rows], justify="left"),
+        Column("in", [_location(row) for row in rows], justify="left", least=28),
     ]
 
 
-def gaps(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.gaps
+def _gaps(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.gaps
     return [
         Column("at", [milliseconds(row.start_ns) for row in rows]),
         Column("idle for", [milliseconds(row.length_ns) for row in rows]),
-        Column("because", [CAUSES[row.cause] for row in rows], justify="left"),
-        Column("of", [_blamed(row) for row in rows], justify="left", least=28),
-        Column("before", [short(row.after) for row in rows], justify="left", least=16, cut=True, rank=1),
+        Column("cause", [CAUSES[row.cause] for row in rows], justify="left"),
+        Column("in", [_location(row) for row in rows], justify="left", least=28),
+        Column("next work", [short(row.after) for row in rows], justify="left", least=16, cut=True, rank=1),
     ]
 
 
-def kinds(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.kinds
+def _kinds(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.kinds
     return [
         Column("kind of work", [row.kind for row in rows], justify="left"),
         Column("GPU time", [milliseconds(row.gpu_ns) for row in rows]),
-        _shares([row.gpu_ns / report.gpu_ns for row in rows], ascii_only),
+        _shares([row.gpu_ns / explanation.gpu_ns for row in rows], ascii_only),
         Column("kernels", [exact(row.count) for row in rows]),
     ]
 
 
-def kernels(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.kernels
+def _kernels(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.kernels
     return [
         Column("GPU time", [milliseconds(row.gpu_ns) for row in rows]),
-        Column("share", [percent(row.gpu_ns / report.gpu_ns) for row in rows]),
+        Column("share", [percent(row.gpu_ns / explanation.gpu_ns) for row in rows]),
         Column("count", [exact(row.count) for row in rows]),
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
         Column("kind", [row.kind for row in rows], justify="left"),
@@ -119,58 +121,58 @@ def kernels(report: TraceReport, ascii_only: bool) -> list[Column]:
     ]
 
 
-def attention(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.attention
+def _attention(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.attention
     return [
         Column("attention", [row.backend for row in rows], justify="left"),
         Column("GPU time", [milliseconds(row.gpu_ns) for row in rows]),
-        Column("of GPU work", [percent(row.gpu_ns / report.gpu_ns) for row in rows]),
+        Column("of GPU work", [percent(row.gpu_ns / explanation.gpu_ns) for row in rows]),
         Column("calls", [exact(row.calls) for row in rows]),
         Column("kernels", [exact(row.kernels) for row in rows], rank=1),
         Column("inputs", [clean(" ".join((row.shapes, row.dtype))) for row in rows], justify="left", least=20),
-        *_where_any("fast one that could run", [row.fast for row in rows]),
+        *_unless_empty("fused alternative", [alternative_name(row.alternative) for row in rows]),
     ]
 
 
-def sections(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.sections
+def _sections(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.sections
     on_host = [
         Column("section", [short(row.name) for row in rows], justify="left", least=20, cut=True),
         Column("calls", [exact(row.calls) for row in rows]),
         Column("host time", [milliseconds(row.host_ns) for row in rows]),
     ]
-    if not report.timelines:
+    if not explanation.timelines:
         return on_host
     return [
         *on_host,
         Column("GPU busy", [milliseconds(row.gpu_busy_ns) for row in rows]),
         Column("GPU idle", [milliseconds(row.idle_ns) for row in rows]),
         Column("kernels", [exact(row.kernels) for row in rows], rank=1),
-        Column("per call", [_from_to(row.fewest_kernels, row.most_kernels) for row in rows], rank=1),
+        Column("per call", [_range(row.fewest_kernels, row.most_kernels) for row in rows], rank=1),
     ]
 
 
-def steps(report: TraceReport, ascii_only: bool) -> list[Column]:
-    found = report.steps
-    if found is None:
+def _steps(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    steps = explanation.steps
+    if steps is None:
         return [Column("step", [])]
     columns = [
-        Column("step", [exact(number + 1) for number in range(len(found.kernels))]),
-        Column("host time", list(map(milliseconds, found.host_ns))),
+        Column("step", [exact(number + 1) for number in range(len(steps.kernels))]),
+        Column("host time", list(map(milliseconds, steps.host_ns))),
     ]
-    if report.timelines:
-        columns.append(Column("GPU busy", list(map(milliseconds, found.gpu_busy_ns))))
-        columns.append(Column("kernels", list(map(exact, found.kernels))))
-    if found.allocated_bytes:
-        columns.append(Column("memory held", list(map(numbers.gigabytes, found.allocated_bytes))))
+    if explanation.timelines:
+        columns.append(Column("GPU busy", list(map(milliseconds, steps.gpu_busy_ns))))
+        columns.append(Column("kernels", list(map(exact, steps.kernels))))
+    if steps.allocated_bytes:
+        columns.append(Column("allocated", list(map(numbers.gigabytes, steps.allocated_bytes))))
     return columns
 
 
-def copies(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.copies
+def _copies(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.copies
     return [
         Column("copies", [row.direction for row in rows], justify="left"),
-        Column("memory", [row.memory or "not told" for row in rows], justify="left"),
+        Column("memory", [row.memory or "unknown" for row in rows], justify="left"),
         Column("count", [exact(row.count) for row in rows]),
         Column("bytes", ["?" if row.size_bytes is None else numbers.gigabytes(row.size_bytes) for row in rows]),
         Column("time", [milliseconds(row.duration_ns) for row in rows]),
@@ -179,12 +181,12 @@ def copies(report: TraceReport, ascii_only: bool) -> list[Column]:
     ]
 
 
-def memory(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.memory
+def _memory(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.memory
     curves = [numbers.sparkline([point[1] for point in row.samples], 2 * BAR, ascii_only) for row in rows]
     return [
         Column("memory", [row.device for row in rows], justify="left"),
-        Column("peak held", [numbers.gigabytes(row.peak_allocated_bytes) for row in rows]),
+        Column("peak allocated", [numbers.gigabytes(row.peak_allocated_bytes) for row in rows]),
         Column("peak reserved", [numbers.gigabytes(row.peak_reserved_bytes) for row in rows]),
         Column("at the end", [numbers.gigabytes(row.last_allocated_bytes) for row in rows]),
         Column("changes", [exact(row.changes) for row in rows], rank=1),
@@ -192,69 +194,69 @@ def memory(report: TraceReport, ascii_only: bool) -> list[Column]:
     ]
 
 
-def ops(report: TraceReport, ascii_only: bool) -> list[Column]:
-    rows = report.host_ops
+def _ops(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
+    rows = explanation.host_ops
     return [
         Column("operator on the host", [clean(row.name) for row in rows], justify="left", least=24, cut=True),
         Column("kind", [row.kind for row in rows], justify="left", rank=1),
-        Column("own time", [milliseconds(row.self_ns) for row in rows]),
-        Column("with its calls", [milliseconds(row.total_ns) for row in rows], rank=1),
+        Column("self time", [milliseconds(row.self_ns) for row in rows]),
+        Column("total time", [milliseconds(row.total_ns) for row in rows], rank=1),
         Column("calls", [exact(row.calls) for row in rows]),
     ]
 
 
-VIEWS: dict[By, Callable[[TraceReport, bool], list[Column]]] = {
-    By.timeline: timeline,
-    By.cause: causes,
-    By.gap: gaps,
-    By.kind: kinds,
-    By.kernel: kernels,
-    By.attention: attention,
-    By.section: sections,
-    By.step: steps,
-    By.copy: copies,
-    By.memory: memory,
-    By.op: ops,
+TABLES: dict[TraceBy, Callable[[TraceExplanation, bool], list[Column]]] = {
+    TraceBy.timeline: _timeline,
+    TraceBy.cause: _causes,
+    TraceBy.gap: _gaps,
+    TraceBy.kind: _kinds,
+    TraceBy.kernel: _kernels,
+    TraceBy.attention: _attention,
+    TraceBy.section: _sections,
+    TraceBy.step: _steps,
+    TraceBy.copy: _copies,
+    TraceBy.memory: _memory,
+    TraceBy.op: _ops,
 }
 
 
-# The rows that each view shows. A time line and the few kinds of work are always whole: their shares add up.
+# The rows of each table. A timeline and the few kinds of work are always complete: their shares add up.
 _FIELDS = {
-    By.cause: "causes",
-    By.gap: "gaps",
-    By.kernel: "kernels",
-    By.attention: "attention",
-    By.section: "sections",
-    By.copy: "copies",
-    By.memory: "memory",
-    By.op: "host_ops",
+    TraceBy.cause: "causes",
+    TraceBy.gap: "gaps",
+    TraceBy.kernel: "kernels",
+    TraceBy.attention: "attention",
+    TraceBy.section: "sections",
+    TraceBy.copy: "copies",
+    TraceBy.memory: "memory",
+    TraceBy.op: "host_ops",
 }
-_WHOLE = {By.timeline: "timelines", By.kind: "kinds"}
+_COMPLETE = {TraceBy.timeline: "timelines", TraceBy.kind: "kinds"}
 
 
-def row_count(report: TraceReport, by: By) -> int:
-    """How many rows a view has."""
-    if by is By.step:
-        return len(report.steps.kernels) if report.steps else 0
-    return len(getattr(report, _WHOLE.get(by) or _FIELDS[by]))
+def row_count(explanation: TraceExplanation, by: TraceBy) -> int:
+    """How many rows a table has."""
+    if by is TraceBy.step:
+        return len(explanation.steps.kernels) if explanation.steps else 0
+    return len(getattr(explanation, _COMPLETE.get(by) or _FIELDS[by]))
 
 
-def view_of(report: TraceReport, by: By, top: int, ascii_only: bool) -> list[Column]:
-    """The columns of a view with its first `top` rows: there may be thousands that nobody looks at."""
+def table_columns(explanation: TraceExplanation, by: TraceBy, top: int, ascii_only: bool) -> list[Column]:
+    """The columns of a table with its first `top` rows: there may be thousands that nobody looks at."""
     if by in _FIELDS:
-        rows = getattr(report, _FIELDS[by])
-        if by is By.gap:
+        rows = getattr(explanation, _FIELDS[by])
+        if by is TraceBy.gap:
             rows = sorted(rows, key=lambda gap: -gap.length_ns)
-        shown: dict[str, Any] = {_FIELDS[by]: tuple(rows[:top])}
-        report = replace(report, **shown)
-    return VIEWS[by](report, ascii_only)
+        first: dict[str, Any] = {_FIELDS[by]: tuple(rows[:top])}
+        explanation = replace(explanation, **first)
+    return TABLES[by](explanation, ascii_only)
 
 
-def _blamed(row: Any) -> str:
-    """What a gap is laid to, and where it is."""
+def _location(row: Any) -> str:
+    """What caused a gap, and where it was called."""
     if not row.what and not row.where:
         return ""
-    where = f" in {place(row.where)}" if row.where else ""
+    where = f" in {short_path(row.where)}" if row.where else ""
     mostly = getattr(row, "mostly", "")
     if mostly and row.mostly_share >= 0.5:
         where += f", {percent(row.mostly_share)} in {short(mostly)}"
@@ -266,11 +268,11 @@ def _shares(shares: Sequence[float], ascii_only: bool, rank: int = 0) -> Column:
     return Column("  share", cells, justify="left", rank=rank, style="cyan")
 
 
-def _where_any(heading: str, cells: list[str]) -> list[Column]:
+def _unless_empty(heading: str, cells: list[str]) -> list[Column]:
     return [Column(heading, cells, justify="left", least=16)] if any(cells) else []
 
 
-def _from_to(fewest: int, most: int) -> str:
+def _range(fewest: int, most: int) -> str:
     return exact(most) if fewest == most else f"{exact(fewest)} to {exact(most)}"
 
 

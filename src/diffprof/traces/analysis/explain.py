@@ -11,14 +11,14 @@ import numpy as np
 from diffprof.traces.analysis import work
 from diffprof.traces.analysis.attention import attention_use
 from diffprof.traces.analysis.host import HostTree
-from diffprof.traces.analysis.idle import idleness
+from diffprof.traces.analysis.idle import idle_time
 from diffprof.traces.analysis.intervals import Intervals
-from diffprof.traces.analysis.launches import Launches, launch_figures
+from diffprof.traces.analysis.launches import Launches, launch_statistics
 from diffprof.traces.analysis.memory import memory_use
 from diffprof.traces.analysis.sections import Sections
 from diffprof.traces.analysis.timeline import DeviceWork, activity, copies, device_work, timeline
-from diffprof.traces.facts import Source, TraceReport
-from diffprof.traces.reading.columns import PYTHON, UNKNOWN, Trace
+from diffprof.traces.facts import TraceExplanation, TraceSource
+from diffprof.traces.reading.columns import PYTHON, UNKNOWN, RecordedTrace
 from diffprof.traces.reading.reader import read_trace
 
 # Gaps that are shorter are told together: about what a launch takes.
@@ -27,20 +27,20 @@ THRESHOLD_NS = 10_000
 _RANK_IN_NAME = re.compile(r"rank[-_]?(\d+)", re.I)
 
 
-def trace_report(path: str | Path, threshold_ns: int = THRESHOLD_NS) -> TraceReport:
+def explain_trace(path: str | Path, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
     """Read a trace and find out all that diffprof can say about it."""
-    return report_on(read_trace(path), threshold_ns)
+    return explain(read_trace(path), threshold_ns)
 
 
-def report_on(trace: Trace, threshold_ns: int = THRESHOLD_NS) -> TraceReport:
+def explain(trace: RecordedTrace, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
     """All that diffprof can say about a trace."""
     tree, launches = HostTree(trace), Launches(trace)
     devices = device_work(trace)
-    idle = [idleness(trace, device, tree, launches, threshold_ns) for device in devices]
+    idle = [idle_time(trace, device, tree, launches, threshold_ns) for device in devices]
     attention = attention_use(trace, tree, launches)
     sections = Sections(trace, tree, launches)
     kernels = work.kernels(trace, attention.is_attention)
-    return TraceReport(
+    return TraceExplanation(
         source=_source(trace, launches),
         threshold_ns=threshold_ns,
         timelines=tuple(timeline(trace, device, tree, launches) for device in devices),
@@ -54,7 +54,7 @@ def report_on(trace: Trace, threshold_ns: int = THRESHOLD_NS) -> TraceReport:
         sections=sections.rows(),
         steps=sections.steps(),
         scheduler=sections.scheduler(_idle(devices)),
-        launches=launch_figures(trace, launches),
+        launches=launch_statistics(trace, launches),
         compiled=sections.compiled(),
         memory=memory_use(trace),
         host_ops=work.host_ops(trace, tree),
@@ -67,7 +67,7 @@ def _idle(devices: list[DeviceWork]) -> Intervals:
     return devices[0].busy.gaps() if devices else Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def _source(trace: Trace, launches: Launches) -> Source:
+def _source(trace: RecordedTrace, launches: Launches) -> TraceSource:
     metadata = trace.metadata
     first, last = trace.start_and_end()
     base = metadata.get("baseTimeNanoseconds")
@@ -76,7 +76,7 @@ def _source(trace: Trace, launches: Launches) -> Source:
     rank = _whole(ranks.get("rank"))
     if rank is None and (found := _RANK_IN_NAME.search(Path(trace.path).name)):
         rank = int(found[1])
-    return Source(
+    return TraceSource(
         path=trace.path,
         events=trace.events,
         platform=_platform(trace),
@@ -89,11 +89,12 @@ def _source(trace: Trace, launches: Launches) -> Source:
         has_stacks=bool((trace.host.kind == PYTHON).any()),
         has_shapes=bool((trace.host.shapes != UNKNOWN).any()) or metadata.get("record_shapes") == 1,
         has_launches=bool((launches.call != UNKNOWN).any()),
-        notes=_notes(trace),
+        negative_durations=trace.negative_durations,
+        invalid_bytes=trace.invalid_bytes,
     )
 
 
-def _platform(trace: Trace) -> str:
+def _platform(trace: RecordedTrace) -> str:
     if not len(trace.gpu):
         return "cpu"
     for platform, words in (("rocm", ("roc", "hip")), ("cuda", ("cuda", "cupti")), ("xpu", ("xpu",))):
@@ -103,19 +104,13 @@ def _platform(trace: Trace) -> str:
     return "rocm" if "hipLaunch" in calls else "cuda" if "cudaLaunch" in calls else "gpu"
 
 
-def _device_names(trace: Trace) -> tuple[str, ...]:
+def _device_names(trace: RecordedTrace) -> tuple[str, ...]:
     """The devices that worked, by name; a trace may number them otherwise than it lists them."""
     listed: Any = trace.metadata.get("deviceProperties")
     if not isinstance(listed, list) or not len(trace.gpu):
         return ()
     names = [str(entry["name"]) for entry in listed if isinstance(entry, dict) and "name" in entry]
     return tuple(dict.fromkeys(names))
-
-
-def _notes(trace: Trace) -> tuple[str, ...]:
-    if not trace.negative_durations:
-        return ()
-    return (f"{trace.negative_durations:,} events have a negative duration, which was taken for 0",)
 
 
 def _whole(value: Any) -> int | None:

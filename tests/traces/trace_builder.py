@@ -12,7 +12,7 @@ Event = dict[str, Any]
 HOST, THREAD = 100, 101
 
 
-class HandMade:
+class TraceBuilder:
     """A trace in the making; each method adds an event as torch.profiler writes it."""
 
     def __init__(self, **metadata: Any) -> None:
@@ -100,9 +100,9 @@ class HandMade:
         self.events.append({**event, "dur": round(end - start, 3), "args": args})
 
 
-def two_denoising_steps() -> HandMade:
+def two_denoising_steps() -> TraceBuilder:
     """A pipeline of two steps on one GPU, with one of everything: the console's golden output is of it."""
-    made = HandMade(
+    made = TraceBuilder(
         deviceProperties=[{"id": 0, "name": "NVIDIA H100"}],
         baseTimeNanoseconds=1_700_000_000_000_000_000,
         record_shapes=1,

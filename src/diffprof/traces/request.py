@@ -1,0 +1,85 @@
+"""What can be asked of traces, checked before any of them is read, and the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from diffprof.errors import RequestError
+from diffprof.traces.analysis.comparison import TraceComparison, compare_traces
+from diffprof.traces.analysis.ranks import RankComparison, compare_ranks
+from diffprof.traces.facts import TraceExplanation
+
+GAP_MICROSECONDS: float = 10
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Which traces to explain, and which files to write on the way.
+
+    One trace is explained; several are the ranks of one run; with `against`, one trace is compared with another.
+    """
+
+    files: tuple[Path, ...]
+    against: Path | None = None
+    gap_microseconds: float = GAP_MICROSECONDS
+    """Shorter gaps are summed up without their causes."""
+    overlay: Path | None = None
+    """Where to write a copy of the trace with the findings as tracks."""
+    html: Path | None = None
+    """Where the page will be written: it must not be one of the other files."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gap_microseconds < 1e9:
+            raise RequestError(f"--gap must be a number of microseconds of 0 or more, not {self.gap_microseconds:g}.")
+        for option, file in (("--against", self.against), ("--overlay", self.overlay)):
+            if file is not None and len(self.files) > 1:
+                raise RequestError(f"{option} takes one trace, not {len(self.files)}.")
+        if len({file.resolve() for file in self.files}) < len(self.files):
+            raise RequestError("The same trace is given twice; leave one out.")
+        self._check_targets()
+
+    @property
+    def threshold_ns(self) -> int:
+        return round(self.gap_microseconds * 1000)
+
+    def _check_targets(self) -> None:
+        """No file that is written may be one that is read, or the other one that is written."""
+        traces = {file.resolve() for file in (*self.files, *((self.against,) if self.against else ()))}
+        for option, target in (("--overlay", self.overlay), ("--html", self.html)):
+            if target is not None and target.resolve() in traces:
+                raise RequestError(f"{target} is the trace itself; name another file for {option}.")
+        if self.html is not None and self.overlay is not None and self.overlay.resolve() == self.html.resolve():
+            raise RequestError("--html and --overlay name the same file; name another one.")
+
+
+@dataclass(frozen=True)
+class TraceResult:
+    """The answer to a request; every view takes only this."""
+
+    explanations: tuple[TraceExplanation, ...]
+    """One for each trace of the request."""
+    comparison: TraceComparison | None = None
+    ranks: RankComparison | None = None
+
+
+def explain_request(request: TraceRequest) -> TraceResult:
+    """Read and explain the traces of a request, and write its overlay."""
+    # Imported here because a request can be checked without numpy.
+    from diffprof.traces.analysis.explain import explain, explain_trace
+    from diffprof.traces.reading.reader import read_trace
+
+    if len(request.files) > 1:
+        ranks = tuple(explain_trace(file, request.threshold_ns) for file in request.files)
+        return TraceResult(ranks, ranks=compare_ranks(ranks))
+    trace = read_trace(request.files[0])
+    explanation = explain(trace, request.threshold_ns)
+    if request.overlay is not None:
+        from diffprof.traces.overlay import write_overlay
+        from diffprof.traces.views.overlay_events import overlay_events
+
+        write_overlay(trace, overlay_events(explanation), request.overlay)
+    if request.against is None:
+        return TraceResult((explanation,))
+    before = explain_trace(request.against, request.threshold_ns)
+    return TraceResult((explanation,), comparison=compare_traces(before, explanation))
