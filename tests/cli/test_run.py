@@ -136,7 +136,7 @@ def test_random_weights_need_no_weight_files(run: Run, model: Path, out: Path, t
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was loaded, although it should not have been."""
     seen: list[str] = []
-    monkeypatch.setattr(weights, "load_pipeline", lambda model, **_: seen.append(model))
+    monkeypatch.setattr(weights, "plan_loading", lambda model, **_: seen.append(model))
     return seen
 
 

@@ -17,7 +17,7 @@ from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, PipelineError, RequestError, UnsafeModelError
 from diffprof.pipelines import free_memory as room
 from diffprof.pipelines.components import components_of
-from diffprof.pipelines.weights import RANDOM, load_pipeline
+from diffprof.pipelines.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
 from tests.pipelines.folders import edit, without_tokenizer_files
 from tests.pipelines.loadable import generated, saved_with_weights
@@ -229,11 +229,11 @@ def test_random_weights_have_the_true_sizes_and_give_finite_pictures(name: str, 
 def test_a_call_that_the_pipeline_refuses_is_refused_before_anything_is_loaded(model: Path) -> None:
     (model / UNET).unlink()
     with pytest.raises(PipelineError, match="refused the call"):
-        load_pipeline(model, call={"height": 33, "width": 33}, rehearse=rehearse)
+        rehearse(plan_loading(model), {"height": 33, "width": 33}, None)
     with pytest.raises(RequestError, match="did you mean prompt"):
-        load_pipeline(model, call={"prompd": "a cat"}, rehearse=rehearse)
+        rehearse(plan_loading(model), {"prompd": "a cat"}, None)
     with pytest.raises(RequestError, match="vae_tiling"):
-        load_pipeline(model, call={}, enable=["vae_tilink"], rehearse=rehearse)
+        rehearse(plan_loading(model, enable=["vae_tilink"]), {}, None)
 
 
 def test_scheduler_and_switches_are_those_that_were_asked_for(model: Path) -> None:
@@ -246,7 +246,8 @@ def test_what_does_not_fit_is_refused_with_both_figures(model: Path, monkeypatch
     monkeypatch.setattr(room, "available_bytes", lambda: 500_000)
     for random_weights in (False, True):
         with pytest.raises(DiffprofError, match="does not fit") as refusal:
-            load_pipeline(model, random_weights=random_weights, call={"num_inference_steps": 1}, rehearse=rehearse)
+            plan = plan_loading(model, random_weights=random_weights)
+            plan.load(rehearse(plan, {"num_inference_steps": 1}, None))
         assert "1 MB are free" in str(refusal.value)
         assert "on cpu for its weights and about" in str(refusal.value)
 

@@ -158,12 +158,13 @@ def _measured(asked: Asked, folder: Path, quiet: bool) -> tuple[Run, DiffprofErr
     """The run, and why there is no trace of it where one was asked for."""
     with progress_bar(quiet) as progress:
         from diffprof.counting.rehearsal import rehearse
-        from diffprof.pipelines.weights import load_pipeline
+        from diffprof.pipelines.weights import plan_loading
         from diffprof.runtime.measure import WHOLE_CALL, measure_opened
         from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
 
         arguments = _with_seed(asked.arguments, asked.seed)
-        loaded = load_pipeline(asked.model, **asked.loading, call=arguments, rehearse=rehearse, progress=progress)
+        plan = plan_loading(asked.model, **asked.loading, call=arguments, progress=progress)
+        loaded = plan.load(rehearse(plan, arguments, progress), progress)
         recorder = None
         if asked.trace_folder is not None:
             recorder = TraceRecorder(asked.trace_folder, record_shapes=True, active=WHOLE_CALL)

@@ -230,7 +230,7 @@ class ModelManager:
                 dtype=key.dtype,
                 offload=key.offload,
                 progress=progress,
-                make_room=lambda needed: self._make_room(model.name, needed, torch.device(key.device)),
+                free_memory=lambda needed: self._make_room(model.name, needed, torch.device(key.device)),
             )
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
             with self._changed:

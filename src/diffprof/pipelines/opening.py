@@ -9,7 +9,9 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
+from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build
+from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
@@ -54,17 +56,22 @@ def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: P
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     blueprint = blueprint_of(model)
-    chosen = chosen_dtype(dtype or blueprint.dtype)
-    key = (repr(blueprint), chosen)
-    opened = _BUILT.get(key)
-    if opened is None:
-        pipeline, assumptions = build(blueprint, chosen)
-        while len(_BUILT) >= _BUILT_LIMIT:
-            _BUILT.pop(next(iter(_BUILT)))
-        name = str(chosen).removeprefix("torch.")
-        opened = _BUILT[key] = OpenedPipeline(
-            pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions
-        )
+    return open_blueprint(blueprint, chosen_dtype(dtype or blueprint.dtype))
+
+
+def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
+    """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is."""
+    key = (repr(blueprint), dtype)
+    with DRY_RUN_LOCK:
+        opened = _BUILT.get(key)
+        if opened is None:
+            pipeline, assumptions = build(blueprint, dtype)
+            while len(_BUILT) >= _BUILT_LIMIT:
+                _BUILT.pop(next(iter(_BUILT)))
+            name = str(dtype).removeprefix("torch.")
+            opened = _BUILT[key] = OpenedPipeline(
+                pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions
+            )
     return opened
 
 

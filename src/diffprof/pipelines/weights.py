@@ -1,4 +1,8 @@
-"""A pipeline that can run: with its real weights, from a folder or the hub, or with random ones."""
+"""A pipeline that can run: with its real weights, from a folder or the hub, or with random ones.
+
+Loading has two steps, so that the call can be rehearsed in between: `plan_loading` opens the pipeline on virtual
+weights and refuses what is wrong, `LoadPlan.load` fetches and loads what the plan needs.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +26,18 @@ from diffprof.pipelines.free_memory import check_memory
 from diffprof.pipelines.hub import fetch_configuration
 from diffprof.pipelines.hub_weights import fetch_weights
 from diffprof.pipelines.loading import load_model
-from diffprof.pipelines.opening import OpenedPipeline, chosen_dtype
+from diffprof.pipelines.opening import OpenedPipeline, chosen_dtype, open_blueprint
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
 from diffprof.pipelines.source import blueprint_of
-from diffprof.pipelines.step_caches import enable_cache, parse_cache
+from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
 from diffprof.pipelines.tokenizers import VOCABULARY_FILES, has_vocabulary
 from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 RANDOM = "the weights are random: the work is that of the model, what comes out of it is noise"
-
-
-Rehearse = Callable[[Any, Mapping[str, Any], Mapping[str, Any], str | None, Sequence[str], Progress | None], int]
-"""Tries a call on virtual weights and gives the bytes it needs beside them: `diffprof.counting.rehearsal.rehearse`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class LoadedPipeline:
     opened: OpenedPipeline
     """The pipeline and where it came from, as it is measured."""
     seconds: float
-    """That loading it took, or making its weights; without the time to fetch them."""
+    """How long loading it took, or initializing its weights; without the time to fetch them."""
     device: str
 
     @property
@@ -56,10 +56,58 @@ class LoadedPipeline:
 
     @property
     def parameters(self) -> int:
-        return sum(element_count(one) for part in components_of(self.pipeline).values() for one in part.parameters())
+        components = components_of(self.pipeline).values()
+        return sum(element_count(weight) for component in components for weight in component.parameters())
 
 
-def load_pipeline(
+@dataclass(frozen=True)
+class LoadPlan:
+    """A pipeline that can be loaded, as far as that can be known without its weights; nothing large is fetched yet."""
+
+    virtual: OpenedPipeline
+    """The same pipeline on virtual weights, for a rehearsal of the call; others use it too."""
+    scheduler: str | None
+    enable: tuple[str, ...]
+    _origin: _Origin
+    _dtype: torch.dtype
+    _target: Target
+    _cache: CacheChoice | None
+    _call: Mapping[str, Any]
+
+    def load(
+        self,
+        activation_bytes: int = 0,
+        progress: Progress | None = None,
+        free_memory: Callable[[int], None] | None = None,
+    ) -> LoadedPipeline:
+        """Fetch what is missing and load it, or initialize random weights.
+
+        Refused where weights and `activation_bytes`, what the call needs beside them, do not fit. `free_memory` is
+        called before that is checked, with the bytes that the weights will take.
+        """
+        blueprint, target = self._origin.blueprint, self._target
+        components = components_of(self.virtual.pipeline)
+        sizes = {slot: weight_bytes(component) for slot, component in components.items()}
+        if free_memory is not None:
+            free_memory(sum(sizes.values()))
+        with quiet_libraries():
+            files = _files(self._origin, sizes, activation_bytes, self._dtype, target, progress)
+            began = time.perf_counter()
+            make_model = _model_maker(self._origin, files, target.weights_on, len(sizes), progress)
+            pipeline, _ = build(blueprint, self._dtype, make_model)
+            apply_switches(pipeline, self.scheduler, self.enable)
+            if self._cache is not None:
+                enable_cache(pipeline, self._cache, self._call)
+            place_pipeline(pipeline, target)
+        # Where the weights are real, so is everything else.
+        assumptions = (RANDOM, *self.virtual.assumptions) if self._origin.folder is None else ()
+        opened = OpenedPipeline(
+            pipeline, blueprint.name, blueprint.source, self.virtual.dtype, blueprint.call, assumptions
+        )
+        return LoadedPipeline(opened, time.perf_counter() - began, str(target.device))
+
+
+def plan_loading(
     model: str | Path,
     *,
     dtype: str | torch.dtype | None = None,
@@ -70,15 +118,12 @@ def load_pipeline(
     cache: str | None = None,
     enable: Sequence[str] = (),
     call: Mapping[str, Any] | None = None,
-    rehearse: Rehearse | None = None,
     progress: Progress | None = None,
-    make_room: Callable[[int], None] | None = None,
-) -> LoadedPipeline:
-    """The pipeline of a catalogue name, a hub id or a folder in diffusers layout, ready to run.
+) -> LoadPlan:
+    """Plan to load the pipeline of a catalogue name, a hub id or a folder in diffusers layout.
 
-    Whatever can be known to be wrong is refused before weights are fetched or loaded. With `call`, the arguments of
-    the call that is to be made, that call is rehearsed without weights first: it must be possible, and fit. `make_room`
-    is told how many bytes the weights will take before it is looked whether they fit.
+    Whatever can be known to be wrong is refused here, before weights are fetched or loaded. `call` are the arguments
+    of the call that will be made, which the settings of some caches depend on.
     """
     target = target_of(device, offload)
     chosen_cache = parse_cache(cache) if cache else None
@@ -86,31 +131,19 @@ def load_pipeline(
         progress(ProgressEvent(Activity.opening, str(model)))
     with quiet_libraries():
         origin = _origin(model, random_weights)
-        plan, chosen = origin.blueprint, chosen_dtype(dtype or origin.blueprint.dtype)
-        virtual, assumptions = build(plan, chosen)
-        activations = 0
-        if call is not None and rehearse is not None:
-            activations = rehearse(virtual, plan.call, call, scheduler, enable, progress)
+        chosen = chosen_dtype(dtype or origin.blueprint.dtype)
+        virtual = open_blueprint(origin.blueprint, chosen)
         if chosen_cache is not None:
-            enable_cache(virtual, chosen_cache, call or {})
-        sizes = {slot: weight_bytes(part) for slot, part in components_of(virtual).items()}
-        if make_room is not None:
-            make_room(sum(sizes.values()))
-        files = _files(origin, sizes, activations, chosen, target, progress)
-        began = time.perf_counter()
-        pipeline, _ = build(plan, chosen, _maker(origin, files, target.weights_on, len(sizes), progress))
-        apply_switches(pipeline, scheduler, enable)
-        if chosen_cache is not None:
-            enable_cache(pipeline, chosen_cache, call or {})
-        place_pipeline(pipeline, target)
-    # Where the weights are real, so is everything else.
-    assumptions = (RANDOM, *assumptions) if origin.folder is None else ()
-    name = str(chosen).removeprefix("torch.")
-    return LoadedPipeline(
-        OpenedPipeline(pipeline, plan.name, plan.source, name, plan.call, assumptions),
-        seconds=time.perf_counter() - began,
-        device=str(target.device),
-    )
+            # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
+            enable_cache(build(origin.blueprint, chosen)[0], chosen_cache, call or {})
+    return LoadPlan(virtual, scheduler, tuple(enable), origin, chosen, target, chosen_cache, call or {})
+
+
+def load_pipeline(
+    model: str | Path, *, free_memory: Callable[[int], None] | None = None, progress: Progress | None = None, **how: Any
+) -> LoadedPipeline:
+    """Load a pipeline without a rehearsal of a call; all else as in `plan_loading` and `LoadPlan.load`."""
+    return plan_loading(model, progress=progress, **how).load(progress=progress, free_memory=free_memory)
 
 
 @dataclass(frozen=True)
@@ -142,7 +175,7 @@ def _origin(model: str | Path, random_weights: bool) -> _Origin:
 def _files(
     origin: _Origin,
     sizes: Mapping[str, int],
-    activations: int,
+    activation_bytes: int,
     dtype: torch.dtype,
     target: Target,
     progress: Progress | None,
@@ -151,7 +184,7 @@ def _files(
     name, parts = origin.blueprint.name, origin.blueprint.parts
     # How large a packed model is, only its files tell.
     known = {slot: size for slot, size in sizes.items() if not origin.is_quantized(slot)}
-    check_memory(name, known, activations, target, random=origin.folder is None)
+    check_memory(name, known, activation_bytes, target, random=origin.folder is None)
     if origin.folder is None:
         return {}
     _refuse_missing_texts(origin.blueprint, origin.folder)
@@ -160,9 +193,9 @@ def _files(
     if origin.hub_id is not None:
         fetch_weights(origin.hub_id, owners, dtype, progress)
     files = {slot: weight_files(origin.folder / slot, slot, owner, dtype) for slot, owner in owners.items()}
-    packed = {slot: one.file_bytes for slot, one in files.items() if origin.is_quantized(slot)}
+    packed = {slot: found.file_bytes for slot, found in files.items() if origin.is_quantized(slot)}
     if packed:
-        check_memory(name, {**known, **packed}, activations, target, random=False)
+        check_memory(name, {**known, **packed}, activation_bytes, target, random=False)
     return files
 
 
@@ -177,7 +210,7 @@ def _refuse_missing_texts(blueprint: Blueprint, folder: Path) -> None:
             raise RequestError(f"{folder / slot / 'preprocessor_config.json'} is missing; {OTHERWISE}")
 
 
-def _maker(
+def _model_maker(
     origin: _Origin,
     files: Mapping[str, WeightFiles],
     device: torch.device,
