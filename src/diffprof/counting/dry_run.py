@@ -23,11 +23,13 @@ from diffprof.counting.pipeline_state import PipelineState
 from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
+    SchedulerSlots,
     components_of,
     entry_methods,
-    parts_of,
+    pipelines_in,
     replaced_methods,
     role_of,
+    schedulers_of,
     unwrap_compiled,
 )
 from diffprof.pipelines.failures import pipeline_failure
@@ -114,11 +116,9 @@ def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
 @contextlib.contextmanager
 def _scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
     """Work on copies of the schedulers: they keep histories in lists, which a dry run would fill."""
-    schedulers = {
-        name: part for name, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
-    }
+    schedulers = schedulers_of(pipeline)
     copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
-    holders = [pipeline, *(value for value in vars(pipeline).values() if hasattr(value, "register_modules"))]
+    holders = pipelines_in(pipeline)
     before = [(holder, dict(vars(holder))) for holder in holders]
     for holder in holders:
         for name, value in list(vars(holder).items()):
@@ -284,20 +284,18 @@ class _DryRun:
 
     def _catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
         self.schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
-        names = {id(scheduler): slot for slot, scheduler in schedulers.items()}
-        by_class = {type(scheduler): slot for slot, scheduler in reversed(schedulers.items())}
+        slots = SchedulerSlots(schedulers)
 
         def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
             def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-                slot = names.get(id(scheduler)) or by_class.get(type(scheduler), type(scheduler).__name__)
                 if self.pending:
-                    self.steps.setdefault(slot, []).append(self.pending)
+                    self.steps.setdefault(slots.slot_of(scheduler), []).append(self.pending)
                     self.pending = []
                 return original(scheduler, *args, **kwargs)
 
             return step
 
-        for owner in by_class:
+        for owner in slots.classes:
             patches.function(owner, "step", stepping)
 
     def _component_call(

@@ -20,6 +20,7 @@ from diffprof.pipelines.arguments import CallArguments, call_arguments, json_val
 from diffprof.pipelines.components import (
     components_of,
     element_count,
+    is_pipeline,
     modules_of,
     persistent_buffers,
     role_of,
@@ -54,7 +55,7 @@ def profile(
         with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
             opened = open_virtual(model, dtype, progress)
             return _profile(opened, scheduler, enable, progress, arguments)
-    if not hasattr(model, "register_modules") or not callable(model):
+    if not is_pipeline(model):
         raise RequestError(
             f"cannot profile a {type(model).__name__}; give a model name, a folder or a diffusers pipeline"
         )

@@ -83,9 +83,25 @@ LARGEST_IMAGE_PIXELS = 2048 * 2048
 
 
 def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
+    """The arguments that the pipeline's call has by name."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    signature = inspect.signature(type(pipeline).__call__)
-    return {name: p for name, p in signature.parameters.items() if p.kind in kinds and name != "self"}
+    parameters = inspect.signature(type(pipeline).__call__).parameters
+    return {name: parameter for name, parameter in parameters.items() if parameter.kind in kinds and name != "self"}
+
+
+def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -> str:
+    """What the pipeline calls an argument; refused with the nearest names where it has none such."""
+    own = find_argument(parameters, name)
+    if own is None:
+        hints = difflib.get_close_matches(name, parameters, n=3)
+        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
+        raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
+    return own
+
+
+def find_argument(parameters: Mapping[str, Any], name: str) -> str | None:
+    """What a call with these parameters calls an argument, if it has it under any name."""
+    return next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in parameters), None)
 
 
 def has_argument(pipeline_class: str, argument: str) -> bool:
@@ -94,19 +110,14 @@ def has_argument(pipeline_class: str, argument: str) -> bool:
 
     kind = getattr(diffusers, pipeline_class, None)
     parameters = inspect.signature(kind.__call__).parameters if kind is not None else {}
-    return any(name in parameters for name in (argument, *OTHER_NAMES.get(argument, ())))
+    return find_argument(parameters, argument) is not None
 
 
 def _rename_arguments(pipeline: str, parameters: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:
     given = {}
     for name, value in requested.items():
-        names = (name, *OTHER_NAMES.get(name, ()))
-        found = next((other for other in names if other in parameters), None)
-        if found is None:
-            hints = difflib.get_close_matches(name, parameters, n=3)
-            hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
-            raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
-        given[found] = tuple(value) if isinstance(value, list) and _takes_tuple(parameters[found]) else value
+        own = own_argument_name(pipeline, parameters, name)
+        given[own] = tuple(value) if isinstance(value, list) and _takes_tuple(parameters[own]) else value
     return given
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -26,6 +26,41 @@ def parts_of(pipeline: Any) -> dict[str, Any]:
         if isinstance(value, torch.nn.Module):
             parts.setdefault(name, value)
     return parts
+
+
+def schedulers_of(pipeline: Any) -> dict[str, Any]:
+    """The pipeline's schedulers by slot name."""
+    return {
+        slot: part for slot, part in parts_of(pipeline).items() if hasattr(part, "step") and hasattr(part, "config")
+    }
+
+
+class SchedulerSlots:
+    """Says which slot a scheduler belongs to, also one that a pipeline has copied for a second latent."""
+
+    def __init__(self, schedulers: Mapping[str, Any]) -> None:
+        self._by_id = {id(scheduler): slot for slot, scheduler in schedulers.items()}
+        self._by_class = {type(scheduler): slot for slot, scheduler in reversed(list(schedulers.items()))}
+
+    @property
+    def classes(self) -> tuple[type, ...]:
+        """The classes of the schedulers, each once."""
+        return tuple(self._by_class)
+
+    def slot_of(self, scheduler: Any) -> str:
+        """The slot name; the name of its class where it belongs to none."""
+        owner = type(scheduler)
+        return self._by_id.get(id(scheduler)) or self._by_class.get(owner, owner.__name__)
+
+
+def is_pipeline(value: Any) -> bool:
+    """Whether it is a diffusers pipeline that can be called."""
+    return not isinstance(value, type) and hasattr(value, "register_modules") and callable(value)
+
+
+def pipelines_in(pipeline: Any) -> list[Any]:
+    """The pipeline and those inside of it: combined pipelines hold a prior and a decoder."""
+    return [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
 
 
 def role_of(slot: str, component: torch.nn.Module) -> str:

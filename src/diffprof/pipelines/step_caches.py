@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.arguments import call_parameters
 from diffprof.pipelines.components import components_of, role_of
 
 WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -129,9 +130,7 @@ USUAL_SETTINGS: dict[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]
 
 
 def _defaults_of_call(pipeline: Any) -> dict[str, Any]:
-    import inspect
-
-    return {name: one.default for name, one in inspect.signature(type(pipeline).__call__).parameters.items()}
+    return {name: parameter.default for name, parameter in call_parameters(pipeline).items()}
 
 
 def _plain(name: str) -> str:

@@ -21,12 +21,14 @@ from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import RequestError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
+    SchedulerSlots,
     components_of,
     entry_methods,
     is_compiled,
     parts_of,
     replaced_methods,
     role_of,
+    schedulers_of,
     unwrap_compiled,
 )
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -157,10 +159,9 @@ class PipelineMonitor:
         yield type(self.pipeline), "__call__", self._calling
         yield from self._of_pipelines()
         yield from self._of_components()
-        parts = parts_of(self.pipeline)
-        schedulers = {slot: part for slot, part in parts.items() if hasattr(part, "step") and hasattr(part, "config")}
-        stepping = self._stepping(schedulers)
-        for owner in dict.fromkeys(type(scheduler) for scheduler in schedulers.values()):
+        slots = SchedulerSlots(schedulers_of(self.pipeline))
+        stepping = self._stepping(slots)
+        for owner in slots.classes:
             yield owner, "step", stepping
         for owner, name in self._processors():
             yield owner, name, self._within(name.removesuffix("_video"), self._always)
@@ -256,10 +257,7 @@ class PipelineMonitor:
 
         return handle
 
-    def _stepping(self, schedulers: Mapping[str, Any]) -> Handler:
-        names = {id(scheduler): slot for slot, scheduler in schedulers.items()}
-        by_class = {type(scheduler): slot for slot, scheduler in reversed(list(schedulers.items()))}
-
+    def _stepping(self, slots: SchedulerSlots) -> Handler:
         def handle(original: Callable[..., Any], scheduler: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             iteration = self._here()
             if iteration is None or iteration.in_component or is_dry_running():
@@ -273,9 +271,7 @@ class PipelineMonitor:
             finally:
                 iteration.end(sample, failed)
                 if not failed:
-                    # Some pipelines copy their scheduler for a second latent.
-                    slot = names.get(id(scheduler)) or by_class.get(type(scheduler), type(scheduler).__name__)
-                    iteration.scheduler_ended(slot)
+                    iteration.scheduler_ended(slots.slot_of(scheduler))
                     if self._step_ended is not None:
                         self._step_ended(len(iteration.steps))
 
