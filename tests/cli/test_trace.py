@@ -39,11 +39,11 @@ def test_a_trace_reads_as_it_should(
 
 
 def test_a_trace_of_the_host_alone_reads_as_it_should(run: Run, tmp_path: Path, golden: Golden) -> None:
-    made = TraceBuilder()
-    made.section("denoise", 0, 100)
-    made.op("aten::linear", 0, 90)
-    made.op("aten::addmm", 5, 85)
-    trace = str(made.write(tmp_path / "t.json"))
+    builder = TraceBuilder()
+    builder.section("denoise", 0, 100)
+    builder.op("aten::linear", 0, 90)
+    builder.op("aten::addmm", 5, 85)
+    trace = str(builder.write(tmp_path / "t.json"))
     golden("trace_of_the_host.txt", run("trace", trace).out)
     answers = csv.DictReader(io.StringIO(run("trace", trace, "--by", "check", "--csv").out))
     assert {answer["evidence"] for answer in answers} == {"the trace contains no GPU work"}
@@ -105,10 +105,10 @@ def test_ranks_are_set_beside_each_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for number, computes in enumerate((60, 100)):
-        made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
-        made.gpu("gemm", 0, computes)
-        made.gpu("ncclDevKernel_AllReduce", computes, 120)
-        made.write(Path(f"rank{number}.json"))
+        builder = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
+        builder.gpu("gemm", 0, computes)
+        builder.gpu("ncclDevKernel_AllReduce", computes, 120)
+        builder.write(Path(f"rank{number}.json"))
     ended = run("trace", "rank0.json", "rank1.json")
     golden("trace_ranks.txt", ended.out)
     assert "Rank 1 arrived last in 1 of 1 collective call: the others waited 0.040 ms in total." in ended.out
@@ -187,11 +187,11 @@ def test_an_overlay_that_cannot_be_written_is_one_sentence(run: Run, trace: str)
 
 
 def test_names_out_of_a_trace_do_not_drive_the_terminal(run: Run, tmp_path: Path) -> None:
-    made = TraceBuilder()
-    made.python("\x1b[31mred.py(1): f", 100, 190)
-    made.kernel("\x1b]0;title\x07[bold]kernel", 10, 100, launched=5)
-    made.kernel("two", 200, 210, launched=195)
-    shown = run("trace", str(made.write(tmp_path / "t.json")), "--by", "kernel").out
+    builder = TraceBuilder()
+    builder.python("\x1b[31mred.py(1): f", 100, 190)
+    builder.kernel("\x1b]0;title\x07[bold]kernel", 10, 100, launched=5)
+    builder.kernel("two", 200, 210, launched=195)
+    shown = run("trace", str(builder.write(tmp_path / "t.json")), "--by", "kernel").out
     shown += run("trace", str(tmp_path / "t.json")).out
     assert "\x1b" not in shown
     assert "[bold]kernel" in shown
@@ -212,9 +212,9 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").r
 def test_json_of_one_trace_of_two_and_of_ranks_follows_the_schema(run: Run, trace: str) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     validator = jsonschema.Draft202012Validator(SCHEMA)
-    made = TraceBuilder()
-    made.op("aten::mm", 0, 10)
-    made.gpu("ncclDevKernel_AllReduce", 1, 5)
-    made.write(Path("other.json"))
+    builder = TraceBuilder()
+    builder.op("aten::mm", 0, 10)
+    builder.gpu("ncclDevKernel_AllReduce", 1, 5)
+    builder.write(Path("other.json"))
     for arguments in ((), ("--against", "other.json"), ("other.json",)):
         validator.validate(json.loads(run("trace", trace, *arguments, "--json").out))

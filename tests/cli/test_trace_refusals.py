@@ -87,10 +87,10 @@ def refused(run: Run, path: Path, words: str) -> None:
 
 
 def test_a_compressed_file_that_ends_too_early_is_not_called_damaged(run: Run, tmp_path: Path) -> None:
-    made = TraceBuilder()
+    builder = TraceBuilder()
     for number in range(1000):
-        made.op(f"aten::op{number}", number, number + 1)
-    path = made.write(tmp_path / "trace.json.gz")
+        builder.op(f"aten::op{number}", number, number + 1)
+    path = builder.write(tmp_path / "trace.json.gz")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     refused(run, path, "the compressed file ends too early; copy or record it again")

@@ -1,4 +1,4 @@
-"""From a trace made by hand to what diffprof finds in it."""
+"""Explain a trace that a test has built."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Explain = Callable[..., TraceExplanation]
 
 @pytest.fixture
 def explain_built(tmp_path: Path) -> Explain:
-    """``explain_built(made)`` writes the trace and reads it again."""
+    """``explain_built(builder)`` writes the trace and reads it again."""
 
-    def explain(made: TraceBuilder, threshold_ns: int = 10_000) -> TraceExplanation:
-        return explain_trace(made.write(tmp_path / "trace.json"), threshold_ns)
+    def explain(builder: TraceBuilder, threshold_ns: int = 10_000) -> TraceExplanation:
+        return explain_trace(builder.write(tmp_path / "trace.json"), threshold_ns)
 
     return explain

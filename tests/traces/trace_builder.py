@@ -1,4 +1,4 @@
-"""Traces made by hand, small enough to work out every figure: times are in microseconds."""
+"""Traces for tests, small enough to work out every number by hand: times are in microseconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOST, THREAD = 100, 101
 
 
 class TraceBuilder:
-    """A trace in the making; each method adds an event as torch.profiler writes it."""
+    """Builds a trace: each method adds an event as torch.profiler writes it."""
 
     def __init__(self, **metadata: Any) -> None:
         self.metadata: dict[str, Any] = {"schemaVersion": 1, "cuda_runtime_version": 12040, **metadata}
@@ -102,33 +102,33 @@ class TraceBuilder:
 
 def two_denoising_steps() -> TraceBuilder:
     """A pipeline of two steps on one GPU, with one of everything: the console's golden output is of it."""
-    made = TraceBuilder(
+    builder = TraceBuilder(
         deviceProperties=[{"id": 0, "name": "NVIDIA H100"}],
         baseTimeNanoseconds=1_700_000_000_000_000_000,
         record_shapes=1,
     )
-    made.section("ProfilerStep#1", 0, 1000)
-    made.python("pipelines/pipeline_x.py(10): __call__", 0, 1000)
-    made.python("transformers/tokenization.py(5): encode", 5, 95)
-    made.copy("Memcpy HtoD (Pageable -> Device)", 110, 150, launched=100, took=55, bytes=4_000_000)
+    builder.section("ProfilerStep#1", 0, 1000)
+    builder.python("pipelines/pipeline_x.py(10): __call__", 0, 1000)
+    builder.python("transformers/tokenization.py(5): encode", 5, 95)
+    builder.copy("Memcpy HtoD (Pageable -> Device)", 110, 150, launched=100, took=55, bytes=4_000_000)
     for begin in (200, 600):
-        made.section("transformer_forward", begin, begin + 150)
-        made.python("models/transformer.py(20): forward", begin, begin + 150)
-        made.op("aten::mm", begin + 10, begin + 20)
-        made.kernel("ampere_bf16_s16816gemm_bf16_128x128", begin + 20, begin + 120, launched=begin + 12)
-        made.op("aten::scaled_dot_product_attention", begin + 30, begin + 50)
-        made.op(
+        builder.section("transformer_forward", begin, begin + 150)
+        builder.python("models/transformer.py(20): forward", begin, begin + 150)
+        builder.op("aten::mm", begin + 10, begin + 20)
+        builder.kernel("ampere_bf16_s16816gemm_bf16_128x128", begin + 20, begin + 120, launched=begin + 12)
+        builder.op("aten::scaled_dot_product_attention", begin + 30, begin + 50)
+        builder.op(
             "aten::_scaled_dot_product_flash_attention",
             begin + 32,
             begin + 48,
             **{"Input Dims": [[1, 24, 4096, 64]] * 3, "Input type": ["c10::BFloat16"] * 3},
         )
-        made.kernel("pytorch_flash::flash_fwd_kernel<64>", begin + 120, begin + 180, launched=begin + 40)
-        made.python("diffusers/schedulers/scheduling_euler.py(9): step", begin + 160, begin + 190)
-        made.op("aten::item", begin + 162, begin + 184)
-        made.call("cudaStreamSynchronize", begin + 164, begin + 182)
-        made.op("aten::add", begin + 184, begin + 189)
-        made.kernel("vectorized_elementwise_kernel<4, add>", begin + 190, begin + 200, launched=begin + 186)
-        made.memory(begin + 195, 1_000_000_000, 2_000_000_000)
-    made.copy("Memcpy DtoH (Device -> Pageable)", 900, 920, launched=890, took=40, bytes=2_000_000)
-    return made
+        builder.kernel("pytorch_flash::flash_fwd_kernel<64>", begin + 120, begin + 180, launched=begin + 40)
+        builder.python("diffusers/schedulers/scheduling_euler.py(9): step", begin + 160, begin + 190)
+        builder.op("aten::item", begin + 162, begin + 184)
+        builder.call("cudaStreamSynchronize", begin + 164, begin + 182)
+        builder.op("aten::add", begin + 184, begin + 189)
+        builder.kernel("vectorized_elementwise_kernel<4, add>", begin + 190, begin + 200, launched=begin + 186)
+        builder.memory(begin + 195, 1_000_000_000, 2_000_000_000)
+    builder.copy("Memcpy DtoH (Device -> Pageable)", 900, 920, launched=890, took=40, bytes=2_000_000)
+    return builder

@@ -35,29 +35,29 @@ def shapes(*dimensions: list[int], dtype: str = BF16) -> dict[str, Any]:
         ("", "PyTorchMemEffAttention::AttentionKernel<float>", "memory-efficient"),
     ],
 )
-def test_the_operator_tells_the_implementation_else_the_kernel_does(
+def test_the_implementation_is_that_of_the_operator_else_of_the_kernel(
     op: str, kernel: str, backend: str, explain_built: Explain
 ) -> None:
-    made = TraceBuilder()
+    builder = TraceBuilder()
     if op:
-        made.op(op, 0, 10)
-    made.kernel(kernel, 20, 50, launched=2)
-    (row,) = explain_built(made).attention
+        builder.op(op, 0, 10)
+    builder.kernel(kernel, 20, 50, launched=2)
+    (row,) = explain_built(builder).attention
     assert (row.backend, row.calls, row.kernels, row.gpu_ns) == (backend, 1, 1, 30_000)
 
 
 def test_two_kernels_of_one_operator_are_one_call(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.op("aten::_flash_attention_forward", 0, 10, **shapes([1, 8, 4096, 64], [1, 8, 77, 64], [1, 8, 77, 64]))
-    made.kernel("flash_fwd_splitkv_kernel", 20, 50, launched=2)
-    made.kernel("flash_fwd_splitkv_combine_kernel", 50, 55, launched=6)
-    (row,) = explain_built(made).attention
+    builder = TraceBuilder()
+    builder.op("aten::_flash_attention_forward", 0, 10, **shapes([1, 8, 4096, 64], [1, 8, 77, 64], [1, 8, 77, 64]))
+    builder.kernel("flash_fwd_splitkv_kernel", 20, 50, launched=2)
+    builder.kernel("flash_fwd_splitkv_combine_kernel", 50, 55, launched=6)
+    (row,) = explain_built(builder).attention
     assert (row.calls, row.kernels, row.gpu_ns, row.dtype) == (1, 2, 35_000, "bfloat16")
     assert row.shapes == "1x8x4096x64, 1x8x77x64"
 
 
 def eager(biased: bool = False) -> TraceBuilder:
-    made = TraceBuilder()
+    builder = TraceBuilder()
     steps: list[tuple[str, str, dict[str, Any]]] = [
         ("aten::bmm", "gemm_qk", shapes([96, 3137, 64], [96, 64, 3137])),
         ("aten::add" if biased else "aten::mul", "vectorized_elementwise_kernel", {}),
@@ -67,9 +67,9 @@ def eager(biased: bool = False) -> TraceBuilder:
         ("aten::addmm", "gemm_out", {}),
     ]
     for number, (op, kernel, args) in enumerate(steps):
-        made.op(op, 10 * number, 10 * number + 8, **args)
-        made.kernel(kernel, 100 + 10 * number, 110 + 10 * number, launched=10 * number + 2)
-    return made
+        builder.op(op, 10 * number, 10 * number + 8, **args)
+        builder.kernel(kernel, 100 + 10 * number, 110 + 10 * number, launched=10 * number + 2)
+    return builder
 
 
 @pytest.mark.parametrize(("biased", "fast"), [(False, "flash"), (True, "memory-efficient: it takes a mask or bias")])
@@ -83,31 +83,31 @@ def test_a_product_a_softmax_and_a_product_are_attention_that_nobody_fused(
     assert {kind.kind: kind.gpu_ns for kind in explanation.kinds} == {"attention": 50_000, "gemm": 10_000}
 
 
-def test_a_softmax_without_a_product_behind_it_is_no_attention(explain_built: Explain) -> None:
-    made = eager()
-    for event in made.events:
+def test_a_softmax_without_a_product_after_it_is_not_attention(explain_built: Explain) -> None:
+    builder = eager()
+    for event in builder.events:
         event["name"] = event["name"].replace("aten::bmm", "aten::addmm")
-    assert explain_built(made).attention == ()
+    assert explain_built(builder).attention == ()
 
 
-def test_the_slow_path_of_torch_is_told_with_what_could_have_run(explain_built: Explain) -> None:
-    made = TraceBuilder()
+def test_the_slow_path_of_torch_names_the_fused_alternative(explain_built: Explain) -> None:
+    builder = TraceBuilder()
     qkv = shapes([1, 1, 4096, 512], [1, 1, 4096, 512], [1, 1, 4096, 512])
-    made.op("aten::scaled_dot_product_attention", 0, 60, **qkv)
-    made.op("aten::_scaled_dot_product_attention_math", 1, 59, **qkv)
+    builder.op("aten::scaled_dot_product_attention", 0, 60, **qkv)
+    builder.op("aten::_scaled_dot_product_attention_math", 1, 59, **qkv)
     for number, kernel in enumerate(("gemm_qk", "softmax_warp_forward", "gemm_av")):
-        made.op("aten::bmm", 10 * number + 2, 10 * number + 10)
-        made.kernel(kernel, 100 + 10 * number, 110 + 10 * number, launched=10 * number + 4)
-    (row,) = explain_built(made).attention
+        builder.op("aten::bmm", 10 * number + 2, 10 * number + 10)
+        builder.kernel(kernel, 100 + 10 * number, 110 + 10 * number, launched=10 * number + 4)
+    (row,) = explain_built(builder).attention
     assert (row.backend, row.calls, row.kernels, row.gpu_ns) == ("math", 1, 3, 30_000)
     assert alternative_name(row.alternative) == "memory-efficient: a head size of 512 is too large for flash"
 
 
-def test_without_shapes_nobody_can_say_what_could_have_run(explain_built: Explain) -> None:
-    made = eager()
-    for event in made.events:
+def test_without_shapes_the_alternative_is_unknown(explain_built: Explain) -> None:
+    builder = eager()
+    for event in builder.events:
         event["args"].pop("Input Dims", None)
-    (row,) = explain_built(made).attention
+    (row,) = explain_built(builder).attention
     assert (row.shapes, alternative_name(row.alternative)) == ("", "unknown: shapes were not recorded")
 
 
@@ -124,5 +124,5 @@ def test_without_shapes_nobody_can_say_what_could_have_run(explain_built: Explai
         (64, "float64", False, "none: float64"),
     ],
 )
-def test_which_fast_one_could_run(head: int, dtype: str, biased: bool, words: str) -> None:
+def test_the_alternative_depends_on_head_size_dtype_and_bias(head: int, dtype: str, biased: bool, words: str) -> None:
     assert alternative_name(fused_alternative(head, dtype, biased)).startswith(words)

@@ -64,7 +64,7 @@ KERNELS = {
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in KERNELS.items() for name in names])
-def test_a_kernel_is_known_by_its_name(kind: str, name: str) -> None:
+def test_a_kernel_is_classified_by_its_name(kind: str, name: str) -> None:
     assert kernel_kind(name) == kind
 
 
@@ -72,6 +72,6 @@ def test_all_kinds_are_tried() -> None:
     assert set(KERNELS) == set(KINDS)
 
 
-def test_what_torch_compile_wrote_is_known() -> None:
+def test_kernels_of_torch_compile_are_recognised() -> None:
     assert is_triton("triton_poi_fused_add_1")
     assert not is_triton("attn_fwd")

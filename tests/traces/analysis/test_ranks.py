@@ -19,14 +19,14 @@ def rank(
     folder: Path, number: int, computes: float, calls: int = 3, name: str = "", **info: object
 ) -> TraceExplanation:
     """A rank that computes for `computes` of 100 microseconds and then waits until all have come."""
-    made = TraceBuilder(
+    builder = TraceBuilder(
         **({"distributedInfo": {"rank": number, "world_size": 2, **info}} if info != {"rank": None} else {})
     )
     for call in range(calls):
         begin = 110 * call
-        made.gpu("gemm", begin, begin + computes)
-        made.gpu(NCCL, begin + computes, begin + 110)
-    return explain_trace(made.write(folder / (name or f"trace_{number}.json")))
+        builder.gpu("gemm", begin, begin + computes)
+        builder.gpu(NCCL, begin + computes, begin + 110)
+    return explain_trace(builder.write(folder / (name or f"trace_{number}.json")))
 
 
 def test_the_rank_that_all_wait_for_is_the_straggler(tmp_path: Path) -> None:
@@ -40,28 +40,28 @@ def test_the_rank_that_all_wait_for_is_the_straggler(tmp_path: Path) -> None:
     assert made.imbalance == pytest.approx(300 / 240 - 1)
 
 
-def test_ranks_that_come_last_in_turns_have_no_straggler(tmp_path: Path) -> None:
+def test_ranks_that_arrive_last_in_turns_have_no_straggler(tmp_path: Path) -> None:
     explanations = []
     for number, times in enumerate(([50, 90], [90, 50])):
-        made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
+        builder = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
         for call, computes in enumerate(times):
-            made.gpu(NCCL, 100 * call + computes, 100 * call + 100)
-        explanations.append(explain_trace(made.write(tmp_path / f"{number}.json")))
+            builder.gpu(NCCL, 100 * call + computes, 100 * call + 100)
+        explanations.append(explain_trace(builder.write(tmp_path / f"{number}.json")))
     assert compare_ranks(explanations).straggler is None
 
 
-def test_calls_that_not_all_ranks_made_are_counted_apart(tmp_path: Path) -> None:
+def test_calls_that_not_all_ranks_made_are_counted_separately(tmp_path: Path) -> None:
     made = compare_ranks([rank(tmp_path, 0, 50, calls=3), rank(tmp_path, 1, 50, calls=2)])
     assert (made.collectives, made.unmatched, made.straggler) == (0, 3, None)
 
 
-def test_the_name_of_the_file_tells_the_rank_where_the_trace_does_not(tmp_path: Path) -> None:
+def test_the_rank_is_that_of_the_file_name_if_the_trace_names_none(tmp_path: Path) -> None:
     explanations = [rank(tmp_path, 0, 50, name=f"run_rank-{number}.json", rank=None) for number in (3, 2)]
     made = compare_ranks(explanations)
     assert ([row.rank for row in made.rows], made.numbered_by_order) == ([2, 3], False)
 
 
-def test_else_the_order_does_and_that_is_said(tmp_path: Path) -> None:
+def test_without_any_name_ranks_are_numbered_by_order(tmp_path: Path) -> None:
     explanations = [rank(tmp_path, 0, 50, name=f"{name}.json", rank=None) for name in "ab"]
     made = compare_ranks(explanations)
     assert ([row.rank for row in made.rows], made.numbered_by_order) == ([0, 1], True)
@@ -70,12 +70,12 @@ def test_else_the_order_does_and_that_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("others", "words"),
     [
-        ({"number": 0, "name": "b.json"}, "Two of the traces are of rank 0"),
-        ({"number": 1, "world_size": 8}, "different runs: of 2 and 8 ranks"),
-        ({"number": 1, "name": "b.json", "rank": None}, "b.json does not say which rank it is of"),
+        ({"number": 0, "name": "b.json"}, "Two of the traces belong to rank 0"),
+        ({"number": 1, "world_size": 8}, "different runs, of 2 and 8 ranks"),
+        ({"number": 1, "name": "b.json", "rank": None}, "b.json does not name its rank"),
     ],
 )
-def test_traces_that_are_not_of_one_run_are_refused(others: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_traces_of_different_runs_are_refused(others: dict[str, object], words: str, tmp_path: Path) -> None:
     first = rank(tmp_path, 0, 50)
     second = rank(tmp_path, computes=50, **others)  # type: ignore[arg-type]
     with pytest.raises(RequestError, match=words):

@@ -12,14 +12,14 @@ NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul
 
 
 def test_each_moment_counts_once_and_for_the_first_that_holds(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.op("aten::mm", 0, 200)
-    made.gpu("gemm", 10, 40)
-    made.gpu("gemm", 30, 50, stream=8)
-    made.gpu(NCCL, 45, 70, stream=9)
-    made.gpu("Memcpy HtoD (Pinned -> Device)", 60, 90, category="gpu_memcpy", stream=10, bytes=3000)
-    made.gpu("Memset (Device)", 100, 110, category="gpu_memset")
-    line = explain_built(made).timelines[0]
+    builder = TraceBuilder()
+    builder.op("aten::mm", 0, 200)
+    builder.gpu("gemm", 10, 40)
+    builder.gpu("gemm", 30, 50, stream=8)
+    builder.gpu(NCCL, 45, 70, stream=9)
+    builder.gpu("Memcpy HtoD (Pinned -> Device)", 60, 90, category="gpu_memcpy", stream=10, bytes=3000)
+    builder.gpu("Memset (Device)", 100, 110, category="gpu_memset")
+    line = explain_built(builder).timelines[0]
     assert line.total_ns == 100_000
     assert line.computation_ns == 50_000  # 10-50 and 100-110
     assert (line.communication_ns, line.exposed_communication_ns, line.hidden_communication_ns) == (
@@ -34,14 +34,14 @@ def test_each_moment_counts_once_and_for_the_first_that_holds(explain_built: Exp
     assert (line.before_ns, line.after_ns) == (10_000, 90_000)
 
 
-def test_what_a_device_did_over_time_adds_up_to_its_time_line(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.op("aten::mm", 0, 200)
-    made.gpu("gemm", 10, 50)
-    made.gpu(NCCL, 45, 70, stream=9)
-    made.gpu("Memcpy HtoD (Pinned -> Device)", 60, 90, category="gpu_memcpy", stream=10, bytes=3000)
-    made.gpu("gemm", 130, 133.333)
-    explanation = explain_built(made)
+def test_what_a_device_did_over_time_adds_up_to_its_timeline(explain_built: Explain) -> None:
+    builder = TraceBuilder()
+    builder.op("aten::mm", 0, 200)
+    builder.gpu("gemm", 10, 50)
+    builder.gpu(NCCL, 45, 70, stream=9)
+    builder.gpu("Memcpy HtoD (Pinned -> Device)", 60, 90, category="gpu_memcpy", stream=10, bytes=3000)
+    builder.gpu("gemm", 130, 133.333)
+    explanation = explain_built(builder)
     (line,), (activity,) = explanation.timelines, explanation.activity
     start, length, *busy = (list(column) for column in zip(*activity.parts, strict=True))
     assert len(start) == 240
@@ -56,38 +56,40 @@ def test_what_a_device_did_over_time_adds_up_to_its_time_line(explain_built: Exp
 
 
 def test_work_of_a_few_nanoseconds_has_as_many_parts(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.gpu("gemm", 1, 1.003)
-    assert explain_built(made).activity[0].parts == ((0, 1, 1, 0, 0), (1, 1, 1, 0, 0), (2, 1, 1, 0, 0))
+    builder = TraceBuilder()
+    builder.gpu("gemm", 1, 1.003)
+    assert explain_built(builder).activity[0].parts == ((0, 1, 1, 0, 0), (1, 1, 1, 0, 0), (2, 1, 1, 0, 0))
 
 
-def test_each_device_has_a_time_line_of_its_own(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.gpu("gemm", 0, 10, device=0)
-    made.gpu("gemm", 5, 45, device=1)
-    made.gpu("gemm", 20, 40, device=0)
-    lines = explain_built(made).timelines
+def test_each_device_has_its_own_timeline(explain_built: Explain) -> None:
+    builder = TraceBuilder()
+    builder.gpu("gemm", 0, 10, device=0)
+    builder.gpu("gemm", 5, 45, device=1)
+    builder.gpu("gemm", 20, 40, device=0)
+    lines = explain_built(builder).timelines
     assert [(line.device, line.total_ns, line.busy_ns) for line in lines] == [(0, 40_000, 30_000), (1, 40_000, 40_000)]
 
 
 def test_before_and_after_the_work_the_host_is_named(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.python("pipe.py(1): __call__", 0, 300)
-    made.python("tokens.py(2): encode", 10, 90)
-    made.kernel("gemm", 100, 120, launched=95)
-    made.python("image.py(3): save", 130, 290)
-    line = explain_built(made).timelines[0]
+    builder = TraceBuilder()
+    builder.python("pipe.py(1): __call__", 0, 300)
+    builder.python("tokens.py(2): encode", 10, 90)
+    builder.kernel("gemm", 100, 120, launched=95)
+    builder.python("image.py(3): save", 130, 290)
+    line = explain_built(builder).timelines[0]
     assert (line.before_ns, line.before_what) == (100_000, "tokens.py(2): encode")
     assert (line.after_ns, line.after_what) == (180_000, "image.py(3): save")
 
 
-def test_copies_have_bytes_rate_and_the_sort_of_memory(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.gpu("gemm", 0, 15)
+def test_copies_have_bytes_rate_and_the_type_of_memory(explain_built: Explain) -> None:
+    builder = TraceBuilder()
+    builder.gpu("gemm", 0, 15)
     for start in (10, 30):
-        made.gpu("Memcpy HtoD (Pageable -> Device)", start, start + 10, category="gpu_memcpy", stream=8, bytes=50_000)
-    made.gpu("Memcpy DtoH (Device -> Pinned)", 50, 51, category="gpu_memcpy")
-    to_device, to_host = explain_built(made).copies
+        builder.gpu(
+            "Memcpy HtoD (Pageable -> Device)", start, start + 10, category="gpu_memcpy", stream=8, bytes=50_000
+        )
+    builder.gpu("Memcpy DtoH (Device -> Pinned)", 50, 51, category="gpu_memcpy")
+    to_device, to_host = explain_built(builder).copies
     assert (to_device.direction, to_device.memory, to_device.count) == ("H2D", "pageable", 2)
     assert (to_device.size_bytes, to_device.duration_ns, to_device.exposed_ns) == (100_000, 20_000, 15_000)
     assert to_device.bytes_per_second == 5e9
@@ -112,16 +114,16 @@ def test_copies_have_bytes_rate_and_the_sort_of_memory(explain_built: Explain) -
         ("something else", ("other", "")),
     ],
 )
-def test_the_names_of_copies_tell_direction_and_memory(name: str, sort: tuple[str, str]) -> None:
+def test_the_name_of_a_copy_has_its_direction_and_memory(name: str, sort: tuple[str, str]) -> None:
     assert copy_kind(name) == sort
 
 
-def test_without_work_on_a_gpu_there_is_no_time_line(explain_built: Explain) -> None:
-    made = TraceBuilder()
-    made.op("aten::linear", 0, 30)
-    made.op("aten::addmm", 5, 25)
-    made.op("aten::add", 40, 50)
-    explanation = explain_built(made)
+def test_without_work_on_a_gpu_there_is_no_timeline(explain_built: Explain) -> None:
+    builder = TraceBuilder()
+    builder.op("aten::linear", 0, 30)
+    builder.op("aten::addmm", 5, 25)
+    builder.op("aten::add", 40, 50)
+    explanation = explain_built(builder)
     assert (explanation.timelines, explanation.kinds, explanation.causes, explanation.launches) == ((), (), (), None)
     assert explanation.source.platform == "cpu"
     found = [(row.name, row.kind, row.self_ns, row.total_ns) for row in explanation.host_ops]

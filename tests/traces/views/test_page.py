@@ -28,48 +28,48 @@ Read = Callable[..., TraceExplanation]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """``read(made, "name.json")`` is what diffprof finds in a trace made by hand."""
+    """``read(builder, "name.json")`` is what diffprof finds in a trace made by hand."""
 
-    def explain(made: TraceBuilder, name: str = "trace.json") -> TraceExplanation:
-        return explain_trace(made.write(tmp_path / name))
+    def explain(builder: TraceBuilder, name: str = "trace.json") -> TraceExplanation:
+        return explain_trace(builder.write(tmp_path / name))
 
     return explain
 
 
 def of_the_host() -> TraceBuilder:
-    made = TraceBuilder()
-    made.section("denoise", 0, 100)
-    made.section("denoise", 100, 200)
-    made.op("aten::linear", 0, 90)
-    return made
+    builder = TraceBuilder()
+    builder.section("denoise", 0, 100)
+    builder.section("denoise", 100, 200)
+    builder.op("aten::linear", 0, 90)
+    return builder
 
 
 def rank(number: int, computes: int) -> TraceBuilder:
-    made = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
-    made.gpu("gemm", 0, computes)
-    made.gpu("ncclDevKernel_AllReduce", computes, 120)
-    return made
+    builder = TraceBuilder(distributedInfo={"rank": number, "world_size": 2})
+    builder.gpu("gemm", 0, computes)
+    builder.gpu("ncclDevKernel_AllReduce", computes, 120)
+    return builder
 
 
 def two_devices() -> TraceBuilder:
-    made = two_denoising_steps()
-    made.gpu("gemm", 300, 350, device=1)
-    made.gpu("gemm", 500, 550, device=1)
-    return made
+    builder = two_denoising_steps()
+    builder.gpu("gemm", 300, 350, device=1)
+    builder.gpu("gemm", 500, 550, device=1)
+    return builder
 
 
 def hostile() -> TraceBuilder:
     """Every name that a trace brings along tries to be markup."""
-    made = TraceBuilder(deviceProperties=[{"id": 0, "name": f"GPU {PICTURE}"}])
-    made.section(f"section {SCRIPT}", 0, 1000)
-    made.python(f"pipe.py(1): {BOLD}", 0, 1000)
-    made.python(f"late.py(7): {ENDING}", 110, 290)
-    made.kernel(f"gemm {SCRIPT}", 10, 100, launched=5)
-    made.kernel(f"flash_fwd_kernel {ENDING} {BOLD}", 300, 400, launched=295)
-    made.op(f"aten::{PICTURE}", 500, 600)
-    made.memory(50, 1_000, 2_000)
-    made.memory(60, 3_000, 4_000)
-    return made
+    builder = TraceBuilder(deviceProperties=[{"id": 0, "name": f"GPU {PICTURE}"}])
+    builder.section(f"section {SCRIPT}", 0, 1000)
+    builder.python(f"pipe.py(1): {BOLD}", 0, 1000)
+    builder.python(f"late.py(7): {ENDING}", 110, 290)
+    builder.kernel(f"gemm {SCRIPT}", 10, 100, launched=5)
+    builder.kernel(f"flash_fwd_kernel {ENDING} {BOLD}", 300, 400, launched=295)
+    builder.op(f"aten::{PICTURE}", 500, 600)
+    builder.memory(50, 1_000, 2_000)
+    builder.memory(60, 3_000, 4_000)
+    return builder
 
 
 def ranks_of(read: Read) -> str:
@@ -128,10 +128,10 @@ def test_ranks_stand_beside_each_other_and_then_alone(read: Read) -> None:
 
 
 def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:
-    made = TraceBuilder()
+    builder = TraceBuilder()
     for number in range(130):
-        made.kernel(f"kernel{number}{'x' * 5000}", 10 * number + 5, 10 * number + 6, launched=10 * number)
-    page = trace_html(read(made))
+        builder.kernel(f"kernel{number}{'x' * 5000}", 10 * number + 5, 10 * number + 6, launched=10 * number)
+    page = trace_html(read(builder))
     assert len(words(page)) < 60_000
     assert "and 30 more" in words(page)
 

@@ -1,1 +1,1 @@
-"""From what was found in traces to what it means: a checklist, the difference of two, the ranks of several."""
+"""From the events of a trace to facts: where the time went, why devices were idle, what changed between two traces."""

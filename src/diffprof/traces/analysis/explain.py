@@ -1,4 +1,4 @@
-"""A trace in, all that it says out."""
+"""From a trace to everything that diffprof finds in it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from diffprof.traces.facts import TraceExplanation, TraceSource
 from diffprof.traces.reading.columns import PYTHON, UNKNOWN, RecordedTrace
 from diffprof.traces.reading.reader import read_trace
 
-# Gaps that are shorter are told together: about what a launch takes.
+# Shorter gaps are summed up: a launch takes about as long.
 THRESHOLD_NS = 10_000
 
 _RANK_IN_NAME = re.compile(r"rank[-_]?(\d+)", re.I)
 
 
 def explain_trace(path: str | Path, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
-    """Read a trace and find out all that diffprof can say about it."""
+    """Read a trace and explain it."""
     return explain(read_trace(path), threshold_ns)
 
 
 def explain(trace: RecordedTrace, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
-    """All that diffprof can say about a trace."""
+    """Everything that diffprof finds in a trace."""
     tree, launches = HostTree(trace), Launches(trace)
     devices = device_work(trace)
     idle = [idle_time(trace, device, tree, launches, threshold_ns) for device in devices]
@@ -46,14 +46,14 @@ def explain(trace: RecordedTrace, threshold_ns: int = THRESHOLD_NS) -> TraceExpl
         timelines=tuple(timeline(trace, device, tree, launches) for device in devices),
         activity=tuple(activity(trace, device) for device in devices),
         copies=copies(trace, devices),
-        causes=tuple(sorted((row for one in idle for row in one.causes), key=lambda row: -row.idle_ns)),
-        gaps=tuple(gap for one in idle for gap in one.gaps),
+        causes=tuple(sorted((row for device in idle for row in device.causes), key=lambda row: -row.idle_ns)),
+        gaps=tuple(gap for device in idle for gap in device.gaps),
         kinds=work.kinds(kernels),
         kernels=kernels,
         attention=attention.rows,
         sections=sections.rows(),
         steps=sections.steps(),
-        scheduler=sections.scheduler(_idle(devices)),
+        scheduler=sections.scheduler(_idle_intervals(devices)),
         launches=launch_statistics(trace, launches),
         compiled=sections.compiled(),
         memory=memory_use(trace),
@@ -62,7 +62,7 @@ def explain(trace: RecordedTrace, threshold_ns: int = THRESHOLD_NS) -> TraceExpl
     )
 
 
-def _idle(devices: list[DeviceWork]) -> Intervals:
+def _idle_intervals(devices: list[DeviceWork]) -> Intervals:
     """When the first device was idle."""
     return devices[0].busy.gaps() if devices else Intervals(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -73,7 +73,7 @@ def _source(trace: RecordedTrace, launches: Launches) -> TraceSource:
     base = metadata.get("baseTimeNanoseconds")
     ranks = metadata.get("distributedInfo")
     ranks = ranks if isinstance(ranks, dict) else {}
-    rank = _whole(ranks.get("rank"))
+    rank = _as_int(ranks.get("rank"))
     if rank is None and (found := _RANK_IN_NAME.search(Path(trace.path).name)):
         rank = int(found[1])
     return TraceSource(
@@ -82,7 +82,7 @@ def _source(trace: RecordedTrace, launches: Launches) -> TraceSource:
         platform=_platform(trace),
         device_names=_device_names(trace),
         rank=rank,
-        world_size=_whole(ranks.get("world_size")),
+        world_size=_as_int(ranks.get("world_size")),
         recorded_ns=last - first,
         origin_ns=first,
         clock_ns=first + base if type(base) is int else None,
@@ -105,7 +105,7 @@ def _platform(trace: RecordedTrace) -> str:
 
 
 def _device_names(trace: RecordedTrace) -> tuple[str, ...]:
-    """The devices that worked, by name; a trace may number them otherwise than it lists them."""
+    """The names of the devices; a trace may number them differently from how it lists them."""
     listed: Any = trace.metadata.get("deviceProperties")
     if not isinstance(listed, list) or not len(trace.gpu):
         return ()
@@ -113,5 +113,5 @@ def _device_names(trace: RecordedTrace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _whole(value: Any) -> int | None:
+def _as_int(value: Any) -> int | None:
     return value if type(value) is int else None

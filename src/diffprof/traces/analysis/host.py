@@ -1,4 +1,4 @@
-"""What ran on the host at a moment: the calls of each thread as a tree."""
+"""What ran on the host at any time: the calls of each thread as a tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK = 1 << 16
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _BUILT_IN = re.compile(r"^<built-in (?:method|function) (\S*?)(?: of (?:type )?(.+?))?>$")
-_PLUMBING = re.compile(r"(^|/)(torch/|contextlib\.py|functools\.py|threading\.py|runpy)")
+_INTERNAL = re.compile(r"(^|/)(torch/|contextlib\.py|functools\.py|threading\.py|runpy)")
 
 
 class HostTree:
@@ -28,7 +28,7 @@ class HostTree:
 
     @cached_property
     def parent(self) -> Ints:
-        """The row that each was called from, on the same thread; `NOTHING` for the outermost."""
+        """The row that called each row, on the same thread; `NOTHING` for the outermost."""
         parents: list[Ints] = []
         stack: list[tuple[int, int]] = []
         lane_before = UNKNOWN
@@ -36,62 +36,62 @@ class HostTree:
             # A chunk at a time: as Python objects, all numbers at once would take ten times the memory.
             chunk = slice(begin, begin + _CHUNK)
             starts, ends = self.host.start[chunk].tolist(), self.host.end[chunk].tolist()
-            found = []
+            chunk_parents = []
             lanes = self.host.lane[chunk].tolist()
             for row, (start, end, lane) in enumerate(zip(starts, ends, lanes, strict=True), begin):
                 if lane != lane_before:
                     stack, lane_before = [], lane
                 while stack and stack[-1][0] <= start:
                     stack.pop()
-                found.append(stack[-1][1] if stack else NOTHING)
+                chunk_parents.append(stack[-1][1] if stack else NOTHING)
                 stack.append((end, row))
-            parents.append(np.array(found, dtype=np.int64))
+            parents.append(np.array(chunk_parents, dtype=np.int64))
         return np.concatenate(parents) if parents else np.empty(0, dtype=np.int64)
 
     def innermost(self, lane: Ints, time: Ints) -> Ints:
-        """The row that was running on a thread at a moment, and called nothing else then."""
+        """The innermost row that was running on each thread at each time."""
         row = np.full(len(time), NOTHING, dtype=np.int64)
         for number in np.unique(lane):
-            asked = lane == number
+            here = lane == number
             first, end = self._first[number], self._first[number + 1]
-            place = first + np.searchsorted(self.host.start[first:end], time[asked], side="right") - 1
-            row[asked] = np.where(place >= first, place, NOTHING)
+            place = first + np.searchsorted(self.host.start[first:end], time[here], side="right") - 1
+            row[here] = np.where(place >= first, place, NOTHING)
         return self.climb(row, lambda rows, which: self.host.end[rows] > time[which])
 
     def covering(self, lane: Ints, start: Ints, end: Ints) -> Ints:
         """The innermost row that ran for at least half of each interval."""
-        # What has more than half of an interval has its middle; so those that have it are callers of each other.
+        # A row that covers more than half of an interval covers its middle: all candidates are callers of each other.
         row = self.innermost(lane, (start + end) // 2)
 
-        def has_half(rows: Ints, which: Ints) -> Flags:
+        def covers_half(rows: Ints, which: Ints) -> Flags:
             overlap = np.minimum(self.host.end[rows], end[which]) - np.maximum(self.host.start[rows], start[which])
             return 2 * overlap >= end[which] - start[which]
 
-        return self.climb(row, has_half)
+        return self.climb(row, covers_half)
 
-    def climb(self, rows: Ints, wanted: Callable[[Ints, Ints], Flags]) -> Ints:
-        """From each row to its caller, until `wanted(rows, their places)` holds or there is no caller left."""
+    def climb(self, rows: Ints, matches: Callable[[Ints, Ints], Flags]) -> Ints:
+        """Go from each row to its caller until `matches(rows, their indices)` is true or there is no caller left."""
         rows = rows.copy()
-        open_places = np.flatnonzero(rows != NOTHING)
-        while len(open_places):
-            unfit = open_places[~wanted(rows[open_places], open_places)]
-            rows[unfit] = self.parent[rows[unfit]]
-            open_places = unfit[rows[unfit] != NOTHING]
+        remaining = np.flatnonzero(rows != NOTHING)
+        while len(remaining):
+            unmatched = remaining[~matches(rows[remaining], remaining)]
+            rows[unmatched] = self.parent[rows[unmatched]]
+            remaining = unmatched[rows[unmatched] != NOTHING]
         return rows
 
     def nearest(self, rows: Ints, kind: int) -> Ints:
-        """Each row itself or its nearest caller that is of the kind."""
-        return self.climb(rows, lambda found, _: self.host.kind[found] == kind)
+        """Each row itself, or its nearest caller of the kind."""
+        return self.climb(rows, lambda rows, _: self.host.kind[rows] == kind)
 
     def calls(self, caller: int, start: int, end: int) -> Ints:
-        """The rows that a row called and that ran between two moments."""
+        """The rows that a row called and that ran between two times."""
         last = self._first[self.host.lane[caller] + 1]
         until = caller + np.searchsorted(self.host.start[caller:last], end)
         rows = np.arange(caller + 1, until)
         return rows[(self.parent[rows] == caller) & (self.host.end[rows] > start)]
 
     def common_caller(self, one: int, other: int) -> int:
-        """The innermost row that both were called from; `NOTHING` where there is none."""
+        """The innermost row that both were called from; `NOTHING` if there is none."""
         callers = set()
         while one != NOTHING:
             one = int(self.parent[one])
@@ -109,40 +109,40 @@ class HostTree:
         return int(places[0]), int(places[1])
 
     def label(self, row: int) -> str:
-        """The name of a row as people read it."""
-        return readable(self._names[self.host.name[row]])
+        """The name of a row for people."""
+        return readable_name(self._names[self.host.name[row]])
 
     def python_function(self, rows: Ints) -> Ints:
-        """The nearest caller of each row that is a Python function of a model or a program, not of torch itself."""
+        """The nearest caller of each row that is a Python function, but not one of torch itself."""
         callers = values_at(self.parent, rows, NOTHING)
-        return self.climb(callers, lambda found, _: self._is_function[self.host.name[found]])
+        return self.climb(callers, lambda rows, _: self._is_function[self.host.name[rows]])
 
     def outermost_op(self, rows: Ints) -> Ints:
-        """The operator that was called, of those that called each other down to each row; `NOTHING` where none did."""
+        """The outermost of the operators that each row runs in; `NOTHING` if there is none."""
         rows = self.nearest(rows, OP)
 
-        def called_by_no_op(found: Ints, _: Ints) -> Flags:
-            caller = self.parent[found]
+        def is_outermost(rows: Ints, _: Ints) -> Flags:
+            caller = self.parent[rows]
             return (caller == NOTHING) | (self.host.kind[caller] != OP)
 
-        return self.climb(rows, called_by_no_op)
+        return self.climb(rows, is_outermost)
 
     @cached_property
     def _is_function(self) -> Flags:
-        """Which names are those of Python functions that somebody would want to read."""
+        """Which names are Python functions that tell a reader something."""
         flags = np.zeros(len(self._names), dtype=bool)
         for number in np.unique(self.host.name[self.host.kind == PYTHON]):
             name = self._names[number]
-            flags[number] = not name.startswith(("<", "nn.Module")) and not _PLUMBING.search(name)
+            flags[number] = not name.startswith(("<", "nn.Module")) and not _INTERNAL.search(name)
         return flags
 
 
-def readable(name: str) -> str:
-    """A recorded name without addresses, which differ each time, and without the words around it."""
+def readable_name(name: str) -> str:
+    """A recorded name without addresses, which differ in every run, and without a prefix."""
     name = _ADDRESS.sub("", name)
     built_in = _BUILT_IN.match(name)
     if built_in:
-        # Functions of extensions may have no name; what holds them says nothing.
+        # Functions of extensions may have no name, and then the owner says nothing either.
         owner = (built_in[2] or "").removesuffix(" object")
         if not built_in[1]:
             return "a built-in function"

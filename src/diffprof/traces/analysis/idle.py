@@ -1,4 +1,4 @@
-"""Why a device was idle: each gap laid to what the host, another stream or the queue did in it."""
+"""Why a device was idle: each gap attributed to the host, another stream or the queue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from diffprof.traces.analysis.host import NOTHING, HostTree, readable
+from diffprof.traces.analysis.host import NOTHING, HostTree, readable_name
 from diffprof.traces.analysis.launches import Launches
 from diffprof.traces.analysis.timeline import DeviceWork
 from diffprof.traces.facts import (
@@ -24,19 +24,19 @@ from diffprof.traces.facts import (
 )
 from diffprof.traces.reading.columns import MEMCPY, UNKNOWN, Ints, RecordedTrace, values_at
 
-# The record has the longest gaps one by one; the causes have all.
+# The longest gaps are listed one by one; the causes cover all.
 MOST_GAPS = 10_000
 MOST_CAUSES = 1_000
 OTHERS = "others"
-# For how many causes the host's calls are looked into, and for how many gaps of each.
-MOST_LOOKED_INTO = 40
+# For how many causes, and how many gaps of each, the callees of the host are searched.
+MOST_SEARCHED = 40
 
 _CODES = {cause: number for number, cause in enumerate(CAUSES)}
 
 
 @dataclass(frozen=True)
 class IdleTime:
-    """The idle time of one device: by cause, and the longest gaps."""
+    """The idle time of one device by cause, and its longest gaps."""
 
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]
@@ -45,16 +45,16 @@ class IdleTime:
 def idle_time(
     trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: Launches, threshold_ns: int
 ) -> IdleTime:
-    """All gaps of a device: those of `threshold_ns` and more each laid to its cause, the shorter ones together."""
+    """All gaps of a device: those of at least `threshold_ns` by cause, the shorter ones summed up."""
     all_gaps = work.busy.gaps()
     lengths = all_gaps.end - all_gaps.start
     long = lengths >= threshold_ns
-    explained = _GapAnalysis(trace, work, tree, launches, all_gaps.start[long], all_gaps.end[long])
-    causes = explained.causes()
+    analysis = _GapAnalysis(trace, work, tree, launches, all_gaps.start[long], all_gaps.end[long])
+    causes = analysis.causes()
     if (~long).any():
         short = lengths[~long]
         causes.append(IdleCause(work.device, SHORT, "", "", len(short), int(short.sum()), int(short.max())))
-    return IdleTime(tuple(sorted(causes, key=lambda row: -row.idle_ns)), explained.gaps())
+    return IdleTime(tuple(sorted(causes, key=lambda row: -row.idle_ns)), analysis.gaps())
 
 
 class _GapAnalysis:
@@ -74,19 +74,19 @@ class _GapAnalysis:
 
     @cached_property
     def cause(self) -> Ints:
-        """The code of each gap's cause: the first that holds."""
+        """The code of the first cause that applies to each gap."""
         late = 2 * (self.launched - self.start) >= self.end - self.start
-        under_way = values_at(self.trace.host.end, self.call, self.start) > self.start
+        launching = values_at(self.trace.host.end, self.call, self.start) > self.start
         gpu = self.trace.gpu
-        handed_over = gpu.stream[self.before] != gpu.stream[self.after]
-        handed_over |= gpu.kind[self.before] == MEMCPY
-        conditions = [self.call == UNKNOWN, self.wait != NOTHING, late, under_way, handed_over]
+        switched = gpu.stream[self.before] != gpu.stream[self.after]
+        switched |= gpu.kind[self.before] == MEMCPY
+        conditions = [self.call == UNKNOWN, self.wait != NOTHING, late, launching, switched]
         codes = [_CODES[cause] for cause in (UNEXPLAINED, SYNCHRONISATION, HOST, LAUNCH, STREAM)]
         return np.select(conditions, codes, _CODES[QUEUE])
 
     @cached_property
     def row(self) -> Ints:
-        """The row of the host that each gap is laid to."""
+        """The row of `trace.host` that caused each gap."""
         window_end = np.maximum(self.launched, self.start + 1)
         late = self.cause == _CODES[HOST]
         row = np.full(len(self.start), NOTHING, dtype=np.int64)
@@ -96,45 +96,44 @@ class _GapAnalysis:
 
     @cached_property
     def keys(self) -> Ints:
-        """For each gap: cause, name of what it is laid to, its operator, the Python function around, what was before.
-
-        Names by their number; `UNKNOWN` where there is none.
+        """For each gap: its cause, the number of the name of what caused it, of its operator, of the Python function
+        that called it, and of the work before; `UNKNOWN` for none.
         """
-        waited = np.where(self.cause == _CODES[SYNCHRONISATION], self.row, NOTHING)
-        handed_over = self.cause == _CODES[STREAM]
+        waits = np.where(self.cause == _CODES[SYNCHRONISATION], self.row, NOTHING)
+        switched = self.cause == _CODES[STREAM]
         columns = [
             self.cause,
             self._name(self.row),
-            self._name(self.tree.outermost_op(waited)),
+            self._name(self.tree.outermost_op(waits)),
             self._name(self.tree.python_function(self.row)),
-            np.where(handed_over, self.trace.gpu.name[self.before], UNKNOWN),
+            np.where(switched, self.trace.gpu.name[self.before], UNKNOWN),
         ]
         return np.stack(columns, axis=1)
 
     def causes(self) -> list[IdleCause]:
-        """The gaps with one cause together, those that cost most first; the many that cost least in one row each."""
+        """The gaps by cause, the most expensive first; many cheap causes are summed up."""
         if not len(self.start):
             return []
         keys, group = np.unique(self.keys, axis=0, return_inverse=True)
-        words = [self._words(key) for key in keys.tolist()]
-        # Names that differ by an address only are one.
-        numbers = {said: number for number, said in enumerate(dict.fromkeys(words))}
-        group = np.array([numbers[said] for said in words])[group.reshape(-1)]
+        descriptions = [self._describe(key) for key in keys.tolist()]
+        # Names that differ only by an address are the same.
+        numbers = {description: number for number, description in enumerate(dict.fromkeys(descriptions))}
+        group = np.array([numbers[description] for description in descriptions])[group.reshape(-1)]
         length = self.end - self.start
         count = np.bincount(group, minlength=len(numbers))
         idle, longest = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
         np.add.at(idle, group, length)
         np.maximum.at(longest, group, length)
         rows = [
-            IdleCause(self.work.device, *said, int(count[number]), int(idle[number]), int(longest[number]))
-            for said, number in numbers.items()
+            IdleCause(self.work.device, *description, int(count[number]), int(idle[number]), int(longest[number]))
+            for description, number in numbers.items()
         ]
         order = np.argsort(-idle, kind="stable").tolist()
-        looked_into = [
-            self._with_calls(rows[number], np.flatnonzero(group == number)) for number in order[:MOST_LOOKED_INTO]
+        searched = [
+            self._with_main_callee(rows[number], np.flatnonzero(group == number)) for number in order[:MOST_SEARCHED]
         ]
-        kept = [rows[number] for number in order[MOST_LOOKED_INTO:MOST_CAUSES]]
-        return looked_into + kept + _together([rows[number] for number in order[MOST_CAUSES:]])
+        others = [rows[number] for number in order[MOST_SEARCHED:MOST_CAUSES]]
+        return searched + others + _sum_by_cause([rows[number] for number in order[MOST_CAUSES:]])
 
     def gaps(self) -> tuple[Gap, ...]:
         """The longest gaps, in the order of time."""
@@ -146,7 +145,7 @@ class _GapAnalysis:
                 self.work.device,
                 int(self.start[at]) - origin,
                 int(self.end[at] - self.start[at]),
-                *self._words(self.keys[at].tolist()),
+                *self._describe(self.keys[at].tolist()),
                 before=names[self.trace.gpu.name[self.before[at]]],
                 after=names[self.trace.gpu.name[self.after[at]]],
             )
@@ -160,44 +159,44 @@ class _GapAnalysis:
         return self.work.rows[order[np.searchsorted(ends[order], self.start, side="right") - 1]]
 
     def _wait(self) -> Ints:
-        """The last call in which the host waited, if nothing was launched between its beginning and the gap."""
+        """The last call in which the host waited, if nothing was launched between its start and the gap."""
         host, launches = self.trace.host, self.launches
-        found = np.full(len(self.start), NOTHING, dtype=np.int64)
+        last_waits = np.full(len(self.start), NOTHING, dtype=np.int64)
         for lane in np.unique(self.lane[self.lane != UNKNOWN]):
             here = np.flatnonzero(self.lane == lane)
             waits = launches.waits[host.lane[launches.waits] == lane]
-            works = launches.launching[host.lane[launches.launching] == lane]
+            launching = launches.launching[host.lane[launches.launching] == lane]
             wait = _last_before(host.start[waits], self.start[here])
-            launch = _last_before(host.start[works], self.start[here])
+            launch = _last_before(host.start[launching], self.start[here])
             has_wait = wait != NOTHING
             row = waits[wait[has_wait]]
-            # A copy that waits is both: it put itself into the queue.
-            nothing_since = (launch[has_wait] == NOTHING) | (host.start[works][launch[has_wait]] <= host.start[row])
-            found[here[has_wait]] = np.where(nothing_since, row, NOTHING)
-        return found
+            # A blocking copy is both a wait and a launch.
+            nothing_since = (launch[has_wait] == NOTHING) | (host.start[launching][launch[has_wait]] <= host.start[row])
+            last_waits[here[has_wait]] = np.where(nothing_since, row, NOTHING)
+        return last_waits
 
     def _name(self, rows: Ints) -> Ints:
         return values_at(self.trace.host.name, rows, UNKNOWN)
 
-    def _words(self, key: list[int]) -> tuple[str, str, str]:
-        """A key as cause, what and where."""
+    def _describe(self, key: list[int]) -> tuple[str, str, str]:
+        """The cause, the what and the where of a key."""
         cause, what, op, where, before = (
             CAUSES[key[0]],
-            *("" if number == UNKNOWN else readable(self.trace.names[number]) for number in key[1:]),
+            *("" if number == UNKNOWN else readable_name(self.trace.names[number]) for number in key[1:]),
         )
         if cause == SYNCHRONISATION and op:
             what = f"{what} in {op}"
         return cause, what or before, where
 
-    def _with_calls(self, row: IdleCause, chosen: Ints) -> IdleCause:
-        """What the host called for most of the time in the longest of the gaps, where it could not keep up."""
+    def _with_main_callee(self, row: IdleCause, chosen: Ints) -> IdleCause:
+        """Add the callee in which the host spent most of the longest gaps, if it could not keep up."""
         if row.cause != HOST:
             return row
         host = self.trace.host
         times: dict[str, int] = {}
         longest = chosen[np.argsort(self.start[chosen] - self.end[chosen], kind="stable")]
-        looked_at = longest[self.row[longest] != NOTHING][:MOST_LOOKED_INTO]
-        for at in looked_at:
+        longest_gaps = longest[self.row[longest] != NOTHING][:MOST_SEARCHED]
+        for at in longest_gaps:
             begin, end = self.start[at], self.launched[at]
             for called in self.tree.calls(self.row[at], begin, end):
                 inside = int(min(host.end[called], end) - max(host.start[called], begin))
@@ -205,25 +204,25 @@ class _GapAnalysis:
                 times[name] = times.get(name, 0) + inside
         if not times:
             return row
-        late = int((self.launched[looked_at] - self.start[looked_at]).sum())
+        late = int((self.launched[longest_gaps] - self.start[longest_gaps]).sum())
         mostly = max(times, key=times.__getitem__)
         return replace(row, mostly=mostly, mostly_share=times[mostly] / late)
 
 
-def _together(rows: list[IdleCause]) -> list[IdleCause]:
-    """One row for all of a cause."""
-    found: dict[str, IdleCause] = {}
+def _sum_by_cause(rows: list[IdleCause]) -> list[IdleCause]:
+    """One row for each cause."""
+    sums: dict[str, IdleCause] = {}
     for row in rows:
-        sum_up = found.get(row.cause, replace(row, what=OTHERS, where="", gaps=0, idle_ns=0, longest_ns=0))
-        found[row.cause] = replace(
-            sum_up,
-            gaps=sum_up.gaps + row.gaps,
-            idle_ns=sum_up.idle_ns + row.idle_ns,
-            longest_ns=max(sum_up.longest_ns, row.longest_ns),
+        total = sums.get(row.cause, replace(row, what=OTHERS, where="", gaps=0, idle_ns=0, longest_ns=0))
+        sums[row.cause] = replace(
+            total,
+            gaps=total.gaps + row.gaps,
+            idle_ns=total.idle_ns + row.idle_ns,
+            longest_ns=max(total.longest_ns, row.longest_ns),
         )
-    return list(found.values())
+    return list(sums.values())
 
 
 def _last_before(times: Ints, moments: Ints) -> Ints:
-    """The place of the last of the rising `times` that is before each moment; `NOTHING` where there is none."""
+    """The index of the last of the sorted `times` before each moment; `NOTHING` if there is none."""
     return np.searchsorted(times, moments, side="left") - 1

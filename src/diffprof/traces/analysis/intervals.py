@@ -1,4 +1,4 @@
-"""Sets of moments as sorted intervals that do not touch: union, difference, length. All in whole nanoseconds."""
+"""Sets of times as sorted, disjoint intervals: union, difference, length. All in integer nanoseconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.traces.reading.columns import Ints
 
 @dataclass(frozen=True)
 class Intervals:
-    """The moments from each `start` up to its `end`; in rising order, with room between them."""
+    """The times from each `start` up to its `end`; sorted and disjoint."""
 
     start: Ints
     end: Ints
@@ -24,9 +24,9 @@ class Intervals:
         return int((self.end - self.start).sum())
 
     def minus(self, other: Intervals) -> Intervals:
-        """The moments of this that are not of the other."""
+        """The times in this set that are not in the other."""
         times = np.concatenate((self.start, self.end, other.start, other.end))
-        # Each set opens and closes: the state after each moment is the sum of all changes up to it.
+        # The state after each time is the sum of all openings and closings up to it.
         here = np.repeat((1, -1, 0, 0), (len(self), len(self), len(other), len(other)))
         there = np.repeat((0, 0, 1, -1), (len(self), len(self), len(other), len(other)))
         order = np.argsort(times, kind="stable")
@@ -35,15 +35,15 @@ class Intervals:
         return union(times[:-1][inside[:-1]], times[1:][inside[:-1]])
 
     def gaps(self) -> Intervals:
-        """What is between the first and the last moment, and not in here."""
+        """The times between the first and the last interval that are in no interval."""
         return Intervals(self.end[:-1], self.start[1:])
 
 
 def union(start: Ints, end: Ints) -> Intervals:
-    """The moments in any of the intervals, which may overlap and be in any order; those without length add nothing."""
-    real = end > start
-    order = np.argsort(start[real], kind="stable")
-    start, end = start[real][order], end[real][order]
+    """The times in any of the intervals, which may overlap and be in any order; empty ones add nothing."""
+    not_empty = end > start
+    order = np.argsort(start[not_empty], kind="stable")
+    start, end = start[not_empty][order], end[not_empty][order]
     if not len(start):
         return Intervals(start, end)
     reach = np.maximum.accumulate(end)
@@ -53,14 +53,14 @@ def union(start: Ints, end: Ints) -> Intervals:
 
 
 def covered(busy: Intervals, start: Ints, end: Ints) -> Ints:
-    """How much of each interval, which may overlap each other, is in `busy`."""
+    """How much of each interval is in `busy`; the intervals may overlap."""
     if not len(busy):
         return np.zeros_like(start)
     before: Ints = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(busy.end - busy.start)))
 
     def until(time: Ints) -> Ints:
         place = np.searchsorted(busy.start, time, side="right")
-        # The last one that began may go on after that moment.
+        # The last interval that began may go on after that time.
         over: Ints = np.where(place > 0, np.maximum(busy.end[place - 1] - time, 0), 0)
         return before[place] - over
 

@@ -1,4 +1,4 @@
-"""Which kind of work a kernel does, by its name."""
+"""Which kind of work a kernel does, judged by its name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOVES_ONLY = {
 
 @lru_cache(maxsize=100_000)
 def kernel_kind(name: str) -> str:
-    """One of `KINDS`. What torch.compile wrote is named after the operators in it, and so is looked at first."""
+    """One of `KINDS`. Kernels of torch.compile are named after the operators in them, and so are checked first."""
     if _COMMUNICATION.search(name):
         return "communication"
     if _INDUCTOR.match(name):
@@ -53,18 +53,18 @@ def kernel_kind(name: str) -> str:
 
 
 def is_triton(name: str) -> bool:
-    """Whether torch.compile wrote the kernel."""
+    """Whether torch.compile generated the kernel."""
     return name.startswith("triton_")
 
 
-# A kernel's name tells its template first: a GEMM with a fused copy is a GEMM.
+# The template of a kernel comes first: a GEMM with a fused copy is a GEMM.
 _IN_ORDER = (
     (_ATTENTION, "attention"),
     (_CONVOLUTION, "convolution"),
     (_GEMM, "gemm"),
     (_NORM, "norm"),
     (_REDUCTION, "reduction"),
-    # It computes indices, which would read as a copy.
+    # Its name mentions indices, which would match a copy.
     (_RESIZE, "elementwise"),
     (_COPY, "copy"),
     (_ELEMENTWISE, "elementwise"),
@@ -72,8 +72,9 @@ _IN_ORDER = (
 
 
 def _inductor_kind(name: str) -> str:
-    """A pointwise kernel that is fused into a matrix product's neighbours names them, but multiplies nothing."""
-    form, words = name.split("_")[1], name.split("_")
+    """A fused pointwise kernel is named after the matrix products around it, but multiplies nothing."""
+    words = name.split("_")
+    form = words[1]
     if form in ("tem", "mm"):
         if "flex_attention" in name:
             return "attention"

@@ -1,4 +1,4 @@
-"""From what ran on a device to the runtime call that launched it."""
+"""Which runtime call launched which work, and how far the host was ahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from diffprof.traces.facts import LaunchStatistics
 from diffprof.traces.reading.columns import MEMCPY, RUNTIME, UNKNOWN, Flags, GpuEvents, Ints, RecordedTrace
 
-# Calls that return only when the device is done with something.
+# Calls that return only after the device has finished something.
 _WAITS = re.compile(
     r"Synchronize|MemcpyWithStream|^(cuda|hip)(Memcpy|Memset)(2D|3D)?(_v\d+|_ptsz)?$|^cuMemcpy(?!.*Async)"
 )
@@ -25,26 +25,26 @@ class Launches:
         host = trace.host
         self.rows = np.flatnonzero(host.kind == RUNTIME)
         names = host.name[self.rows]
-        self.call = _calls(trace.gpu, self.rows, host.correlation)
-        """The row of `trace.host` that launched each row of `trace.gpu`; `UNKNOWN` where there is no record of it."""
-        by_name = self.rows[_matching(trace.names, names, _LAUNCHES)]
+        self.call = _launching_calls(trace.gpu, self.rows, host.correlation)
+        """The row of `trace.host` that launched each row of `trace.gpu`; `UNKNOWN` if it was not recorded."""
+        by_name = self.rows[_matches(trace.names, names, _LAUNCHES)]
         self.launching = np.union1d(by_name, self.call[self.call != UNKNOWN])
-        """The rows of `trace.host` that put work into a queue."""
-        waits = _matching(trace.names, names, _WAITS) | self._blocked_copies(trace, names)
+        """The rows of `trace.host` that launched work."""
+        waits = _matches(trace.names, names, _WAITS) | self._blocking_copies(trace, names)
         self.waits = self.rows[waits]
         """The rows of `trace.host` in which the host waited for a device."""
 
-    def _blocked_copies(self, trace: RecordedTrace, names: Ints) -> Flags:
-        """Copies by an asynchronous call that waits all the same: memory that can be swapped out has to be watched."""
+    def _blocking_copies(self, trace: RecordedTrace, names: Ints) -> Flags:
+        """Copies by an asynchronous call that blocks nevertheless, as it does for pageable memory."""
         pageable = np.array(["Pageable" in name for name in trace.names], dtype=bool)
         gpu = trace.gpu
         copies = np.flatnonzero((gpu.kind == MEMCPY) & (self.call != UNKNOWN) & pageable[gpu.name])
-        blocked = copies[trace.host.end[self.call[copies]] >= gpu.end[copies]]
-        return _matching(trace.names, names, _ASYNC_COPY) & np.isin(self.rows, self.call[blocked])
+        blocking = copies[trace.host.end[self.call[copies]] >= gpu.end[copies]]
+        return _matches(trace.names, names, _ASYNC_COPY) & np.isin(self.rows, self.call[blocking])
 
 
 def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatistics | None:
-    """How far ahead of the devices the host was; None where launches were not recorded."""
+    """How far the host was ahead of the devices; None if launches were not recorded."""
     known = np.flatnonzero(launches.call != UNKNOWN)
     if not len(known):
         return None
@@ -52,8 +52,8 @@ def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatist
     calls = launches.call[known]
     latency = gpu.start[known] - host.start[calls]
     devices = np.unique(gpu.device[known])
-    queue = np.concatenate([_queue(trace, known[gpu.device[known] == device], launches) for device in devices])
-    graphs = _matching(trace.names, host.name[calls], GRAPH_LAUNCH)
+    queue = np.concatenate([_queue_lengths(trace, known[gpu.device[known] == device], launches) for device in devices])
+    graphs = _matches(trace.names, host.name[calls], GRAPH_LAUNCH)
     launching = np.unique(calls)
     return LaunchStatistics(
         launched=len(known),
@@ -70,8 +70,8 @@ def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatist
     )
 
 
-def _queue(trace: RecordedTrace, rows: Ints, launches: Launches) -> Ints:
-    """How much was launched to one device and not finished, each time that something was launched."""
+def _queue_lengths(trace: RecordedTrace, rows: Ints, launches: Launches) -> Ints:
+    """How much launched work of one device was unfinished at each launch."""
     launched = np.sort(trace.host.start[launches.call[rows]])
     finished = np.sort(trace.gpu.end[rows])
     return np.arange(len(rows)) - np.searchsorted(finished, launched, side="right")
@@ -81,7 +81,7 @@ def _median(values: Ints) -> int:
     return int(np.median(values))
 
 
-def _calls(gpu: GpuEvents, rows: Ints, correlation: Ints) -> Ints:
+def _launching_calls(gpu: GpuEvents, rows: Ints, correlation: Ints) -> Ints:
     known = rows[correlation[rows] > 0]
     numbers, first = np.unique(correlation[known], return_index=True)
     if not len(numbers):
@@ -90,8 +90,8 @@ def _calls(gpu: GpuEvents, rows: Ints, correlation: Ints) -> Ints:
     return np.where(numbers[place] == gpu.correlation, known[first[place]], UNKNOWN)
 
 
-def _matching(all_names: list[str], names: Ints, pattern: re.Pattern[str]) -> Flags:
-    """Which of the names match; each distinct name is looked at once."""
+def _matches(all_names: list[str], names: Ints, pattern: re.Pattern[str]) -> Flags:
+    """Which of the names match; each distinct name is tested once."""
     flags = np.zeros(len(all_names), dtype=bool)
     for number in np.unique(names):
         flags[number] = bool(pattern.search(all_names[number]))

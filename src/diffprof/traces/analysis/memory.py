@@ -1,4 +1,4 @@
-"""Memory over time, where the trace recorded it."""
+"""Memory over time, if it was recorded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from diffprof.traces.facts import MemoryUse
 from diffprof.traces.reading.columns import Allocations, RecordedTrace
 
-# The parts of the time that a curve has one point for.
+# The number of parts of the time that have one point each.
 SAMPLES = 200
 
-# torch's numbers of device types.
+# The device types of torch by number.
 _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 
 
@@ -18,12 +18,12 @@ def memory_use(trace: RecordedTrace) -> tuple[MemoryUse, ...]:
     """The allocator of each device, that of the host last."""
     memory = trace.allocations
     known = memory.rows((memory.allocated_bytes >= 0) & (memory.device_type >= 0))
-    both = set(zip(known.device_type.tolist(), known.device.tolist(), strict=True))
-    sorts = sorted(both, key=lambda sort: (sort[0] == 0, sort))
+    devices = set(zip(known.device_type.tolist(), known.device.tolist(), strict=True))
+    devices_in_order = sorted(devices, key=lambda device: (device[0] == 0, device))
     origin = trace.start_and_end()[0]
     return tuple(
         _use(device_type, device, known.rows((known.device_type == device_type) & (known.device == device)), origin)
-        for device_type, device in sorts
+        for device_type, device in devices_in_order
     )
 
 

@@ -1,4 +1,4 @@
-"""Several ranks of one run: who computed how long, who waited for whom."""
+"""Several ranks of one run: how long each computed, and which of them waited for which."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diffprof.traces.facts import TraceExplanation
 
 @dataclass(frozen=True)
 class RankRow:
-    """What one rank did."""
+    """The times of one rank."""
 
     rank: int
     path: str
@@ -22,40 +22,40 @@ class RankRow:
     exposed_copy_ns: int
     idle_ns: int
     waited_ns: int
-    """In communication, until the last rank had come: what its calls took longer than the shortest one."""
+    """In collective calls, until the last rank arrived: how much longer its calls are than the shortest ones."""
     last_arrivals: int
-    """How often its call was the shortest one: all others waited for it."""
+    """How often its call was the shortest: all others waited for it."""
 
 
 @dataclass(frozen=True)
 class RankComparison:
-    """The ranks beside each other."""
+    """The ranks side by side."""
 
     rows: tuple[RankRow, ...]
     collectives: int
-    """Calls that all ranks made and that were compared."""
+    """Collective calls that all ranks made, which were compared."""
     unmatched: int
-    """Calls that not all ranks made."""
+    """Collective calls that not all ranks made."""
     numbered_by_order: bool
-    """Whether the traces do not say which rank they are of."""
+    """Whether the traces do not name their ranks."""
 
     @property
     def imbalance(self) -> float:
-        """How much longer the longest computation is than the mean."""
+        """How much longer the longest computation is than the mean, as a share."""
         times = [row.computation_ns for row in self.rows]
         mean = sum(times) / len(times)
         return max(times) / mean - 1 if mean else 0.0
 
     @property
     def straggler(self) -> RankRow | None:
-        """The rank that the others waited for in more than half of the calls; None where it was no one rank."""
+        """The rank that the others waited for in more than half of the calls; None if there is no such rank."""
         last = max(self.rows, key=lambda row: row.last_arrivals)
         return last if self.collectives and 2 * last.last_arrivals > self.collectives else None
 
 
 def compare_ranks(explanations: Sequence[TraceExplanation]) -> RankComparison:
-    """The ranks of one run; a `RequestError` when the traces cannot be of one run."""
-    numbered, by_order = _numbered(explanations)
+    """Compare the ranks of one run; raise a `RequestError` if the traces cannot belong to one run."""
+    numbered, by_order = _number_ranks(explanations)
     waited, last, compared, unmatched = _waits([explanation for _, explanation in numbered])
     rows = [
         RankRow(
@@ -75,23 +75,21 @@ def compare_ranks(explanations: Sequence[TraceExplanation]) -> RankComparison:
     return RankComparison(tuple(rows), compared, unmatched, by_order)
 
 
-def _numbered(explanations: Sequence[TraceExplanation]) -> tuple[list[tuple[int, TraceExplanation]], bool]:
-    """The reports by rank, and whether the order had to tell."""
+def _number_ranks(explanations: Sequence[TraceExplanation]) -> tuple[list[tuple[int, TraceExplanation]], bool]:
+    """The explanations by rank, and whether they had to be numbered by their order."""
     ranks = [explanation.source.rank for explanation in explanations]
     sizes = {explanation.source.world_size for explanation in explanations if explanation.source.world_size is not None}
     if len(sizes) > 1:
         several = " and ".join(map(str, sorted(sizes)))
-        raise RequestError(f"The traces are of different runs: of {several} ranks; give the ranks of one run only.")
+        raise RequestError(f"The traces belong to different runs, of {several} ranks; give the ranks of one run only.")
     known = [rank for rank in ranks if rank is not None]
     if known and len(known) < len(ranks):
-        silent = explanations[ranks.index(None)].source.path
-        raise RequestError(
-            f"{silent} does not say which rank it is of, as the others do; give the ranks of one run only."
-        )
+        unnamed = explanations[ranks.index(None)].source.path
+        raise RequestError(f"{unnamed} does not name its rank, as the others do; give the ranks of one run only.")
     twice = next((rank for rank in known if known.count(rank) > 1), None)
     if twice is not None:
         raise RequestError(
-            f"Two of the traces are of rank {twice}; give one of each rank, or compare two runs with --against."
+            f"Two of the traces belong to rank {twice}; give one of each rank, or compare two runs with --against."
         )
     if not known:
         return list(enumerate(explanations)), True
@@ -101,10 +99,10 @@ def _numbered(explanations: Sequence[TraceExplanation]) -> tuple[list[tuple[int,
 
 
 def _waits(explanations: Sequence[TraceExplanation]) -> tuple[list[int], list[int], int, int]:
-    """For each rank how long it waited and how often it came last; how many calls could be compared or not.
+    """For each rank how long it waited and how often it arrived last; how many calls could be compared or not.
 
-    A call of all ranks ends for all at once. So the one that took the shortest time came last, and what it took
-    longer for another is what that one waited: no clocks have to agree.
+    A collective call ends for all ranks at once. So the rank with the shortest call arrived last, and each other rank
+    waited for as long as its call is longer: no clocks have to agree.
     """
     waited, last = [0] * len(explanations), [0] * len(explanations)
     compared = unmatched = 0

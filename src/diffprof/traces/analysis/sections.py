@@ -1,4 +1,4 @@
-"""The annotated parts of a program: how often each ran, how long, and what it made the device do."""
+"""The annotated parts of a program: how often each ran, for how long, and the GPU work launched in it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from diffprof.traces.facts import Compiled, Scheduler, TraceSection, TraceSteps
 from diffprof.traces.reading.columns import ANNOTATION, KERNEL, OP, PYTHON, UNKNOWN, Ints, RecordedTrace
 
 _NUMBER = re.compile(r"[\s#_:-]+\d+$")
-_PROFILERS_OWN = "ProfilerStep"
-_STEP = re.compile(rf"^(?!.*scheduler)({_PROFILERS_OWN}|.*\bstep|.*_step|denois\w*)$", re.I)
+_PROFILER_STEP = "ProfilerStep"
+_STEP = re.compile(rf"^(?!.*scheduler)({_PROFILER_STEP}|.*\bstep|.*_step|denois\w*)$", re.I)
 _COMPILED = re.compile(r"CompiledFxGraph|Torch-Compiled Region|^CompiledFunction")
 _COMPILING = re.compile(r"torch/_dynamo/convert_frame\.py\(\d+\): _?compile(_inner)?$")
 _SCHEDULER = re.compile(r"schedulers?/scheduling_\w+\.py\(\d+\): step$|^scheduler([._ ]?step)?$", re.I)
 
 
 class Sections:
-    """What the host ran, and the work that was launched from inside it by the same thread."""
+    """The annotated parts of a program, with the work that the same thread launched inside of them."""
 
     def __init__(self, trace: RecordedTrace, tree: HostTree, launches: Launches) -> None:
         self.trace, self.tree = trace, tree
@@ -33,36 +33,33 @@ class Sections:
         self._is_kernel = trace.gpu.kind == KERNEL
 
     def rows(self) -> tuple[TraceSection, ...]:
-        """One row for each name; numbers at the end of a name count its calls."""
-        host = self._grouped()
-        found = [self._row(name, rows) for name, rows in host.items()]
-        found += [self._span_row(name, rows) for name, rows in self._spans().items() if name not in host]
-        return tuple(sorted(found, key=lambda row: (-row.host_ns, -row.gpu_span_ns)))
+        """One row for each name; names that differ by a number at the end are one."""
+        host = self._annotations()
+        sections = [self._row(name, rows) for name, rows in host.items()]
+        sections += [self._span_row(name, rows) for name, rows in self._spans().items() if name not in host]
+        return tuple(sorted(sections, key=lambda row: (-row.host_ns, -row.gpu_span_ns)))
 
     def steps(self) -> TraceSteps | None:
-        """The steps: what is annotated as one or, where there are more of them, what a call of the scheduler ends.
+        """The annotated steps or, if there are more of them, the steps that a call of the scheduler ends.
 
-        The profiler's own steps are those of its schedule, which may be others than the program's.
+        The steps of the profiler are those of its own schedule, which may not be those of the program.
         """
-        marked = [(name, rows) for name, rows in self._grouped().items() if _STEP.match(_NUMBER.sub("", name))]
+        marked = [(name, rows) for name, rows in self._annotations().items() if _STEP.match(_NUMBER.sub("", name))]
         name, rows = max(
             marked,
-            key=lambda pair: (len(pair[1]) > 1 and not pair[0].startswith(_PROFILERS_OWN), len(pair[1])),
+            key=lambda pair: (len(pair[1]) > 1 and not pair[0].startswith(_PROFILER_STEP), len(pair[1])),
             default=("", np.empty(0, dtype=np.int64)),
         )
         host = self.trace.host
         scheduler = self._scheduler_rows()
         if len(scheduler) > max(len(rows), 1):
             ends = host.end[scheduler]
-            starts = np.concatenate(([self._first_denoising(scheduler)], ends[:-1]))
+            starts = np.concatenate(([self._first_step_start(scheduler)], ends[:-1]))
             return self._steps(self.tree.label(scheduler[0]), scheduler, starts, ends)
         return self._steps(name, rows, host.start[rows], host.end[rows]) if len(rows) else None
 
-    def _first_denoising(self, scheduler: Ints) -> int:
-        """When the first step begins that no earlier step of the scheduler ends: with the call of its denoiser.
-
-        That is the longest call between two steps of the scheduler.
-        """
+    def _first_step_start(self, scheduler: Ints) -> int:
+        """When the first step begins: with the call of its denoiser, the longest call between two scheduler steps."""
         host, tree = self.trace.host, self.tree
         first, second = scheduler[:2]
         loop = tree.common_caller(first, second)
@@ -90,10 +87,10 @@ class Sections:
         )
 
     def compiled(self) -> Compiled | None:
-        """What ran inside of compiled regions, and whether compilation itself went on."""
+        """What ran inside of compiled regions, and how long compilation took."""
         host, gpu = self.trace.host, self.trace.gpu
-        rows = self._outermost(self._named(_COMPILED, (OP, ANNOTATION)))
-        compiling = self._named(_COMPILING, (PYTHON,))
+        rows = self._outermost(self._rows_named(_COMPILED, (OP, ANNOTATION)))
+        compiling = self._rows_named(_COMPILING, (PYTHON,))
         triton = np.array([is_triton(name) for name in self.trace.names], dtype=bool)[gpu.name] & self._is_kernel
         if not len(rows) and not len(compiling) and not triton.any():
             return None
@@ -111,16 +108,16 @@ class Sections:
             compiling_ns=union(host.start[compiling], host.end[compiling]).length,
         )
 
-    def _grouped(self) -> dict[str, Ints]:
-        """The annotations by name; those that differ by a number at the end are one, in the order of the first."""
+    def _annotations(self) -> dict[str, Ints]:
+        """The annotations by name; names that differ by a number at the end are one, in the order of the first."""
         rows = np.flatnonzero(self.trace.host.kind == ANNOTATION)
         groups: dict[str, list[int]] = defaultdict(list)
         for row in rows[np.argsort(self.trace.host.start[rows], kind="stable")]:
             groups[_NUMBER.sub("", self._name(row))].append(int(row))
-        # A number that never changes is a part of the name.
+        # A number that never changes is part of the name.
         return {
-            name if len({self._name(row) for row in found}) > 1 else self._name(found[0]): np.array(found)
-            for name, found in groups.items()
+            name if len({self._name(row) for row in group}) > 1 else self._name(group[0]): np.array(group)
+            for name, group in groups.items()
         }
 
     def _name(self, row: int) -> str:
@@ -143,12 +140,12 @@ class Sections:
         )
 
     def _spans(self) -> dict[str, Ints]:
-        """The annotations that show on devices only, as where the host was not recorded."""
+        """The annotations as they show on the devices, by name."""
         names = self.trace.spans.name
         return {self.trace.names[number]: np.flatnonzero(names == number) for number in np.unique(names)}
 
     def _span_row(self, name: str, rows: Ints) -> TraceSection:
-        """What ran on the device from the beginning to the end of each."""
+        """The work of a device from the start to the end of each span."""
         gpu, spans = self.trace.gpu, self.trace.spans.rows(rows)
         inside = [
             np.flatnonzero((gpu.device == device) & (gpu.start >= start) & (gpu.start < end))
@@ -180,23 +177,23 @@ class Sections:
         )
 
     def _allocated(self, moments: Ints) -> tuple[int, ...]:
-        """What the devices' allocators held at each moment."""
+        """The memory that the allocators of the devices held at each time."""
         memory = self.trace.allocations
         on_device = memory.rows(memory.device_type > 0)
         if not len(on_device):
             return ()
         held = np.zeros(len(moments), dtype=np.int64)
         for device in np.unique(on_device.device):
-            own = on_device.rows(on_device.device == device)
-            order = np.argsort(own.time, kind="stable")
-            place = np.searchsorted(own.time[order], moments, side="right") - 1
-            held += np.where(place >= 0, own.allocated_bytes[order][place], 0)
+            changes = on_device.rows(on_device.device == device)
+            order = np.argsort(changes.time, kind="stable")
+            last = np.searchsorted(changes.time[order], moments, side="right") - 1
+            held += np.where(last >= 0, changes.allocated_bytes[order][last], 0)
         return tuple(held.tolist())
 
     def _scheduler_rows(self) -> Ints:
-        return self._outermost(self._named(_SCHEDULER, (PYTHON, ANNOTATION)))
+        return self._outermost(self._rows_named(_SCHEDULER, (PYTHON, ANNOTATION)))
 
-    def _named(self, pattern: re.Pattern[str], kinds: tuple[int, ...]) -> Ints:
+    def _rows_named(self, pattern: re.Pattern[str], kinds: tuple[int, ...]) -> Ints:
         host = self.trace.host
         of_kind = np.flatnonzero(np.isin(host.kind, kinds))
         flags = np.zeros(len(self.trace.names), dtype=bool)
@@ -205,20 +202,24 @@ class Sections:
         return of_kind[flags[host.name[of_kind]]]
 
     def _outermost(self, rows: Ints) -> Ints:
-        """Without those that are inside of another one, on the same thread."""
+        """The rows that are not inside of another one on the same thread."""
         host = self.trace.host
-        kept: list[int] = []
+        outermost: list[int] = []
         for row in rows:
-            if not kept or host.lane[row] != host.lane[kept[-1]] or host.start[row] >= host.end[kept[-1]]:
-                kept.append(int(row))
-        return np.array(kept, dtype=np.int64)
+            if (
+                not outermost
+                or host.lane[row] != host.lane[outermost[-1]]
+                or host.start[row] >= host.end[outermost[-1]]
+            ):
+                outermost.append(int(row))
+        return np.array(outermost, dtype=np.int64)
 
     def _work(self, row: int) -> Ints:
         host = self.trace.host
         return self._launched_between(int(host.lane[row]), int(host.start[row]), int(host.end[row]))
 
     def _launched_between(self, lane: int, start: int, end: int) -> Ints:
-        """The rows of `trace.gpu` that a thread launched between two moments."""
+        """The rows of `trace.gpu` that a thread launched between two times."""
         first, last = self.tree.rows_between(lane, start, end)
         return self._launched[np.searchsorted(self._calls, first) : np.searchsorted(self._calls, last)]
 

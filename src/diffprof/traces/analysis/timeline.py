@@ -1,4 +1,4 @@
-"""How a device spent its time: computation, communication, copies and nothing."""
+"""How a device spent its time: computation, communication, copies or idle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.traces.analysis.launches import Launches
 from diffprof.traces.facts import Activity, Copies, Timeline
 from diffprof.traces.reading.columns import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, RecordedTrace
 
-# Enough for a figure that is as wide as a page.
+# Enough for a chart as wide as a page.
 PARTS = 240
 
 _DIRECTIONS = re.compile(r"([HDP])to([HDP])|CopyHostTo(Device)|CopyDeviceTo(Host)", re.I)
@@ -50,20 +50,20 @@ class DeviceWork:
 
 def device_work(trace: RecordedTrace) -> list[DeviceWork]:
     """The work of each device that did any."""
-    found = []
+    works = []
     communication = is_communication(trace)
     for device in np.unique(trace.gpu.device):
         rows = np.flatnonzero(trace.gpu.device == device)
         copies = trace.gpu.kind[rows] == MEMCPY
-        talks = communication[rows]
-        parts = [_union(trace, rows[chosen]) for chosen in (~copies & ~talks, talks, copies, slice(None))]
+        communicates = communication[rows]
+        parts = [_union(trace, rows[chosen]) for chosen in (~copies & ~communicates, communicates, copies, slice(None))]
         if len(parts[-1]):
-            found.append(DeviceWork(int(device), rows, *parts))
-    return found
+            works.append(DeviceWork(int(device), rows, *parts))
+    return works
 
 
 def timeline(trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: Launches) -> Timeline:
-    """The figures of one device."""
+    """The times of one device."""
     gpu = trace.gpu
     first, last = trace.start_and_end()
     return Timeline(
@@ -78,57 +78,57 @@ def timeline(trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: L
         kernels=int((gpu.kind[work.rows] == KERNEL).sum()),
         streams=len(np.unique(gpu.stream[work.rows])),
         before_ns=work.start - first,
-        before_what=_on_the_host(work.rows[0], first, work.start, trace, tree, launches),
+        before_what=_host_activity(work.rows[0], first, work.start, trace, tree, launches),
         after_ns=last - work.end,
-        after_what=_on_the_host(work.rows[-1], work.end, last, trace, tree, launches),
+        after_what=_host_activity(work.rows[-1], work.end, last, trace, tree, launches),
     )
 
 
 def activity(trace: RecordedTrace, work: DeviceWork) -> Activity:
-    """The same over time: the parts add up to the time line, to the nanosecond."""
+    """The timeline in equal parts, which add up to it to the nanosecond."""
     total = work.end - work.start
     count = min(PARTS, total)
     edges = work.start + np.arange(count + 1, dtype=np.int64) * total // count
     start, end = edges[:-1], edges[1:]
     sets = (work.computation, work.exposed_communication, work.exposed_copies)
-    columns = [start - trace.start_and_end()[0], end - start, *(covered(one, start, end) for one in sets)]
+    columns = [start - trace.start_and_end()[0], end - start, *(covered(intervals, start, end) for intervals in sets)]
     return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
 def copies(trace: RecordedTrace, works: list[DeviceWork]) -> tuple[Copies, ...]:
-    """The copies by direction and memory, those that took longest first."""
+    """The copies by direction and memory, the longest first."""
     gpu = trace.gpu
-    sorts = {int(name): copy_kind(trace.names[name]) for name in np.unique(gpu.name[gpu.kind == MEMCPY])}
-    found = []
-    for sort in dict.fromkeys(sorts.values()):
-        names = [name for name, its_sort in sorts.items() if its_sort == sort]
+    kinds = {int(name): copy_kind(trace.names[name]) for name in np.unique(gpu.name[gpu.kind == MEMCPY])}
+    rows_by_kind = []
+    for kind in dict.fromkeys(kinds.values()):
+        names = [name for name, its_kind in kinds.items() if its_kind == kind]
         rows = np.flatnonzero((gpu.kind == MEMCPY) & np.isin(gpu.name, names))
         sizes = gpu.size_bytes[rows]
         known = bool((sizes != UNKNOWN).all())
-        found.append(
+        rows_by_kind.append(
             Copies(
-                *sort,
+                *kind,
                 count=len(rows),
                 size_bytes=int(sizes.sum()) if known else None,
                 duration_ns=int((gpu.end[rows] - gpu.start[rows]).sum()),
                 exposed_ns=sum(_exposed(trace, rows, work) for work in works),
             )
         )
-    return tuple(sorted(found, key=lambda row: -row.duration_ns))
+    return tuple(sorted(rows_by_kind, key=lambda row: -row.duration_ns))
 
 
 def copy_kind(name: str) -> tuple[str, str]:
-    """``Memcpy HtoD (Pageable -> Device)`` as H2D of pageable memory."""
-    found = _DIRECTIONS.search(name)
-    if not found:
+    """Direction and memory of a copy: ``Memcpy HtoD (Pageable -> Device)`` is H2D of pageable memory."""
+    match = _DIRECTIONS.search(name)
+    if not match:
         return "other", ""
-    ends = (found[1] + found[2]).upper() if found[1] else "HD" if found[3] else "DH"
+    ends = (match[1] + match[2]).upper() if match[1] else "HD" if match[3] else "DH"
     memory = next((word for word in ("pinned", "pageable", "managed") if word in name.lower()), "")
     return f"{ends[0]}2{ends[1]}", memory if "H" in ends else "device"
 
 
 def is_communication(trace: RecordedTrace) -> Flags:
-    """Which rows of `trace.gpu` exchange data with other devices by a kernel."""
+    """Which rows of `trace.gpu` are kernels that exchange data with other devices."""
     numbers = np.unique(trace.gpu.name)
     flags = np.zeros(len(trace.names), dtype=bool)
     for number in numbers:
@@ -137,19 +137,19 @@ def is_communication(trace: RecordedTrace) -> Flags:
 
 
 def _exposed(trace: RecordedTrace, rows: Ints, work: DeviceWork) -> int:
-    own = rows[trace.gpu.device[rows] == work.device]
-    return _union(trace, own).minus(work.computation).minus(work.communication).length
+    on_device = rows[trace.gpu.device[rows] == work.device]
+    return _union(trace, on_device).minus(work.computation).minus(work.communication).length
 
 
 def _union(trace: RecordedTrace, rows: Ints) -> Intervals:
     return union(trace.gpu.start[rows], trace.gpu.end[rows])
 
 
-def _on_the_host(row: int, start: int, end: int, trace: RecordedTrace, tree: HostTree, launches: Launches) -> str:
-    """What the thread that launched a row of `trace.gpu` did in most of an interval."""
+def _host_activity(row: int, start: int, end: int, trace: RecordedTrace, tree: HostTree, launches: Launches) -> str:
+    """What the thread that launched a row of `trace.gpu` did for most of an interval."""
     call = launches.call[row]
     if call == UNKNOWN or end <= start:
         return ""
     lane = trace.host.lane[[call]]
-    found = tree.covering(lane, np.array([start]), np.array([end]))[0]
-    return "" if found == NOTHING else tree.label(found)
+    main = tree.covering(lane, np.array([start]), np.array([end]))[0]
+    return "" if main == NOTHING else tree.label(main)

@@ -1,4 +1,4 @@
-"""What was computed: kernels by kind and by name, operators of the host, communication."""
+"""The work by name and kind: kernels, operators of the host, collective calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.traces.analysis.timeline import is_communication
 from diffprof.traces.facts import Collective, HostOp, KernelRow, WorkKind
 from diffprof.traces.reading.columns import KERNEL, OP, Flags, RecordedTrace
 
-# Operators by kind of work, the first that matches; on a CPU there are no kernels to tell.
+# The kind of an operator is that of the first match; without a GPU there are no kernels to classify.
 _OPS = (
     ("attention", re.compile(r"scaled_dot_product|attention")),
     ("gemm", re.compile(r"::(add|b|badd)*mm$|::(addmv|linear|matmul|dot|einsum)$|mkldnn_linear|::_int_mm|scaled_mm")),
@@ -40,14 +40,14 @@ _OPS = (
 
 
 def kernels(trace: RecordedTrace, is_attention: Flags) -> tuple[KernelRow, ...]:
-    """All that ran on a device, by name, what took longest first."""
+    """All work on the devices by name, the longest first."""
     gpu = trace.gpu
     duration = gpu.end - gpu.start
-    # A matrix product that is a part of an attention is work of another kind than one of the same name that is not.
+    # The same kernel may be part of an attention or a matrix product of its own: two kinds of work.
     keys, group = np.unique(np.stack((gpu.name, is_attention)), axis=1, return_inverse=True)
     group = group.reshape(-1)
     count = np.bincount(group, minlength=keys.shape[1])
-    # Whole numbers all along: `bincount` with weights would add up floats.
+    # `bincount` with weights would add up floats; these are exact integers.
     total = np.zeros(keys.shape[1], dtype=np.int64)
     longest = np.zeros(keys.shape[1], dtype=np.int64)
     np.add.at(total, group, duration)
@@ -61,35 +61,35 @@ def kernels(trace: RecordedTrace, is_attention: Flags) -> tuple[KernelRow, ...]:
 
 
 def kinds(rows: tuple[KernelRow, ...]) -> tuple[WorkKind, ...]:
-    """The kinds of work, what took longest first."""
-    found: dict[str, list[int]] = {}
+    """The kinds of work, the longest first."""
+    sums: dict[str, list[int]] = {}
     for row in rows:
-        counted = found.setdefault(row.kind, [0, 0])
-        counted[0] += row.count
-        counted[1] += row.gpu_ns
-    return tuple(sorted((WorkKind(kind, *counted) for kind, counted in found.items()), key=lambda row: -row.gpu_ns))
+        kind_sums = sums.setdefault(row.kind, [0, 0])
+        kind_sums[0] += row.count
+        kind_sums[1] += row.gpu_ns
+    return tuple(sorted((WorkKind(kind, *values) for kind, values in sums.items()), key=lambda row: -row.gpu_ns))
 
 
 def host_ops(trace: RecordedTrace, tree: HostTree) -> tuple[HostOp, ...]:
-    """The operators by the time that each spent itself and not in operators that it called."""
+    """The operators by self time, which excludes the operators that they called."""
     host = trace.host
     rows = np.flatnonzero(host.kind == OP)
     if not len(rows):
         return ()
-    own = host.end - host.start
+    self_times = host.end - host.start
     callers = tree.nearest(tree.parent[rows], OP)
     called = callers != NOTHING
-    np.subtract.at(own, callers[called], (host.end - host.start)[rows[called]])
+    np.subtract.at(self_times, callers[called], (host.end - host.start)[rows[called]])
     names, group = np.unique(host.name[rows], return_inverse=True)
     count = np.bincount(group)
     self_ns, total_ns = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
-    np.add.at(self_ns, group, own[rows])
+    np.add.at(self_ns, group, self_times[rows])
     np.add.at(total_ns, group, (host.end - host.start)[rows])
-    found = [
-        HostOp(trace.names[name], op_kind(trace.names[name]), *map(int, figures))
-        for name, *figures in zip(names, count, self_ns, total_ns, strict=True)
+    ops = [
+        HostOp(trace.names[name], op_kind(trace.names[name]), *map(int, values))
+        for name, *values in zip(names, count, self_ns, total_ns, strict=True)
     ]
-    return tuple(sorted(found, key=lambda row: -row.self_ns))
+    return tuple(sorted(ops, key=lambda row: -row.self_ns))
 
 
 def op_kind(name: str) -> str:
@@ -98,11 +98,11 @@ def op_kind(name: str) -> str:
 
 
 def collectives(trace: RecordedTrace) -> tuple[Collective, ...]:
-    """The communication kernels by name, with the time of each call in order: ranks are compared by it."""
+    """The communication kernels by name, with the time of each call in order, by which ranks are compared."""
     gpu = trace.gpu
     rows = np.flatnonzero(is_communication(trace) & (gpu.kind == KERNEL))
-    found = []
+    calls_by_name = []
     for name in np.unique(gpu.name[rows]):
-        own = rows[gpu.name[rows] == name]
-        found.append(Collective(trace.names[name], tuple((gpu.end[own] - gpu.start[own]).tolist())))
-    return tuple(found)
+        calls = rows[gpu.name[rows] == name]
+        calls_by_name.append(Collective(trace.names[name], tuple((gpu.end[calls] - gpu.start[calls]).tolist())))
+    return tuple(calls_by_name)

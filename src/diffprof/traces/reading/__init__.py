@@ -1,1 +1,1 @@
-"""Reading a trace: a file in, its events as columns out."""
+"""From a trace file to its events as columns."""

@@ -1,4 +1,4 @@
-"""Reading a trace: a file in, its events as columns out."""
+"""From a trace file to its events as columns."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class _Reader:
         start, end = self._times(events)
         count = len(events)
         name = self._names(events)
-        correlation = shapes = _filled(count, UNKNOWN)
+        correlation = shapes = _constant(count, UNKNOWN)
         if kind == RUNTIME:
             correlation = _numbers(self._arguments(events), "correlation")
         elif kind == OP:
@@ -147,7 +147,7 @@ class _Reader:
             lane = self.lanes.numbers(zip(_column(events, "pid"), _column(events, "tid"), strict=True))
         except TypeError:
             raise self._error(f"an event of category {events[0].get('cat')} has no process and thread") from None
-        self.parts[HostEvents].append(HostEvents(start, end, _filled(count, kind), name, lane, correlation, shapes))
+        self.parts[HostEvents].append(HostEvents(start, end, _constant(count, kind), name, lane, correlation, shapes))
 
     def _add_gpu(self, events: list[Event], kind: int) -> None:
         start, end = self._times(events)
@@ -156,7 +156,7 @@ class _Reader:
         stream = _numbers(arguments, "stream", _column(events, "tid"))
         correlation, size = _numbers(arguments, "correlation"), _numbers(arguments, "bytes")
         name = self._names(events)
-        row = GpuEvents(start, end, _filled(len(events), kind), name, device, stream, correlation, size)
+        row = GpuEvents(start, end, _constant(len(events), kind), name, device, stream, correlation, size)
         self.parts[GpuEvents].append(row)
 
     def _add_spans(self, events: list[Event]) -> None:
@@ -190,7 +190,7 @@ class _Reader:
         return arguments
 
     def _shapes(self, events: list[Event]) -> Ints:
-        numbers = _filled(len(events), UNKNOWN)
+        numbers = _constant(len(events), UNKNOWN)
         for place, event in enumerate(events):
             if _WITH_SHAPES.search(event["name"]):
                 args = event.get("args")
@@ -263,7 +263,7 @@ def _ints(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def _filled(count: int, value: int) -> Ints:
+def _constant(count: int, value: int) -> Ints:
     return np.full(count, value, dtype=np.int64)
 
 

@@ -1,1 +1,1 @@
-"""What traces say, as people and programs read it."""
+"""What was found in traces, for people and programs."""
