@@ -30,14 +30,14 @@ def rank(
 
 
 def test_the_rank_that_all_wait_for_is_the_straggler(tmp_path: Path) -> None:
-    made = compare_ranks([rank(tmp_path, 1, 100), rank(tmp_path, 0, 60)])
-    fast, slow = made.rows
+    ranks = compare_ranks([rank(tmp_path, 1, 100), rank(tmp_path, 0, 60)])
+    fast, slow = ranks.rows
     assert (fast.rank, slow.rank) == (0, 1)
     assert (fast.computation_ns, fast.exposed_communication_ns, fast.waited_ns) == (180_000, 150_000, 120_000)
     assert (slow.computation_ns, slow.exposed_communication_ns, slow.waited_ns) == (300_000, 30_000, 0)
-    assert (fast.last_arrivals, slow.last_arrivals, made.collectives) == (0, 3, 3)
-    assert made.straggler == slow
-    assert made.imbalance == pytest.approx(300 / 240 - 1)
+    assert (fast.last_arrivals, slow.last_arrivals, ranks.collectives) == (0, 3, 3)
+    assert ranks.straggler == slow
+    assert ranks.imbalance == pytest.approx(300 / 240 - 1)
 
 
 def test_ranks_that_arrive_last_in_turns_have_no_straggler(tmp_path: Path) -> None:
@@ -51,20 +51,20 @@ def test_ranks_that_arrive_last_in_turns_have_no_straggler(tmp_path: Path) -> No
 
 
 def test_calls_that_not_all_ranks_made_are_counted_separately(tmp_path: Path) -> None:
-    made = compare_ranks([rank(tmp_path, 0, 50, calls=3), rank(tmp_path, 1, 50, calls=2)])
-    assert (made.collectives, made.unmatched, made.straggler) == (0, 3, None)
+    ranks = compare_ranks([rank(tmp_path, 0, 50, calls=3), rank(tmp_path, 1, 50, calls=2)])
+    assert (ranks.collectives, ranks.unmatched, ranks.straggler) == (0, 3, None)
 
 
 def test_the_rank_is_that_of_the_file_name_if_the_trace_names_none(tmp_path: Path) -> None:
     explanations = [rank(tmp_path, 0, 50, name=f"run_rank-{number}.json", rank=None) for number in (3, 2)]
-    made = compare_ranks(explanations)
-    assert ([row.rank for row in made.rows], made.numbered_by_order) == ([2, 3], False)
+    ranks = compare_ranks(explanations)
+    assert ([row.rank for row in ranks.rows], ranks.numbered_by_order) == ([2, 3], False)
 
 
 def test_without_any_name_ranks_are_numbered_by_order(tmp_path: Path) -> None:
     explanations = [rank(tmp_path, 0, 50, name=f"{name}.json", rank=None) for name in "ab"]
-    made = compare_ranks(explanations)
-    assert ([row.rank for row in made.rows], made.numbered_by_order) == ([0, 1], True)
+    ranks = compare_ranks(explanations)
+    assert ([row.rank for row in ranks.rows], ranks.numbered_by_order) == ([0, 1], True)
 
 
 @pytest.mark.parametrize(
