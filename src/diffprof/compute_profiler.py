@@ -3,7 +3,7 @@
     profiler = create_profiler(enabled=True)
     data = profiler.profile_pipeline(pipe, (1, 3, 512, 512), 30, "sd-2.1-base", guidance_scale=7.5)
 
-The names and keys are the guides'. The figures are those of the pipeline's own call, so they differ where the guides
+The names and keys are the guides'. The numbers are those of the pipeline's own call, so they differ where the guides
 rest on assumptions; `ComputeProfiler.profile_pipeline` says where.
 """
 
@@ -52,7 +52,7 @@ class ComputeProfiler:
         return self._measure(pipe, arguments, lambda profile: profile.steps.macs)
 
     def measure_vae_decode_macs(self, pipe: Any, height: int | None = None, width: int | None = None) -> int:
-        """MACs of turning the latents of one generation into pictures."""
+        """MACs of turning the latents of one generation into images."""
         return self._measure(pipe, {"height": height, "width": width}, decoding_macs)
 
     def measure_text_encoder_macs(
@@ -78,12 +78,12 @@ class ComputeProfiler:
             profile, _ = self._profile(pipe, arguments)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller's generation goes on
             return _failure(error)
-        asked = steps if steps is not None else profile.request.value("num_inference_steps")
+        requested = steps if steps is not None else profile.request.value("num_inference_steps")
         return {
             "UNet per-step (GMACs)": profile.steps.macs / GIGA,
             "Text encoder once (GMACs)": text_encoding_macs(profile) / GIGA,
             "VAE decode once (GMACs)": decoding_macs(profile) / GIGA,
-            f"Total {asked} steps (GMACs)": profile.total.macs / GIGA,
+            f"Total {requested} steps (GMACs)": profile.total.macs / GIGA,
         }
 
     def profile_pipeline(
@@ -92,7 +92,7 @@ class ComputeProfiler:
     ) -> dict[str, Any]:  # fmt: skip
         """One generation as the dictionary that the guides show.
 
-        `input_shape` is (batch, channels, height, width), of a film (batch, channels, frames, height, width).
+        `input_shape` is (batch, channels, height, width), of a video (batch, channels, frames, height, width).
 
         - ``total_macs`` and ``total_flops`` are of the whole generation as executed: text encoders, every call of the
           denoiser, VAE, and whatever else ran. One guide defines the total as the denoiser's step times the number of
@@ -103,8 +103,8 @@ class ComputeProfiler:
         - FLOPs are two for each MAC.
         """
         try:
-            asked = {"num_inference_steps": num_inference_steps, "guidance_scale": guidance_scale}
-            profile, notes = self._profile(pipe, {**_sizes(input_shape), **asked})
+            given = {"num_inference_steps": num_inference_steps, "guidance_scale": guidance_scale}
+            profile, notes = self._profile(pipe, {**_sizes(input_shape), **given})
         except Exception as error:  # noqa: BLE001  whatever it is, the caller's generation goes on
             return {**_failure(error), "model_id": model_id}
         steps = num_inference_steps or profile.request.value("num_inference_steps")
@@ -116,14 +116,14 @@ class ComputeProfiler:
             "notes": [*notes, *profile.ledger.assumptions],
         }
 
-    def _measure(self, pipe: Any, arguments: Mapping[str, Any], figure: Any) -> int:
+    def _measure(self, pipe: Any, arguments: Mapping[str, Any], number: Any) -> int:
         try:
             profile, _ = self._profile(pipe, arguments)
         except Exception as error:  # noqa: BLE001  whatever it is, the caller's generation goes on
             if self.enabled:
                 warnings.warn(f"nothing was counted: {_failure(error)['reason']}", RuntimeWarning, stacklevel=3)
             return 0
-        return int(figure(profile))
+        return int(number(profile))
 
     def _profile(self, pipe: Any, arguments: Mapping[str, Any]) -> tuple[Profile, list[str]]:
         if not self.enabled:
@@ -165,11 +165,11 @@ def _sizes(input_shape: Sequence[int]) -> dict[str, Any]:
     if len(input_shape) not in (4, 5):
         raise RequestError(
             f"input_shape is {tuple(input_shape)!r}; give (batch, channels, height, width), "
-            "or (batch, channels, frames, height, width) of a film"
+            "or (batch, channels, frames, height, width) of a video"
         )
     batch, _, *frames, height, width = input_shape
     sizes: dict[str, Any] = {"height": height, "width": width}
     if frames:
         sizes["num_frames"] = frames[0]
-    # One picture is what every pipeline makes: asking for it would be refused where there is no such argument.
+    # Every pipeline makes one image: a request for one would be refused where there is no such argument.
     return sizes if batch == 1 else {**sizes, "num_images_per_prompt": batch}

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from diffprof.crosscheck import counters
-from diffprof.crosscheck.one_call import CaughtCall, OneCall
+from diffprof.crosscheck.one_call import OneCall, RecordedCall
 from diffprof.crosscheck.result import ATTENTION, CONVOLUTIONS, MATRIX_PRODUCTS, NORMS, SOFTMAX, SQUARED
 
 BATCH, HEADS, SIZE = 2, 4, 8
@@ -42,7 +42,7 @@ class CrossAttention(torch.nn.Module):
 
 def one_call(device: str = "cpu") -> tuple[OneCall, Sequence[torch.Tensor]]:
     picture, words = torch.randn(BATCH, 3, 6, 6), torch.randn(BATCH, KEYS, WIDTH)
-    caught = CaughtCall("model", "forward", "", (picture,), {"words": words, "scale": 0.5})
+    caught = RecordedCall("model", "forward", "", (picture,), {"words": words, "scale": 0.5})
     call = OneCall(CrossAttention().to(device), caught)
     return call, call.tensors(device)
 

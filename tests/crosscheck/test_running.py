@@ -61,7 +61,7 @@ def test_a_tool_that_takes_too_long_is_given_up(results: dict[str, Any]) -> None
 
 def test_a_tool_that_is_killed_says_so(results: dict[str, Any]) -> None:
     results["thop"] = -9
-    assert reason_of_thop() == "was ended by signal 9, most likely for want of memory"
+    assert reason_of_thop() == "was ended by signal 9, most likely because memory ran out"
 
 
 def test_a_tool_that_dies_shows_its_last_words(results: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ BARE_KERNELS = {
 """Kernels that processors call without diffusers' registry, where their packages are installed."""
 
 HEADS_FIRST = frozenset({"flex_attention", "sageattn"})
-"""Kernels that take [batch, heads, tokens, size] unless told otherwise; the others [batch, tokens, heads, size]."""
+"""Kernels that take [batch, heads, tokens, size] by default; the others take [batch, tokens, heads, size]."""
 
 
 def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..., Any]:

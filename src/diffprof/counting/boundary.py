@@ -1,4 +1,4 @@
-"""What crosses the boundary of a component: its inputs, by which calls are told apart, and its outputs."""
+"""What crosses the boundary of a component: its inputs, which distinguish its calls, and its outputs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def signature(value: Any) -> Any:
         return (Image, value.mode, value.size)
     if isinstance(value, numpy.ndarray):
         return (value.shape, value.dtype)
-    # A method, and a function written in the midst of a call, is another object each time that it is given.
+    # A method, or a lambda in the call, is a new object each time: its code is what stays.
     return id(getattr(value, "__code__", value))
 
 
@@ -113,7 +113,7 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def output_sizes(output: Any) -> dict[str, int]:
-    """Height and width, and frames of a film, of what a pipeline gave back; empty when it is neither."""
+    """Height, width and frames of the image or video that a pipeline returned; empty when it is neither."""
     value: Any = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
     frames = None
     if isinstance(value, (list, tuple)) and value:
@@ -137,4 +137,4 @@ def output_sizes(output: Any) -> dict[str, int]:
 
 
 COLOURS = (1, 3)
-"""Channels of a picture; latents have others."""
+"""Channels of an image; latents have others."""

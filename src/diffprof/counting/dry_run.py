@@ -40,7 +40,7 @@ from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 @dataclass(frozen=True)
 class DryRunResult:
-    """What a dry run has seen, in the order of execution."""
+    """What a dry run executed, in order."""
 
     calls: tuple[Call, ...]
     stages: tuple[Stage, ...]
@@ -60,8 +60,8 @@ def dry_run(
 ) -> DryRunResult:
     """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
 
-    `prepare` is called first and may change the pipeline; `changes` is called with the pipeline and with what changes
-    classes, after all that a dry run changes itself. All of it is put back.
+    `prepare` is called first and may change the pipeline. `changes` is called with the pipeline and its `Patches`,
+    after those of the dry run itself. Everything is restored afterwards.
     """
     with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), surroundings.without_autocast():
         snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
@@ -77,17 +77,17 @@ def dry_run(
 
 
 _RUNNING: list[int] = []
-"""The thread of the dry run that is under way."""
+"""The thread of the dry run in progress."""
 
 
 def is_dry_running() -> bool:
-    """Is this thread in a dry run? What it calls then is counted and takes no time that means anything."""
+    """Whether this thread is in a dry run: what it calls is counted, and its time means nothing."""
     return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
 
 
 @contextlib.contextmanager
 def _refuse_nesting() -> Iterator[None]:
-    """A callback of a pipeline that is being counted must not count another: it would see the first one's shapes."""
+    """A callback of a pipeline in a dry run must not start another: it would see the shapes of the first."""
     if _RUNNING:
         raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
     _RUNNING.append(threading.get_ident())
@@ -99,7 +99,7 @@ def _refuse_nesting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def single_thread() -> Iterator[None]:
-    """What is computed for real is small: sharing it out would take longer than doing it."""
+    """What is computed for real is small: several threads would take longer than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -115,7 +115,7 @@ def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
 
 @contextlib.contextmanager
 def _scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
-    """Work on copies of the schedulers: they keep histories in lists, which a dry run would fill."""
+    """Use copies of the schedulers: they keep histories in lists, which a dry run would fill."""
     schedulers = schedulers_of(pipeline)
     copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
     holders = pipelines_in(pipeline)
@@ -215,20 +215,20 @@ class _DryRun:
             calls=tuple(self.calls),
             stages=tuple(stages),
             outside=self.recorder.outside.cost(peak_live_bytes=0),
-            assumptions=(*self._resizing(), *self.recorder.assumptions),
+            assumptions=(*self._resize_notes(), *self.recorder.assumptions),
             sizes=self.sizes,
         )
 
-    def _resizing(self) -> Iterator[str]:
-        """Some pipelines compute at a size the model knows and resize the picture afterwards."""
-        computed, made = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
-        if None not in (*computed, *made) and computed != made:
-            yield f"the pipeline computes at {computed[0]}x{computed[1]} and resizes to {made[0]}x{made[1]}"
+    def _resize_notes(self) -> Iterator[str]:
+        """Some pipelines compute at a size the model knows and resize the image afterwards."""
+        computed, output = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
+        if None not in (*computed, *output) and computed != output:
+            yield f"the pipeline computes at {computed[0]}x{computed[1]} and resizes to {output[0]}x{output[1]}"
 
     def _catch_components(self, patches: Patches) -> None:
         recorder = self.recorder
 
-        def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
                 if recorder.open is None:
                     slot = self.slots.get(id(module))
@@ -245,7 +245,7 @@ class _DryRun:
 
             return call
 
-        def setting(original: Callable[..., None]) -> Callable[..., None]:
+        def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
             def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
                 if recorder.open is None and id(module) in self.paths:
                     plain_value = isinstance(value, (bool, int, float, str, type(None)))
@@ -256,8 +256,8 @@ class _DryRun:
 
         for component in self.components.values():
             self._catch_replaced_methods(patches, unwrap_compiled(component))
-        patches.function(torch.nn.Module, "__call__", calling)
-        patches.function(torch.nn.Module, "__setattr__", setting)
+        patches.function(torch.nn.Module, "__call__", wrap_call)
+        patches.function(torch.nn.Module, "__setattr__", wrap_setattr)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
             patches.function(owner, name, functools.partial(self._wrap_entry, name))
@@ -286,7 +286,7 @@ class _DryRun:
         self.schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
         slots = SchedulerSlots(schedulers)
 
-        def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wrap_step(original: Callable[..., Any]) -> Callable[..., Any]:
             def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
                 if self.pending:
                     self.steps.setdefault(slots.slot_of(scheduler), []).append(self.pending)
@@ -296,7 +296,7 @@ class _DryRun:
             return step
 
         for owner in slots.classes:
-            patches.function(owner, "step", stepping)
+            patches.function(owner, "step", wrap_step)
 
     def _component_call(
         self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
@@ -321,7 +321,7 @@ class _DryRun:
         return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
 
     def _state(self, slot: str) -> Any:
-        """What a call can depend on besides its inputs: what the pipeline has changed, and the dtype of the weights."""
+        """What a call can depend on beside its inputs: attributes that the pipeline has changed, and the dtype."""
         weight = next(self.components[slot].parameters(), None)
         return tuple(self.changes.items()), None if weight is None else weight.dtype
 
@@ -362,7 +362,7 @@ class _DryRun:
 
 
 def _is_own_mistake(error: Exception) -> bool:
-    """Was it raised by a line of diffprof? Then it is our mistake and not the pipeline's refusal."""
+    """Whether a line of diffprof raised it: a bug of ours and no failure of the pipeline."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
 

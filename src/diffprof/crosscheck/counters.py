@@ -1,4 +1,4 @@
-"""How each tool is asked to count one call, and what it took the MACs for.
+"""How each tool counts one call, and what it takes the MACs for.
 
 All run without gradients, as a pipeline does. Each function returns MACs by part, in the words of
 `diffprof.crosscheck.result`; their sum is the tool's own total.
@@ -51,10 +51,10 @@ def with_diffprof(call: OneCall, tensors: Sequence[torch.Tensor]) -> tuple[Parts
     """Our own count on virtual weights, and the bytes of activations that a real call would hold at most."""
     result = dry_run(_OneCallPipeline(call, tensors), {})
     parts: Counter[str] = Counter()
-    for made in result.calls:
-        for operation in made.cost.operations:
+    for executed in result.calls:
+        for operation in executed.cost.operations:
             parts[OUR_PARTS.get(operation.kind, OTHER)] += operation.work.macs
-    peak = max((made.cost.peak_live_bytes for made in result.calls), default=0)
+    peak = max((executed.cost.peak_live_bytes for executed in result.calls), default=0)
     return {part: macs for part, macs in parts.items() if macs}, peak
 
 
@@ -86,14 +86,14 @@ def _add_layers(module: torch.nn.Module, layers: Mapping[str, Any], parts: Count
 
 
 def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
-    """thop, and attention as the original guides count it: by replacing `scaled_dot_product_attention` meanwhile.
+    """thop, and attention as the original guides count it: by replacing `scaled_dot_product_attention`.
 
     Their formula takes N, the query tokens, for the key tokens too: B·H·N²·D for QKᵀ, as much for AV, and B·H·N² for
     the softmax. It is right for self-attention, but for the softmax; in cross-attention it counts N² for N·N_k.
     """
     parts: Counter[str] = Counter()
 
-    def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_attention(original: Callable[..., Any]) -> Callable[..., Any]:
         def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **options: Any) -> Any:
             batch, heads, tokens, size = query.shape
             squared = 2 * batch * heads * tokens * tokens * size
@@ -106,7 +106,7 @@ def with_thop_and_attention(call: OneCall, tensors: Sequence[torch.Tensor]) -> P
         return attend
 
     with Patches() as patches:
-        patches.function(F, "scaled_dot_product_attention", counting)
+        patches.function(F, "scaled_dot_product_attention", wrap_attention)
         layers = with_thop(call, tensors)
     return {part: macs for part, macs in (parts + Counter(layers)).items() if macs}
 
@@ -141,9 +141,9 @@ def with_fvcore(call: OneCall, tensors: Sequence[torch.Tensor]) -> Parts:
     with torch.no_grad():
         analysis = FlopCountAnalysis(call, tuple(tensors))
         analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False).tracer_warnings("none")
-        counted = analysis.by_operator()
+        counts = analysis.by_operator()
     parts: Counter[str] = Counter()
-    for operator, macs in counted.items():
+    for operator, macs in counts.items():
         parts[_part_of(operator)] += int(macs)
     return {part: macs for part, macs in parts.items() if macs}
 
@@ -190,4 +190,4 @@ PARTS = (
     ("matmul", MATRIX_PRODUCTS),
     ("einsum", MATRIX_PRODUCTS),
 )
-"""Words in a name, the telling ones first."""
+"""Words in a name, the most specific ones first."""

@@ -1,4 +1,4 @@
-"""What each tool of a crosscheck missed, and what it counted besides."""
+"""What each tool of a crosscheck missed, and what it counted in addition."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def differences(truth: Mapping[str, int], counted: Mapping[str, int]) -> tuple[D
     """Where a count differs from the truth, the largest difference first."""
     parts = dict.fromkeys((*truth, *counted))
     off = {part: counted.get(part, 0) - (truth.get(part, 0) if part in REAL_PRODUCTS else 0) for part in parts}
-    _attention_among_products(off)
-    found = [Difference(part, macs) for part, macs in off.items() if macs]
-    return tuple(sorted(found, key=lambda difference: -abs(difference.macs)))
+    _merge_attention_and_products(off)
+    differing = [Difference(part, macs) for part, macs in off.items() if macs]
+    return tuple(sorted(differing, key=lambda difference: -abs(difference.macs)))
 
 
-def _attention_among_products(off: dict[str, int]) -> None:
+def _merge_attention_and_products(off: dict[str, int]) -> None:
     """A tool that sees attention as plain matrix products has not missed it, and the other way round."""
     attention, products = off.get(ATTENTION, 0), off.get(MATRIX_PRODUCTS, 0)
     if attention * products < 0:

@@ -1,4 +1,4 @@
-"""One call of one component: caught in the dry run of its pipeline, and made again as a module of its own."""
+"""One call of one component: recorded in the dry run of its pipeline, and repeated as a module of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from diffprof.record.profile import Call, Profile
 
 
 @dataclass(frozen=True)
-class CaughtCall:
+class RecordedCall:
     """How the pipeline calls a component: the method, its arguments, and their names and shapes."""
 
     component: str
@@ -35,14 +35,14 @@ class CaughtCall:
         torch.save(replace(self, **_without_generators(self)), file)
 
     @staticmethod
-    def load(file: Path) -> CaughtCall:
+    def load(file: Path) -> RecordedCall:
         """Only ever of a file that this program has just written to a folder of its own."""
         call = torch.load(file, weights_only=False)
-        assert isinstance(call, CaughtCall)
+        assert isinstance(call, RecordedCall)
         return call
 
 
-def _without_generators(call: CaughtCall) -> dict[str, Any]:
+def _without_generators(call: RecordedCall) -> dict[str, Any]:
     """A random generator cannot be written to a file, and no count depends on one."""
     args, kwargs = _pytree.tree_map(
         lambda leaf: None if isinstance(leaf, torch.Generator) else leaf, (call.args, call.kwargs)
@@ -51,59 +51,60 @@ def _without_generators(call: CaughtCall) -> dict[str, Any]:
 
 
 def open_pipeline(model: str) -> tuple[Any, dict[str, Any]]:
-    """The pipeline on virtual weights in float32, and the call arguments that its description asks for."""
+    """The pipeline on virtual weights in float32, and the call arguments that its description needs."""
     blueprint = blueprint_of(model)
     with quiet_libraries():
         pipeline, _ = build(blueprint, torch.float32)
     return pipeline, dict(blueprint.call)
 
 
-def catch(pipeline: Any, slot: str | None, arguments: dict[str, Any]) -> CaughtCall:
+def record_costliest_call(pipeline: Any, slot: str | None, arguments: dict[str, Any]) -> RecordedCall:
     """Dry-run the pipeline and catch the costliest call of a component; of its denoiser when none is named."""
     parts = components_of(pipeline)
     if slot is not None and slot not in parts:
         raise RequestError(f"{type(pipeline).__name__} has no component {slot!r}; it has {', '.join(parts)}")
-    caught: list[CaughtCall] = []
+    recorded_calls: list[RecordedCall] = []
     for name, component in parts.items():
-        _listen(name, component, caught)
+        _record_calls(name, component, recorded_calls)
     with quiet_libraries():
-        made = profile(pipeline, **arguments)
-    call = _costliest(made, slot or _denoiser(made))
+        counted = profile(pipeline, **arguments)
+    call = _costliest(counted, slot or _denoiser(counted))
+    costliest = (call.component, call.method, call.inputs)
     return next(
-        one for one in caught if (one.component, one.method, one.inputs) == (call.component, call.method, call.inputs)
+        recorded for recorded in recorded_calls if (recorded.component, recorded.method, recorded.inputs) == costliest
     )
 
 
-def _listen(slot: str, component: torch.nn.Module, caught: list[CaughtCall]) -> None:
-    """Note every call of the component by any of its methods. The pipeline is ours: nothing has to be put back."""
+def _record_calls(slot: str, component: torch.nn.Module, recorded_calls: list[RecordedCall]) -> None:
+    """Record every call of the component by any of its methods. The pipeline is ours: nothing has to be restored."""
 
-    def noting(method: str) -> Callable[..., Any]:
+    def wrap_method(method: str) -> Callable[..., Any]:
         function = getattr(type(component), method)
 
         @functools.wraps(function)
-        def note(*args: Any, **kwargs: Any) -> Any:
-            caught.append(CaughtCall(slot, method, describe_inputs(function, args, kwargs), args, kwargs))
+        def record(*args: Any, **kwargs: Any) -> Any:
+            recorded_calls.append(RecordedCall(slot, method, describe_inputs(function, args, kwargs), args, kwargs))
             return getattr(type(component), method)(component, *args, **kwargs)
 
-        return note
+        return record
 
     for method in dict.fromkeys(("forward", *(name for _, name in entry_methods(component)))):
-        vars(component)[method] = noting(method)
+        vars(component)[method] = wrap_method(method)
 
 
-def _denoiser(made: Profile) -> str:
-    stage = made.steps.main
+def _denoiser(counted: Profile) -> str:
+    stage = counted.steps.main
     if stage is None or not stage.denoisers:
-        slots = [slot for slot, part in made.components.items() if part.calls]
-        raise RequestError(f"{made.request.pipeline} has no denoising loop; name a --component: {', '.join(slots)}")
+        slots = [slot for slot, part in counted.components.items() if part.calls]
+        raise RequestError(f"{counted.request.pipeline} has no denoising loop; name a --component: {', '.join(slots)}")
     return stage.denoisers[0]
 
 
-def _costliest(made: Profile, slot: str) -> Call:
-    calls = [call for call in made.calls if call.component == slot]
+def _costliest(counted: Profile, slot: str) -> Call:
+    calls = [call for call in counted.calls if call.component == slot]
     if not calls:
         raise RequestError(
-            f"{made.request.pipeline} does not call {slot} with these arguments; name another --component"
+            f"{counted.request.pipeline} does not call {slot} with these arguments; name another --component"
         )
     return max(calls, key=lambda call: call.macs)
 
@@ -111,7 +112,7 @@ def _costliest(made: Profile, slot: str) -> Call:
 class OneCall(torch.nn.Module):
     """A component and one call of it, as a module that takes tensors and gives tensors: what every counter can run."""
 
-    def __init__(self, component: torch.nn.Module, call: CaughtCall) -> None:
+    def __init__(self, component: torch.nn.Module, call: RecordedCall) -> None:
         super().__init__()
         self.component = component
         self.method = call.method

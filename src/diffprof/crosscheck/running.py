@@ -38,20 +38,20 @@ def crosscheck(
     """Count one call of a component (the denoiser when none is named) with several tools, on the same inputs.
 
     The inputs are those of the pipeline's own call with `arguments`; weights are random ones of the true architecture.
-    A tool that is missing, fails, would not fit into memory or needs more than `timeout` seconds says so in its row.
+    A tool that is missing, fails, would not fit into memory or needs more than `timeout` seconds has that in its row.
     """
-    wanted = _wanted(tools)
+    selected = _select_tools(tools)
     request = {"model": model, "component": component, "arguments": dict(arguments or {})}
     report = progress or (lambda event: None)
     with tempfile.TemporaryDirectory(prefix="diffprof-crosscheck-") as name:
         folder = Path(name)
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        report(ProgressEvent(Activity.opening, model, 0, len(wanted)))
+        report(ProgressEvent(Activity.opening, model, 0, len(selected)))
         caught = _truth(_run(folder, CAPTURE, timeout))
         counts = []
         needed = 0
-        for done, tool in enumerate(wanted):
-            report(ProgressEvent(Activity.crosschecking, tool.title, done, len(wanted)))
+        for done, tool in enumerate(selected):
+            report(ProgressEvent(Activity.crosschecking, tool.title, done, len(selected)))
             free = available_bytes()
             if tool.real and free is not None and needed > free:
                 counts.append(Count(tool.name, tool.title, reason=TOO_LARGE, needed_bytes=needed, free_bytes=free))
@@ -60,11 +60,11 @@ def crosscheck(
             if tool.name == DIFFPROF:
                 needed = _needed_bytes(caught, _truth(result))
             counts.append(_count(tool, result))
-    described = {key: caught[key] for key in ("component", "class_name", "method", "inputs", "parameters")}
-    return Crosscheck(model=model, counts=tuple(counts), **described)
+    call = {key: caught[key] for key in ("component", "class_name", "method", "inputs", "parameters")}
+    return Crosscheck(model=model, counts=tuple(counts), **call)
 
 
-def _wanted(names: Sequence[str]) -> list[Tool]:
+def _select_tools(names: Sequence[str]) -> list[Tool]:
     unknown = [name for name in names if name not in TOOLS]
     if unknown:
         raise RequestError(f"there is no tool {unknown[0]!r}; there are {', '.join(TOOLS)}")
@@ -98,9 +98,9 @@ def _run(folder: Path, name: str, timeout: float) -> dict[str, Any]:
     if result.is_file():
         return dict(json.loads(result.read_text(encoding="utf-8")))
     if ended.returncode < 0:
-        return {"error": f"was ended by signal {-ended.returncode}, most likely for want of memory"}
-    said = ended.stderr.decode(errors="replace").strip().splitlines()
-    return {"error": f"failed: {said[-1] if said else f'exit code {ended.returncode}'}"}
+        return {"error": f"was ended by signal {-ended.returncode}, most likely because memory ran out"}
+    output = ended.stderr.decode(errors="replace").strip().splitlines()
+    return {"error": f"failed: {output[-1] if output else f'exit code {ended.returncode}'}"}
 
 
 def _count(tool: Tool, result: Mapping[str, Any]) -> Count:

@@ -22,14 +22,14 @@ CALL = "call.pt"
 
 
 def main(folder: Path, name: str) -> None:
-    """Do what was asked; also a failure is a result."""
+    """Run one tool and write its result; a failure is a result too."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     warnings.simplefilter("ignore")
     try:
         result = _capture(folder, request) if name == CAPTURE else _count(folder, request, TOOLS[name])
     except DiffprofError as error:
         result = {"error": str(error), "exit_code": error.exit_code}
-    except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; it is told in its row
+    except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; its row says so
         result = {"error": f"failed: {_first_line(error)}", "exit_code": 1}
     (folder / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
 
@@ -40,11 +40,11 @@ def _first_line(error: Exception) -> str:
 
 
 def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    from diffprof.crosscheck.one_call import catch, open_pipeline
+    from diffprof.crosscheck.one_call import open_pipeline, record_costliest_call
     from diffprof.pipelines.components import components_of, element_count, weight_bytes
 
     pipeline, needed = open_pipeline(request["model"])
-    call = catch(pipeline, request["component"], {**needed, **request["arguments"]})
+    call = record_costliest_call(pipeline, request["component"], {**needed, **request["arguments"]})
     call.save(folder / CALL)
     component = components_of(pipeline)[call.component]
     return {
@@ -61,21 +61,21 @@ def _count(folder: Path, request: dict[str, Any], tool: Tool) -> dict[str, Any]:
     if importlib.util.find_spec(tool.package) is None:
         raise DiffprofError(f"{tool.package} is not installed; `pip install diffprof[crosscheck]` brings it.")
     from diffprof.crosscheck.counters import COUNTERS, with_diffprof
-    from diffprof.crosscheck.one_call import CaughtCall, OneCall, open_pipeline, with_real_weights
+    from diffprof.crosscheck.one_call import OneCall, RecordedCall, open_pipeline, with_real_weights
     from diffprof.pipelines.components import components_of
 
-    call = CaughtCall.load(folder / CALL)
+    call = RecordedCall.load(folder / CALL)
     pipeline, _ = open_pipeline(request["model"])
     component = components_of(pipeline)[call.component]
     del pipeline
     one_call = OneCall(with_real_weights(component) if tool.real else component, call).eval()
     tensors = one_call.tensors("meta" if tool.name == "torch-meta" else "cpu")
-    begun = time.perf_counter()
+    began = time.perf_counter()
     if tool.name == DIFFPROF:
         parts, activation_bytes = with_diffprof(one_call, tensors)
     else:
         parts, activation_bytes = COUNTERS[tool.name](one_call, tensors), 0
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - began
     return {
         "macs": sum(parts.values()),
         "parts": parts,

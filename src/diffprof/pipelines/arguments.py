@@ -50,7 +50,7 @@ class CallArguments:
 
 
 def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[str, Any]) -> CallArguments:
-    """Check the requested arguments against the pipeline's call and add what it needs besides."""
+    """Check the requested arguments against the pipeline's call and add what it needs besides them."""
     parameters = call_parameters(pipeline)
     given = _rename_arguments(type(pipeline).__name__, parameters, requested)
     _check_numbers(given)
@@ -64,7 +64,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         if parameter.default is parameter.empty and name not in stand_ins:
             stand_ins[name] = _stand_in(pipeline, name, given)
     if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
-        stand_ins["output_type"] = "pt"  # what comes out stays a tensor: as pictures it would only take memory
+        stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
     optional_images = {name for name in IMAGES if name in missing and name not in stand_ins}
     return CallArguments(
         given=given,
@@ -138,8 +138,8 @@ def _check_numbers(given: Mapping[str, Any]) -> None:
             raise RequestError(f"{name} is {count!r}; give a whole number from 1 to 100000")
 
 
-def _has_any(names: Any, wanted: tuple[str, ...]) -> bool:
-    return any(name in names for name in wanted)
+def _has_any(names: Any, searched: tuple[str, ...]) -> bool:
+    return any(name in names for name in searched)
 
 
 def _carries_ip_adapter(pipeline: Any) -> bool:
@@ -161,7 +161,7 @@ def _stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
 
 
 def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
-    """A plain picture of the size that is generated; as many as there are ControlNets."""
+    """A plain image of the generated size; one for each ControlNet."""
     from PIL import Image
 
     width, height = (given.get(side) or _usual_size(pipeline) for side in ("width", "height"))

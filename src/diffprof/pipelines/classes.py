@@ -78,10 +78,10 @@ def scheduler_class(name: str) -> Any:
         re.sub("(Discrete|Multistep)?Scheduler$", "", other).lower(): other for other in sorted(known, reverse=True)
     }
     by_name = {other.lower(): other for other in known} | short
-    wanted = re.sub(r"[^a-z0-9]", "", name.lower())
-    found = by_name.get(wanted) or by_name.get(wanted + "scheduler")
+    plain_name = re.sub(r"[^a-z0-9]", "", name.lower())
+    found = by_name.get(plain_name) or by_name.get(plain_name + "scheduler")
     if found is None:
-        near = dict.fromkeys(by_name[hint] for hint in difflib.get_close_matches(wanted, by_name, n=3))
+        near = dict.fromkeys(by_name[hint] for hint in difflib.get_close_matches(plain_name, by_name, n=3))
         hint = (
             f"did you mean {' or '.join(near)}?" if near else "for example euler, heun, ddim, dpmsolver or unipc work."
         )

@@ -20,7 +20,7 @@ def components_of(pipeline: Any) -> dict[str, torch.nn.Module]:
 
 def parts_of(pipeline: Any) -> dict[str, Any]:
     """Models, schedulers, tokenizers and processors by slot name; also those a pipeline forgot to declare."""
-    # Not by `hasattr`: a pipeline gives its settings too when asked that way, and warns about it.
+    # Not by `hasattr`: that finds settings of the pipeline too, and warns about them.
     parts = {name: vars(pipeline)[name] for name in pipeline.config if name[0] != "_" and name in vars(pipeline)}
     for name, value in vars(pipeline).items():
         if isinstance(value, torch.nn.Module):

@@ -1,4 +1,4 @@
-"""Whether a model fits into the memory of this machine: asked before it is fetched and loaded, not found out."""
+"""Whether a model fits into the memory of this machine, checked before it is fetched and loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from diffprof.pipelines.placement import CPU, Target
 
 def check_memory(name: str, weights: Mapping[str, int], activations: int, target: Target, random: bool) -> None:
     """Compare what the pipeline needs with what is free; `weights` are bytes by component."""
-    for place, (held, working) in _needed(weights, activations, target, random).items():
+    for place, (held, working) in _required_bytes(weights, activations, target, random).items():
         free = free_bytes(place)
         if free is not None and held + working > free:
             working_too = f" and about {_megabytes(working)} for what it computes" if working else ""
@@ -25,15 +25,15 @@ def check_memory(name: str, weights: Mapping[str, int], activations: int, target
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory of the device that is free now; None where it does not tell."""
+    """Memory of the device that is free now; None where the device does not say."""
     if device.type in ("cpu", "mps"):  # Metal computes in the memory of the host
         return available_bytes()
     backend: Any = getattr(torch, device.type, None)
-    asked = getattr(backend, "mem_get_info", None)
-    return int(asked(device)[0]) if asked is not None else None
+    memory_info = getattr(backend, "mem_get_info", None)
+    return int(memory_info(device)[0]) if memory_info is not None else None
 
 
-def _needed(
+def _required_bytes(
     weights: Mapping[str, int], activations: int, target: Target, random: bool
 ) -> dict[torch.device, tuple[int, int]]:
     """For each device the bytes of weights that it holds at one time, and those of what is computed there."""

@@ -27,8 +27,8 @@ def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
         known_only = not is_reachable(hub_id)
         index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
         slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
-        wanted = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
-        return Path(snapshot_download(hub_id, allow_patterns=wanted, local_files_only=known_only))
+        patterns = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
+        return Path(snapshot_download(hub_id, allow_patterns=patterns, local_files_only=known_only))
 
 
 @contextlib.contextmanager

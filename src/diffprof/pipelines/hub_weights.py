@@ -19,22 +19,22 @@ def fetch_weights(hub_id: str, models: Mapping[str, Any], dtype: torch.dtype, pr
 
     with explain_hub_errors(hub_id, for_weights=True):
         if not is_reachable(hub_id):
-            # What was fetched before may be enough; what is missing in the folder is told when it is read.
+            # What was fetched before may be enough; reading the folder says what is missing.
             return Path(snapshot_download(hub_id, allow_patterns=["*.safetensors"], local_files_only=True))
         names = HfApi().list_repo_files(hub_id)
-        wanted = []
+        patterns = []
         for slot, owner in models.items():
             within = [name.removeprefix(f"{slot}/") for name in names if name.startswith(f"{slot}/")]
             choice = choose_weight_file(within, f"{hub_id}/{slot}", slot, owner, dtype)
-            wanted.append(f"{slot}/{choice.name}")
+            patterns.append(f"{slot}/{choice.name}")
             if choice.is_index:
                 index = Path(hf_hub_download(hub_id, f"{slot}/{choice.name}"))
-                wanted += [f"{slot}/{shard}" for shard in shards_of(index)]
-        return Path(snapshot_download(hub_id, allow_patterns=wanted, tqdm_class=_bars(hub_id, progress)))
+                patterns += [f"{slot}/{shard}" for shard in shards_of(index)]
+        return Path(snapshot_download(hub_id, allow_patterns=patterns, tqdm_class=_bars(hub_id, progress)))
 
 
 def _bars(hub_id: str, progress: Progress | None) -> Any:
-    """The hub's way to tell how far it is, told our way; by itself it would draw across our progress bar."""
+    """A progress bar class for the hub that draws nothing and forwards to `progress`."""
     from huggingface_hub.utils.tqdm import tqdm
 
     class Bar(tqdm):

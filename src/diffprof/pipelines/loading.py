@@ -30,14 +30,14 @@ def load_model(
     file = files.files[0]
     try:
         with _without_bars():
-            model, told = _with_library(owner, plan, config, dtype, place, files)
+            model, report = _with_library(owner, plan, config, dtype, place, files)
     except Exception as error:
         # The first sentence: those after it say how to go on without the weights.
         reason = re.split(r"(?<=[.!])\s", " ".join(str(error).split()))[0][:LONGEST_REASON] or type(error).__name__
         raise RequestError(
             f"{file} cannot be loaded as the {plan.class_name} of {place}/config.json: {reason}"
         ) from error
-    wrong = sorted({_name(key) for key in (*told["missing_keys"], *told["mismatched_keys"])})
+    wrong = sorted({_name(key) for key in (*report["missing_keys"], *report["mismatched_keys"])})
     wrong += [name for name, weight in model.state_dict().items() if weight.is_meta and name not in wrong]
     if wrong:
         raise RequestError(

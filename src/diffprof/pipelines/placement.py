@@ -29,7 +29,7 @@ class Target:
 
 
 def target_of(device: str | None, offload: str | None) -> Target:
-    """What was asked for; refused where this machine does not have it, or where it makes no sense."""
+    """The requested device and way to offload; refused where this machine lacks it, or where it makes no sense."""
     target = Target(_device(device), offload)
     if offload is not None and offload not in OFFLOADS:
         raise RequestError(f"unknown way to offload {offload!r}; there are {', '.join(OFFLOADS)}")
@@ -58,15 +58,15 @@ def place_pipeline(pipeline: Any, target: Target) -> None:
         raise PipelineError(f"{type(pipeline).__name__} cannot {way}: {error}") from error
 
 
-def _device(asked: str | None) -> torch.device:
-    """The accelerator of this machine where none is asked for, or its CPU."""
-    if asked is None:
+def _device(name: str | None) -> torch.device:
+    """The device of that name; by default the accelerator of this machine, or its CPU."""
+    if name is None:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         return found if found is not None else CPU
     try:
-        device = torch.device(asked)
+        device = torch.device(name)
     except RuntimeError:
-        raise RequestError(f"unknown device {asked!r}; use cpu, cuda, cuda:1, mps or xpu") from None
+        raise RequestError(f"unknown device {name!r}; use cpu, cuda, cuda:1, mps or xpu") from None
     if device.type == "cpu":
         return CPU
     backend: Any = getattr(torch, device.type, None)

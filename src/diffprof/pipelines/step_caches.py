@@ -29,8 +29,8 @@ def parse_cache(text: str) -> CacheChoice:
     """``first_block`` or ``first_block:threshold=0.1``: refused here when there is no such cache or setting."""
     name, _, given = text.partition(":")
     known = known_caches()
-    wanted = _plain(name)
-    found = next((own for own in known if _plain(own) == wanted), None)
+    plain_name = _plain(name)
+    found = next((own for own in known if _plain(own) == plain_name), None)
     if found is None:
         raise RequestError(f"unknown cache {name!r}; the installed diffusers has {', '.join(known)}")
     owner = known[found]

@@ -133,13 +133,13 @@ def _facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
         token = token.get("content") if isinstance(token, Mapping) else token
         if isinstance(token, str):
             roles[role] = token
-            tokens.setdefault(token, _unused(tokens.values(), family.vocab_size))
+            tokens.setdefault(token, _unused_number(tokens.values(), family.vocab_size))
     length = config.get("model_max_length", family.model_max_length)
     return TokenizerFacts(
         model_max_length=int(min(length, 10**15)) if isinstance(length, (int, float)) else family.model_max_length,
         vocab_size=_vocabulary_of_encoder(blueprint, plan) or family.vocab_size,
-        prefix=_framing(family.prefix, roles, config.get("add_bos_token"), "bos_token"),
-        suffix=_framing(family.suffix, roles, config.get("add_eos_token"), "eos_token"),
+        prefix=_frame(family.prefix, roles, config.get("add_bos_token"), "bos_token"),
+        suffix=_frame(family.suffix, roles, config.get("add_eos_token"), "eos_token"),
         padding_side=str(config.get("padding_side", family.padding_side)),
         special_tokens=tokens,
         roles=roles,
@@ -147,16 +147,16 @@ def _facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
     )
 
 
-def _framing(usual: Sequence[str], roles: Mapping[str, str], wanted: Any, role: str) -> tuple[str, ...]:
+def _frame(usual: Sequence[str], roles: Mapping[str, str], setting: Any, role: str) -> tuple[str, ...]:
     """Special tokens around a text: as the class does, unless the tokenizer's config says otherwise."""
-    if wanted is False:
+    if setting is False:
         return ()
-    if wanted is True or usual == (role,):
+    if setting is True or usual == (role,):
         return (roles[role],) if role in roles else ()
     return tuple(usual)
 
 
-def _unused(taken: Any, vocabulary: int) -> int:
+def _unused_number(taken: Any, vocabulary: int) -> int:
     numbers = set(taken)
     return next(number for number in range(vocabulary + len(numbers) + 1) if number not in numbers)
 

@@ -64,7 +64,7 @@ def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype) -> Weig
 def choose_weight_file(
     names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype
 ) -> WeightFileChoice:
-    """Which of the files that lie in a component's folder to read; those of the wanted precision where there are."""
+    """Which of the files in a component's folder to read: the requested precision where it is there."""
     stem = _stem(owner)
     for choice in _candidates(stem, dtype, index_first=not _of_transformers(owner)):
         if choice.name in names:
@@ -92,8 +92,8 @@ def shards_of(index: Path) -> dict[str, list[str]]:
 
 
 def _candidates(stem: str, dtype: torch.dtype, index_first: bool) -> Iterator[WeightFileChoice]:
-    wanted = VARIANTS.get(dtype)
-    for variant in dict.fromkeys((wanted, None, *VARIANTS.values())):
+    requested = VARIANTS.get(dtype)
+    for variant in dict.fromkeys((requested, None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""
         names = [f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"]
         yield from (WeightFileChoice(name, variant) for name in (reversed(names) if index_first else names))
@@ -127,7 +127,7 @@ def _tensors_in(file: Path) -> set[str]:
 
 
 def _known_damage(file: Path) -> str | None:
-    """A clone without git-lfs leaves small texts in the place of the weights."""
+    """A clone without git-lfs has small text files instead of the weights."""
     with file.open("rb") as content:
         begins = content.read(64)
     if begins.startswith(b"version https://git-lfs"):

@@ -37,7 +37,7 @@ class RegisteredFormula:
             formulas.remove(self._formula)
             if not formulas:
                 del _FORMULAS[self.operation]
-            _changed()
+            _clear_costs()
 
     def __enter__(self) -> RegisteredFormula:
         return self
@@ -62,7 +62,7 @@ def register_formula(operation: Any, formula: Formula) -> RegisteredFormula:
     name = _name(operation)
     checked = _with_checks(name, formula)
     _FORMULAS.setdefault(name, []).append(checked)
-    _changed()
+    _clear_costs()
     return RegisteredFormula(name, checked)
 
 
@@ -91,7 +91,7 @@ def call_on_change(clear: Callable[[], None]) -> None:
     _ON_CHANGE.append(clear)
 
 
-def _changed() -> None:
+def _clear_costs() -> None:
     for clear in _ON_CHANGE:
         clear()
 

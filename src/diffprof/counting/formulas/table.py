@@ -128,7 +128,7 @@ def _pool(arguments: Sequence[Any], result: Any) -> OperationCost:
 
 
 def _fourier(arguments: Sequence[Any], result: Any) -> OperationCost:
-    """5·N·log2(N) for each transform of length N: the usual figure for a complex radix-2 transform."""
+    """5·N·log2(N) for each transform of length N: the usual count for a complex radix-2 transform."""
     x, dims = arguments[0], arguments[1]
     length = prod(max(x.shape[d], result.shape[d]) for d in dims)
     elements = max(x.numel(), result.numel())

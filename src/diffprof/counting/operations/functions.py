@@ -37,7 +37,7 @@ class FunctionMode(TorchFunctionMode):
 
 
 def _redirect_to_host(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """What is asked of an accelerator is made on the CPU: all that is real in a dry run is there, and small."""
+    """Create on the CPU what the code wants on an accelerator: all real tensors of a dry run are there, and small."""
     if is_accelerator(kwargs.get("device")):
         kwargs = {**kwargs, "device": HOST}
     generator = kwargs.get("generator")
@@ -127,7 +127,7 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if not (mode.is_virtual(x) or mode.is_virtual(weight)) or _needs_graph(x, weight):
         return func(*args, **kwargs)
     if x.dim() < 1 or x.shape[-1] != weight.shape[-1]:
-        return func(*args, **kwargs)  # let PyTorch say what is wrong with it
+        return func(*args, **kwargs)  # PyTorch raises the right error
     key = (x.shape, x.dtype, weight.shape, weight.dtype, bias is None)
     op = _LINEAR.get(key)
     with torch._C._DisableTorchDispatch():
@@ -146,7 +146,7 @@ def _linear_arguments(input: Any, weight: Any, bias: Any = None) -> tuple[Any, A
 
 
 def _needs_graph(*tensors: torch.Tensor) -> bool:
-    """Gradients will be asked for: the operation must reach autograd."""
+    """Gradients will be computed: the operation must reach autograd."""
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 

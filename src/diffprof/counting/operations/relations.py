@@ -55,12 +55,12 @@ def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:
     return (hidden if isinstance(hidden, torch.Tensor) and hidden.dim() >= 3 else None), context
 
 
-def _patches(module: torch.nn.Module, picture: torch.Tensor) -> int | None:
-    """Tokens that a transformer cuts a picture or a film into, if its configuration says the size of a patch."""
+def _patches(module: torch.nn.Module, image: torch.Tensor) -> int | None:
+    """Tokens that a transformer cuts an image or a video into, if its configuration has a patch size."""
     config = getattr(module, "config", None)
     size = getattr(config, "patch_size", None)
     if size is None:
         return None
     sizes = (1, size, size) if isinstance(size, int) else tuple(size)
-    space = picture.shape[2:]
+    space = image.shape[2:]
     return prod(space) // prod(sizes[-len(space) :])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class UnfusedAttention:
-    """Recognises QKᵀ, softmax, AV executed one by one, so that attention is told from other matrix products."""
+    """Recognises QKᵀ, softmax and AV that execute one by one, so that attention differs from other matrix products."""
 
     def __init__(self, recorder: OperationRecorder) -> None:
         self.recorder = recorder

@@ -5,7 +5,7 @@ A virtual tensor is one on the meta device, or a weight of a live pipeline (`Vir
 - An operation with a virtual input gives a virtual output. Nothing is computed; the result's shape is worked out once
   for each operation and shape and remembered.
 - An operation on real inputs runs for real, so that masks, token ids, timesteps and `.item()` keep their values.
-- A factory or copy that asks for the meta device (because `x.device` was meta) gives a real tensor when it is small.
+- A factory or copy on the meta device (because `x.device` was meta) gives a real tensor when it is small.
 - An operation that needs the values of a virtual tensor gets zeros, and the recorder writes the assumption down.
 """
 
@@ -281,7 +281,7 @@ def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """No tensor goes in: real when it is small, virtual when it is large, whatever device was asked for."""
+    """No tensor goes in: real when it is small, virtual when it is large, on whatever device."""
     if all(argument.name != "device" for argument in func._schema.arguments):
         return func(*args, **kwargs)
     generator = kwargs.get("generator")
