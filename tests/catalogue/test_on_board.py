@@ -7,21 +7,20 @@ from pathlib import Path
 import pytest
 
 from diffprof import catalogue
-from diffprof.catalogue.names import Place, folder_of, place_of
+from diffprof.catalogue.names import Place, resolve
 from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
 
 
 @pytest.mark.parametrize("name", [SHAPES, "Shapes", "SHAPES"])
 def test_the_name_in_any_case_means_the_folder_in_the_package(name: str) -> None:
-    assert place_of(name) is Place.folder
-    assert folder_of(name) == shapes_folder()
-    assert (folder_of(name) / "model_index.json").is_file()
+    resolved = resolve(name)
+    assert (resolved.place, resolved.folder, resolved.name) == (Place.folder, shapes_folder(), SHAPES)
+    assert (shapes_folder() / "model_index.json").is_file()
 
 
 @pytest.mark.parametrize("other", ["shape", "shapes/shapes", "./shapes", "", Path(SHAPES)])
 def test_other_names_and_paths_mean_something_else(other: str | Path) -> None:
     assert not is_on_board(other)
-    assert folder_of(other) == Path(other)
 
 
 def test_a_folder_of_the_same_name_is_meant_only_when_written_as_a_path(
@@ -29,10 +28,12 @@ def test_a_folder_of_the_same_name_is_meant_only_when_written_as_a_path(
 ) -> None:
     (tmp_path / SHAPES).mkdir()
     monkeypatch.chdir(tmp_path)
-    assert folder_of(SHAPES) == shapes_folder()
-    assert folder_of(f"./{SHAPES}").resolve() == tmp_path / SHAPES
-    assert folder_of(Path(SHAPES)).resolve() == tmp_path / SHAPES
+    assert resolve(SHAPES).folder == shapes_folder()
+    for path in (f"./{SHAPES}", Path(SHAPES)):
+        folder = resolve(path).folder
+        assert folder is not None
+        assert folder.resolve() == tmp_path / SHAPES
 
 
-def test_a_name_that_is_nearly_its_own_is_told() -> None:
+def test_a_name_that_is_nearly_its_own_is_suggested() -> None:
     assert catalogue.unknown("shape") == "Unknown model 'shape'; did you mean shapes?"

@@ -12,6 +12,7 @@ import pytest
 
 from diffprof.cli import main
 from diffprof.record.profile import Profile
+from diffprof.record.request import Request
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -46,19 +47,19 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @dataclass
 class Engine:
-    """Stands in for the engine: notes what it was asked and gives a profile made by hand, or raises."""
+    """Stands in for the engine: notes the requests and gives a profile made by hand, or raises."""
 
-    requests: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     failure: BaseException | None = None
 
-    def profile(self, model: str, **request: Any) -> Profile:
-        self.requests.append({"model": model, **request})
+    def profile_model(self, request: Request, progress: Any) -> Profile:
+        self.requests.append(request)
         if self.failure is not None:
             raise self.failure
         return stable_diffusion()
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def request(self) -> Request:
         return self.requests[-1]
 
 
@@ -66,6 +67,6 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     stand_in = Engine()
     module = ModuleType("diffprof.counting.profile")
-    module.profile = stand_in.profile  # type: ignore[attr-defined]
+    module.profile_model = stand_in.profile_model  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "diffprof.counting.profile", module)
     return stand_in

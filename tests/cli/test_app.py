@@ -37,9 +37,9 @@ def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], mon
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--port", "70000"), "--port must be from 0 to 65,535, not 70,000."),
+        (("--port", "70000"), "--port must be a whole number from 0 to 65,535, not 70000."),
         (("--port", "web"), "Invalid value for '--port'"),
-        (("--profiling-iterations", "-1"), "--profiling-iterations must be from 0 to 1,000, not -1."),
+        (("--profiling-iterations", "-1"), "--profiling-iterations must be a whole number from 0 to 1,000, not -1."),
         (("--host", "256.0.0.1", "--port", "0"), "Cannot listen on 256.0.0.1, port 0"),
     ],
 )

@@ -14,6 +14,7 @@ from PIL import Image
 from diffprof.errors import RequestError
 from diffprof.record.files import to_json
 from diffprof.record.profile import Profile
+from diffprof.record.request import Request
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
@@ -38,8 +39,8 @@ def test_a_model_is_counted_as_it_was_asked_for(two: tuple[str, str], run: Run, 
     ended = run("compare", two[1], "sd-2.1-base", "--steps", "30", "--set", "eta=0.5", "--dtype", "fp16")
     assert ended.code == 0
     assert ended.out.startswith("after against sd-2.1-base\n")
-    assert engine.asked["model"] == "sd-2.1-base"
-    assert (engine.asked["num_inference_steps"], engine.asked["eta"], engine.asked["dtype"]) == (30, 0.5, "float16")
+    assert engine.request.model == "sd-2.1-base"
+    assert (engine.request.arguments, engine.request.dtype) == ({"num_inference_steps": 30, "eta": 0.5}, "float16")
 
 
 def test_the_folder_that_a_run_left_is_its_profile(run: Run, tmp_path: Path) -> None:
@@ -128,25 +129,24 @@ def test_models_in_a_page_are_counted_over_size_and_steps(
 ) -> None:
     target = tmp_path / "page.html"
     assert run("compare", two[0], "sd-2.1-base", "--dtype", "fp16", "--html", str(target), "-q").err == ""
-    asked, *more = engine.requests
-    assert "width" not in asked
-    assert {one["dtype"] for one in engine.requests} == {"float16"}
-    assert {one["width"] for one in more if "width" in one} == {256, 384, 512, 640, 768}
-    assert {one["num_inference_steps"] for one in more if "num_inference_steps" in one} == {1, 10, 20, 30, 50}
+    first, *later = [request.arguments for request in engine.requests]
+    assert "width" not in first
+    assert {request.dtype for request in engine.requests} == {"float16"}
+    assert {arguments["width"] for arguments in later if "width" in arguments} == {256, 384, 512, 640, 768}
+    steps = {arguments["num_inference_steps"] for arguments in later if "num_inference_steps" in arguments}
+    assert steps == {1, 10, 20, 30, 50}
     assert "MACs over the pixels of the picture" in target.read_text(encoding="utf-8")
 
 
 def test_a_model_that_has_no_size_is_told_in_the_page(
     two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = engine.profile
-
-    def only_steps(model: str, **request: object) -> Profile:
-        if "width" in request:
+    def refuse_width(request: Request, progress: object) -> Profile:
+        if "width" in request.arguments:
             raise RequestError("This pipeline has no argument width.")
-        return whole(model, **request)
+        return engine.profile_model(request, progress)
 
-    monkeypatch.setattr(sys.modules["diffprof.counting.profile"], "profile", only_steps)
+    monkeypatch.setattr(sys.modules["diffprof.counting.profile"], "profile_model", refuse_width)
     target = tmp_path / "page.html"
     assert run("compare", two[0], "sd-2.1-base", "--html", str(target)).code == 0
     page = target.read_text(encoding="utf-8")
@@ -172,7 +172,7 @@ def test_a_page_without_a_place_is_told_before_anything_is_counted(
         (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
         (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the picture no.png"),
         (["{before}", "{after}", "--html", "./x", "--side-by-side", "x"], "--html and --side-by-side name the same"),
-        (["{before}", "{after}", "--side-by-side", "x.png"], "needs the pictures of two profiles"),
+        (["{before}", "{after}", "--side-by-side", "x.png"], "needs the images of two profiles"),
         (["{before}", "missing.json"], "Cannot read missing.json: No such file or directory"),
         (["{before}", "no-such-model"], "no-such-model"),
     ],

@@ -95,7 +95,7 @@ def test_csv_has_exact_numbers(run: Run, asked: list[Any]) -> None:
     [
         (["no-such-model"], "no-such-model"),
         (["sdxl", "--json", "--csv"], "--json and --csv exclude each other"),
-        (["sdxl", "--height", "0"], "--height must be from 1"),
+        (["sdxl", "--height", "0"], "--height must be a whole number from 1"),
         (["sdxl", "--timeout", "0"], "--timeout must be a number of seconds above 0"),
         (["sdxl", "--timeout", "nan"], "--timeout must be a number of seconds above 0"),
     ],

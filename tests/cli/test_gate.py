@@ -48,9 +48,9 @@ def test_times_have_three_exit_codes(slowdown: float, code: int, run: Run, tmp_p
 
 def test_a_model_is_counted_as_the_baseline_was_asked_for(baseline: str, run: Run, engine: Engine) -> None:
     assert run("gate", baseline, "sd-2.1-base").code == 0
-    asked = engine.asked
-    assert (asked["model"], asked["height"], asked["num_inference_steps"]) == ("sd-2.1-base", 512, 30)
-    assert (asked["dtype"], asked["scheduler"], asked["enable"]) == ("float16", None, ())
+    request = engine.request
+    assert (request.model, request.dtype, request.scheduler, request.enable) == ("sd-2.1-base", "float16", None, ())
+    assert (request.arguments["height"], request.arguments["num_inference_steps"]) == (512, 30)
 
 
 def test_summaries_are_written_besides(baseline: str, heavier: str, run: Run, tmp_path: Path) -> None:

@@ -236,9 +236,9 @@ def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
     ("options", "sentence"),
     [
         (("",), "the prompt is empty; say what is to be seen in the picture."),
-        (("a", "--seed", "-1"), "the seed -1 is out of range"),
-        (("a", "--seed", "x"), "--seed must be a whole number, not 'x'."),
-        (("a", "--steps", "0"), "--steps must be from 1 to 100,000, not 0."),
+        (("a", "--seed", "-1"), "--seed must be a whole number from 0 to 9,223,372,036,854,775,807, not -1."),
+        (("a", "--seed", "x"), "--seed must be a whole number from 0 to 9,223,372,036,854,775,807, not 'x'."),
+        (("a", "--steps", "0"), "--steps must be a whole number from 1 to 100,000, not 0."),
         (
             ("a", "--width", "33", "--height", "30"),
             "small-sd cannot make 33x30 (StableDiffusionPipeline refused the call: `height` and",
@@ -253,7 +253,7 @@ def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
         (("a", "--keep", "--no-profiling"), "--keep keeps a profile, and with --no-profiling there is none"),
         (("a", "--seed", "1", "--set", "seed=2"), "The call argument seed is given twice; leave one out."),
         (("a", "--set", "prompt=b"), "The call argument prompt is given twice; leave one out."),
-        (("a", "--fps", "0"), "--fps must be from 1 to 240, not 0."),
+        (("a", "--fps", "0"), "--fps must be a whole number from 1 to 240, not 0."),
         (("a", "--offload", "cloud"), "unknown way to offload 'cloud'"),
     ],
 )

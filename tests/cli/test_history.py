@@ -20,7 +20,7 @@ import pytest
 import diffprof
 from diffprof.cli import history as command
 from diffprof.cli.keeping import keeper
-from diffprof.cli.moments import moment
+from diffprof.cli.moments import parse_moment
 from diffprof.errors import PipelineError, RequestError
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
 from diffprof.render.profile_console import profile_text
@@ -231,13 +231,13 @@ def test_an_age_is_counted_from_now(run: Run) -> None:
     ],
 )
 def test_moments_as_people_type_them(typed: str, meant: datetime) -> None:
-    assert moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc)) == meant
+    assert parse_moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc)) == meant
 
 
 @pytest.mark.parametrize("typed", ["", "yesterday", "2026-02-30", "7", "d", "-3d", "999999w", "0001-01-01T00:00+09:00"])
 def test_what_is_no_moment_is_refused(typed: str) -> None:
     with pytest.raises(RequestError, match="--since takes"):
-        moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc))
+        parse_moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc))
 
 
 def test_the_choices_are_those_of_the_history() -> None:
@@ -359,7 +359,7 @@ def test_pruning_says_what_goes(history: History, run: Run) -> None:
         (["show", "five"], "RUN"),
         (["show", "99"], "There is no run 99 in"),
         (["show", "1", "--by", "step"], "run 1 was only counted"),
-        (["show", "1", "--picture", "p.png"], "No picture is kept with run 1"),
+        (["show", "1", "--picture", "p.png"], "No image is kept with run 1"),
         (["trend", "beauty"], "beauty"),
         (["trend", "--json", "--csv"], "exclude each other"),
         (["tag", "1"], "TAG"),

@@ -12,6 +12,7 @@ import pytest
 
 import diffprof
 from diffprof.record import cache
+from diffprof.record.request import Request
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
@@ -20,9 +21,7 @@ from tests.profiles_made_by_hand import stable_diffusion
 def test_without_options_the_pipelines_own_defaults_hold(run: Run, engine: Engine) -> None:
     ended = run("profile", "sdxl")
     assert ended.code == 0
-    asked = dict(engine.asked)
-    assert asked.pop("progress") is None
-    assert asked == {"model": "sdxl", "dtype": None, "scheduler": None, "enable": ()}
+    assert engine.request == Request("sdxl")
 
 
 def test_options_become_call_arguments(run: Run, engine: Engine) -> None:
@@ -31,22 +30,19 @@ def test_options_become_call_arguments(run: Run, engine: Engine) -> None:
         *("--batch", "2", "--frames", "16", "--dtype", "bfloat16", "--scheduler", "DDIMScheduler"),
         *("--enable", "freeu", "--enable", "vae_tiling", "--set", "eta=0.5", "--set", "prompt=a cat"),
     )
-    asked = dict(engine.asked)
-    asked.pop("progress")
-    assert asked == {
-        "model": "sdxl",
+    arguments = {
         "height": 512,
         "width": 768,
         "num_inference_steps": 30,
         "guidance_scale": 7.5,
         "num_images_per_prompt": 2,
         "num_frames": 16,
-        "dtype": "bfloat16",
-        "scheduler": "DDIMScheduler",
-        "enable": ("freeu", "vae_tiling"),
         "eta": 0.5,
         "prompt": "a cat",
     }
+    assert engine.request == Request(
+        "sdxl", arguments, dtype="bfloat16", scheduler="DDIMScheduler", enable=("freeu", "vae_tiling")
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,20 +67,20 @@ def test_options_become_call_arguments(run: Run, engine: Engine) -> None:
 )
 def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: Run, engine: Engine) -> None:
     assert run("profile", "sdxl", "--set", typed, "--no-cache").code == 0
-    assert engine.asked["x"] == value
-    assert type(engine.asked["x"]) is type(value)
+    assert engine.request.arguments["x"] == value
+    assert type(engine.request.arguments["x"]) is type(value)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--height", "0"], "--height must be from 1 to 16,384, not 0"),
-        (["--width", "-8"], "--width must be from 1 to 16,384, not -8"),
+        (["--height", "0"], "--height must be a whole number from 1 to 16,384, not 0"),
+        (["--width", "-8"], "--width must be a whole number from 1 to 16,384, not -8"),
         (["--height", "100001"], "--height"),
-        (["--steps", "0"], "--steps must be from 1"),
+        (["--steps", "0"], "--steps must be a whole number from 1"),
         (["--batch", "0"], "--batch"),
         (["--frames", "-1"], "--frames"),
-        (["--guidance", "nan"], "--guidance must be a finite number"),
+        (["--guidance", "nan"], "--guidance must be a number, not nan"),
         (["--guidance", "inf"], "--guidance"),
         (["--set", "height=0"], "--height"),
         (["--set", "height=8.5"], "whole number"),
@@ -94,9 +90,9 @@ def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: 
         (["--set", "x={a"], "does not read as a list"),
         (["--set", "x=(a cat:1.2)"], "double quotes"),
         (["--set", "x=" + "[" * 100_000], "[...;"),
-        (["--steps", "abc"], "error: --steps must be a whole number, not 'abc'.\n"),
+        (["--steps", "abc"], "error: --steps must be a whole number from 1 to 100,000, not 'abc'.\n"),
         (["--guidance", "much"], "--guidance must be a number, not 'much'"),
-        (["--depth", "deep"], "--depth must be a whole number, not 'deep'"),
+        (["--depth", "deep"], "--depth must be a whole number from 0 to 1,000, not 'deep'"),
         (["--dtype", "float3"], "Unknown dtype 'float3'; use float32, float16 or bfloat16."),
         (["--by", "foo"], "'--by': 'foo' is not one of"),
         (["--set", "x"], "KEY=VALUE"),

@@ -42,7 +42,7 @@ def test_several_profiles_become_a_comparison(run: Run, at_work: Path) -> None:
 
 def test_a_model_is_counted_first(run: Run, at_work: Path, engine: Engine) -> None:
     assert run("report", "sd-2.1-base", "-o", "report.html").code == 0
-    assert engine.asked["model"] == "sd-2.1-base"
+    assert engine.request.model == "sd-2.1-base"
 
 
 def test_time_lines_and_tables_are_written_without_a_page(run: Run, at_work: Path) -> None:

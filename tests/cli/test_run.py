@@ -143,11 +143,11 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--iterations", "0"], "--iterations must be from 1 to 10,000, not 0"),
+        (["--iterations", "0"], "--iterations must be a whole number from 1 to 10,000, not 0"),
         (["--iterations", "many"], "--iterations must be a whole number"),
-        (["--warmup", "-1"], "--warmup must be from 0"),
-        (["--seed", "-1"], "--seed must be from 0"),
-        (["--sample-hz", "-1"], "--sample-hz must be from 0"),
+        (["--warmup", "-1"], "--warmup must be a whole number from 0"),
+        (["--seed", "-1"], "--seed must be a whole number from 0"),
+        (["--sample-hz", "-1"], "--sample-hz must be a number from 0"),
         (["--sample-hz", "nan"], "--sample-hz"),
         (["--dtype", "float3"], "Unknown dtype"),
         (["--prompt", "a", "--set", "prompt=b"], "prompt is given twice"),

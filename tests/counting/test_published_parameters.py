@@ -12,7 +12,7 @@ from diffprof.catalogue import Entry, Part
 from diffprof.pipelines.blueprint import from_entry
 from diffprof.pipelines.building import build
 from diffprof.pipelines.components import components_of, persistent_buffers
-from diffprof.pipelines.opening import DTYPES
+from diffprof.pipelines.opening import torch_dtype
 from diffprof.pipelines.quiet import quiet_libraries
 
 ENTRIES = catalogue.entries()
@@ -21,7 +21,7 @@ ENTRIES = catalogue.entries()
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
 def test_a_model_is_built_with_the_parameters_that_the_catalogue_says(entry: Entry) -> None:
     with quiet_libraries():
-        pipeline, _ = build(from_entry(entry), DTYPES[entry.dtype])
+        pipeline, _ = build(from_entry(entry), torch_dtype(entry.dtype))
     built = {
         slot: (
             sum(parameter.numel() for parameter in component.parameters()),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diffprof import catalogue
 from diffprof import settings as config
-from diffprof.catalogue.names import is_model_folder, place_of
+from diffprof.catalogue.names import is_model_folder, resolve
 from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.reader import unknown
 from diffprof.errors import RequestError
@@ -38,7 +38,7 @@ def chosen_model(typed: str | None, allow_paths: bool) -> str:
             f"{unknown(name)} Other folders and models of the hub are opened only where the page was started with "
             "--allow-paths, or with the folder in model_dirs (`diffprof config`)."
         )
-    place_of(name)
+    resolve(name)
     return name
 
 

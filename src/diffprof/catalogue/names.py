@@ -1,14 +1,20 @@
-"""What a model name means: a model on board or of the catalogue, a folder, or one on the hub. Decided without torch."""
+"""What a model name means: a model on board or of the catalogue, a folder, or one on the hub. Decided without torch.
+
+Every command, the page and Python ask `resolve`, so that one name is one model everywhere.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from diffprof.catalogue.on_board import is_on_board, shapes_folder
-from diffprof.catalogue.reader import content, unknown
+from diffprof import settings
+from diffprof.catalogue.entry import Entry
+from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
+from diffprof.catalogue.reader import content, find, unknown
 from diffprof.errors import RequestError
 
 INDEX = "model_index.json"
@@ -23,38 +29,83 @@ class Place(Enum):
     hub = "hub"
 
 
-def place_of(model: str | Path) -> Place:
-    """What the name means; a known model wins over a folder of the same name, unless it is written as a path."""
+@dataclass(frozen=True)
+class ResolvedModel:
+    """The model that a name means."""
+
+    given: str | Path
+    place: Place
+    folder: Path | None = None
+    """Where its files are, if they are in a folder."""
+
+    @property
+    def entry(self) -> Entry | None:
+        """What the catalogue knows about the name, also where its files are in a folder; None for a path."""
+        return None if looks_like_path(self.given) else find(str(self.given))
+
+    @property
+    def name(self) -> str:
+        """One name for all that a model of the catalogue answers to, else as it was given."""
+        if is_on_board(self.given):
+            return SHAPES
+        entry = self.entry
+        return entry.name if entry else str(self.given)
+
+
+def resolve(model: str | Path) -> ResolvedModel:
+    """The model that the name means; a `RequestError` says that there is none, and what was perhaps meant.
+
+    A name that is not written as a path means, in this order: the model on board, a folder below one of
+    `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a model on the hub.
+    """
     name = str(model)
-    looks_like_path = isinstance(model, Path) or name.startswith((".", "/", "~")) or "\\" in name
-    if not looks_like_path and content(name) is not None:
-        return Place.catalogue
-    folder = folder_of(model)
+    if is_on_board(model):
+        return ResolvedModel(model, Place.folder, shapes_folder())
+    if not looks_like_path(model):
+        configured = _in_model_dirs(name)
+        if configured is not None:
+            return ResolvedModel(model, Place.folder, configured)
+        if content(name) is not None:
+            return ResolvedModel(model, Place.catalogue)
+    folder = _expand(model)
     # An empty name would be the current folder.
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
-        return Place.folder
+        return ResolvedModel(model, Place.folder, folder)
     if name and os.path.isfile(folder):  # noqa: PTH113
         raise RequestError(
             f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)."
         )
-    if looks_like_path:
+    if looks_like_path(model):
         raise RequestError(f"There is no folder {name}; give a folder in diffusers layout or one of `diffprof models`.")
     if HUB_ID.fullmatch(name):
-        return Place.hub
+        return ResolvedModel(model, Place.hub)
     raise RequestError(unknown(name))
 
 
-def folder_of(model: str | Path) -> Path:
-    """The folder that the name stands for, whether it is there or not."""
-    if is_on_board(model):
-        return shapes_folder()
-    try:
-        return Path(model).expanduser()
-    except RuntimeError:
-        # "~nobody": there is no such user, so it is a name like any other.
-        return Path(model)
+def looks_like_path(model: str | Path) -> bool:
+    """Whether a folder is meant, whatever else has that name."""
+    name = str(model)
+    return isinstance(model, Path) or name.startswith((".", "/", "~")) or "\\" in name
 
 
 def is_model_folder(folder: Path) -> bool:
     """Whether a model in diffusers layout is there, as far as this process may look."""
     return os.path.isfile(folder / INDEX)  # noqa: PTH113  pathlib's raises where it may not look, or for a long name
+
+
+def _in_model_dirs(name: str) -> Path | None:
+    """The folder of that name below one of the configured ones; of a catalogue model under any of its names."""
+    parents = settings.MODEL_DIRS
+    if not parents or not name or ".." in Path(name).parts:
+        return None
+    entry = find(name)
+    folders = (parent / known for parent in parents for known in (entry.names if entry else (name,)) if known)
+    return next((folder.absolute() for folder in folders if is_model_folder(folder)), None)
+
+
+def _expand(model: str | Path) -> Path:
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:
+        # "~nobody": there is no such user, so it is a name like any other.
+        return Path(model)

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from diffprof.errors import RequestError
+from diffprof.record.request import check_number
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
-
-MOST_ITERATIONS = 1_000
 
 
 @app.command()
@@ -26,7 +24,7 @@ def page(
     profiling_iterations: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Calls that are timed after the one that gives the picture; 0 for that one itself."
+            metavar="N", help="Calls that are timed after the one that gives the image; 0 for that one itself."
         ),
     ] = 0,
     host: Annotated[
@@ -42,12 +40,8 @@ def page(
 
     The page asks no other machine for anything. It needs Gradio: pip install 'diffprof[app]'.
     """
-    if not 0 <= profiling_iterations <= MOST_ITERATIONS:
-        raise RequestError(
-            f"--profiling-iterations must be from 0 to {MOST_ITERATIONS:,}, not {profiling_iterations:,}."
-        )
-    if not 0 <= port <= 65_535:
-        raise RequestError(f"--port must be from 0 to 65,535, not {port:,}.")
+    check_number("profiling_iterations", profiling_iterations, "--profiling-iterations")
+    check_number("port", port, "--port")
     from diffprof import settings as config
     from diffprof.app import Setup, serve
 

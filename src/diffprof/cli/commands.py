@@ -13,7 +13,7 @@ COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate a picture or a film, and measure what that takes.",
-    "trace": "Say what a trace of torch.profiler shows: where the GPU's time went, why it was idle, what to do.",
+    "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",
     "compare": "Say what differs between profiles: conditions first, then what was counted, then what was measured.",
     "gate": "Fail when generation got heavier than it may.",
     "report": "Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.",

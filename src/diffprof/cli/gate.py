@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.sources import labels, opened, saved_file
 from diffprof.cli.terminal import write_shown, write_text
+from diffprof.counting.sources import distinct_labels, load_saved, open_profile, saved_file
 from diffprof.errors import FileFormatError, OutputError, RequestError
+from diffprof.record.request import Request
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
@@ -53,7 +54,7 @@ def gate(
     beyond the limit. Exits with 0 when all limits are kept, 1 when one is broken, 3 when it is too noisy to tell.
     """
     from diffprof.comparison import pair_of
-    from diffprof.comparison.gate import gate as judged
+    from diffprof.comparison.gate import gate as judge
     from diffprof.comparison.gate import parse_limits
     from diffprof.comparison.views import gate as render
     from diffprof.record.atomic_files import replace_file
@@ -63,20 +64,20 @@ def gate(
     limits = parse_limits(",".join(most)) if most else None
     _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
     before = _baseline(saved_file(str(baseline)) or baseline)
-    pair = pair_of(before, opened(candidate, lambda model: _counted(model, before, quiet)))
-    names = labels([str(baseline), candidate])
-    made = judged(pair, limits, allow_different)
+    pair = pair_of(before, open_profile(candidate, lambda model: _count(model, before, quiet)))
+    names = distinct_labels([str(baseline), candidate])
+    outcome = judge(pair, limits, allow_different)
     if junit is not None:
-        replace_file(junit, render.gate_junit(made, names).encode())
+        replace_file(junit, render.gate_junit(outcome, names).encode())
     if markdown is not None and markdown != "-":
-        replace_file(markdown, render.gate_markdown(made, pair, names).encode("utf-8", "backslashreplace"))
+        replace_file(markdown, render.gate_markdown(outcome, pair, names).encode("utf-8", "backslashreplace"))
     if json:
-        write_text(render.gate_json(made, pair, names))
+        write_text(render.gate_json(outcome, pair, names))
     elif markdown == "-":
-        write_text(render.gate_markdown(made, pair, names))
+        write_text(render.gate_markdown(outcome, pair, names))
     elif not quiet:
-        write_shown(lambda console: render.print_gate(made, pair, names, console))
-    return made.exit_code
+        write_shown(lambda console: render.print_gate(outcome, pair, names, console))
+    return outcome.exit_code
 
 
 def _check_places(targets: Sequence[Path | None]) -> None:
@@ -92,8 +93,6 @@ def _check_places(targets: Sequence[Path | None]) -> None:
 
 
 def _baseline(file: Path) -> Profile:
-    from diffprof.cli.show import load_saved
-
     try:
         return load_saved(file)
     except FileFormatError as error:
@@ -104,12 +103,15 @@ def _baseline(file: Path) -> Profile:
         ) from error
 
 
-def _counted(model: str, baseline: Profile, quiet: bool) -> Profile:
-    """The model, asked what the baseline was asked."""
-    from diffprof.counting.cached import Asked, counted
+def _count(model: str, baseline: Profile, quiet: bool) -> Profile:
+    """The model, with the request of the baseline."""
+    from diffprof.counting.cached import count_request
 
-    request = baseline.request
-    # A generator was made by a program; it changes no count.
-    arguments = {name: value for name, value in request.arguments.items() if name != "generator"}
-    asked = Asked(model, request.dtype, request.scheduler, request.enable, arguments)
-    return counted(asked, use_cache=True, progress=lambda: progress_bar(quiet))
+    recorded = baseline.request
+    # A generator was created by a program; it changes no count.
+    arguments = {name: value for name, value in recorded.arguments.items() if name != "generator"}
+    request = Request.create(
+        model, arguments, dtype=recorded.dtype, scheduler=recorded.scheduler, enable=recorded.enable
+    )
+    with progress_bar(quiet) as progress:
+        return count_request(request, progress=progress)

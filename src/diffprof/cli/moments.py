@@ -1,4 +1,4 @@
-"""Moments and ages as people type them."""
+"""Moments and ages as users type them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def moment(option: str, text: str, now: datetime, end_of_day: bool = False) -> datetime:
+def parse_moment(option: str, text: str, now: datetime, end_of_day: bool = False) -> datetime:
     """The moment that was typed. A day is its beginning, or its end."""
     found = _AGE.fullmatch(text.strip().lower())
     try:

@@ -1,4 +1,4 @@
-"""Options that several commands have: each is said once, and reads the same everywhere."""
+"""Options that several commands have: each is declared once, and reads the same everywhere."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli.request import VALUES
+VALUES = "VALUE: numbers, true/false, none, [lists], anything else is text."
 
-Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the picture.")]
-Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the picture.")]
+Model = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id or a folder in diffusers layout."),
+]
+Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to generate.")]
+Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the image.")]
+Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the image.")]
 Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")]
 Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
 Batch = Annotated[str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")]
@@ -27,6 +32,10 @@ Settings = Annotated[
 Enable = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
+]
+Seed = Annotated[str | None, typer.Option(metavar="N", help="Of the noise; every iteration begins with it.")]
+RandomWeights = Annotated[
+    bool, typer.Option("--random-weights", help="Create random weights of the true architecture; nothing is fetched.")
 ]
 Device = Annotated[
     str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if any.")

@@ -5,20 +5,39 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diffprof.cli.request import whole_number
+from diffprof.cli.option_groups import OutputOptions
 from diffprof.cli.terminal import console, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.profile import Profile
+from diffprof.record.request import parse_number
 from diffprof.render.exports.formats import ENDINGS, FORMATS, ExportFormat, View, format_for, write_export
 from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
 from diffprof.render.run_tables import RunTable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class SavedTable(str, Enum):
+    """What the rows of the table are: of what was measured, and of what was counted."""
+
+    section = "section"
+    component = "component"
+    step = "step"
+    memory = "memory"
+    peak = "peak"
+    cache = "cache"
+    move = "move"
+    kind = "kind"
+    module = "module"
+    attention = "attention"
+    call = "call"
 
 
 @dataclass(frozen=True)
@@ -59,35 +78,49 @@ class Output:
             print_run(profile, console, self.table, self.verbose)
 
 
-def output(
-    *,
-    json: bool,
-    csv: bool,
-    file: Path | None,
-    by: ProfileTable | RunTable | None,
-    depth: str | None,
-    verbose: bool = False,
-    quiet: bool = False,
-) -> Output:
+def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) -> Output:
     """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
+    check_formats(options.json, options.csv)
+    if options.depth is not None and by not in (None, ProfileTable.module):
+        raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
+    export_format = FORMATS["json"] if options.json else FORMATS["csv"] if options.csv else None
+    if options.file is not None:
+        export_format = _format_of(options.file, export_format)
+        check_place(options.file)
+    # A depth is a depth of modules: asking for one asks for them.
+    table = by or (ProfileTable.module if options.depth is not None else ProfileTable.component)
+    depth = DEFAULT_DEPTH if options.depth is None else parse_number("depth", options.depth)
+    return Output(export_format, options.file, table, depth, options.verbose, options.quiet)
+
+
+def write_saved(
+    load: Callable[[], Profile], name: str, by: SavedTable | None, options: OutputOptions, heading: str = ""
+) -> None:
+    """Write the profile that `load` gives as the options say; `name` is what it is called in an error.
+
+    The `heading` is for people: it stands above a table that goes to the console.
+    """
+    table: ProfileTable | RunTable | None = None
+    if by is not None:
+        table = ProfileTable(by.value) if by.value in ProfileTable.__members__ else RunTable(by.value)
+    output = choose_output(options, table)
+    profile = load()
+    if profile.measured is None and isinstance(table, RunTable):
+        raise RequestError(
+            f"{name} was only counted, so it has no table by {table.value}; use one of "
+            f"{', '.join(ProfileTable.__members__)}, or measure a run."
+        )
+    if profile.measured is not None and options.depth is None and (by is None or by.value in RunTable.__members__):
+        output = replace(output, table=None if by is None else RunTable(by.value))
+    if heading and output.format is None:
+        write_text(f"{heading}\n")
+    output.write(profile)
+
+
+def check_formats(json: bool, csv: bool) -> None:
+    """Refuse both at once."""
     if json and csv:
         raise RequestError("--json and --csv exclude each other; choose one.")
-    if depth is not None and by not in (None, ProfileTable.module):
-        raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
-    form = FORMATS["json"] if json else FORMATS["csv"] if csv else None
-    if file is not None:
-        form = _format_of(file, form)
-        check_place(file)
-    # A depth is a depth of modules: asking for one asks for them.
-    view = by or (ProfileTable.module if depth is not None else ProfileTable.component)
-    return Output(form, file, view, DEFAULT_DEPTH if depth is None else _depth(depth), verbose, quiet)
-
-
-def _depth(typed: str) -> int:
-    depth = whole_number("--depth", typed)
-    if depth < 0:
-        raise RequestError(f"--depth must be 0 or more, not {depth}.")
-    return depth
 
 
 def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
@@ -113,7 +146,7 @@ def check_place(file: Path) -> None:
             raise OutputError(f"Cannot write {file}: {wrong}.")
         if file.exists() and not os.access(file, os.W_OK):
             raise OutputError(f"Cannot write {file}: it is write-protected.")
-        # A pipe or a device is written to as it is; any other file is made next to its place first.
+        # A pipe or a device is written to as it is; any other file is created next to its place first.
         if file.is_file() or not file.exists():
             _probe(Path(os.path.realpath(file)))
     except OSError as error:
@@ -121,11 +154,11 @@ def check_place(file: Path) -> None:
 
 
 def _probe(target: Path) -> None:
-    """Make and remove a file as writing the result will."""
+    """Create and remove a file as writing the result will."""
     probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         probe.touch(exist_ok=False)
     except FileNotFoundError:
-        # The folder is there, so "no such file" would be no reason: some file systems, as /proc, make no files.
-        raise OutputError(f"Cannot write {target}: no file can be made in {target.parent}.") from None
+        # The folder is there, so "no such file" would be no reason: some file systems, such as /proc, create no files.
+        raise OutputError(f"Cannot write {target}: no file can be created in {target.parent}.") from None
     probe.unlink()

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
 
 from diffprof.record.progress import Progress, ProgressEvent
 
 
-@contextmanager
+@contextlib.contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """Show on standard error what is going on; None where no terminal is there to show it."""
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-    if quiet or not console.is_terminal:
+    """Show on standard error what is going on, from the first event on; None where no terminal can show it."""
+    if quiet or not sys.stderr.isatty():
         yield None
         return
+    with contextlib.ExitStack() as stack:
+        show: Progress | None = None
+
+        def report(event: ProgressEvent) -> None:
+            nonlocal show
+            if show is None:
+                # Only now: a profile that comes from the cache needs no bar.
+                show = _start_bar(stack.callback)
+            show(event)
+
+        yield report
+
+
+def _start_bar(at_end: Callable[..., object]) -> Progress:
     from rich import progress as rich_progress
+    from rich.console import Console
 
     from diffprof.render.progress import progress_message
 
-    columns = (
+    bar = rich_progress.Progress(
         rich_progress.SpinnerColumn(),
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(),
+        console=Console(stderr=True, markup=False, emoji=False, highlight=False),
+        transient=True,  # only the result stays on the screen
     )
-    # Transient: only the result stays on the screen.
-    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("Starting", total=None)
+    bar.start()
+    at_end(bar.stop)
+    task = bar.add_task("Starting", total=None)
 
-        def show(event: ProgressEvent) -> None:
-            bar.update(task, description=progress_message(event), completed=event.done or 0, total=event.total)
+    def show(event: ProgressEvent) -> None:
+        bar.update(task, description=progress_message(event), completed=event.done or 0, total=event.total)
 
-        yield show
+    return show

@@ -12,6 +12,7 @@ import typer
 
 from diffprof.cli.progress import progress_bar
 from diffprof.errors import OutputError, RequestError
+from diffprof.record.request import Request
 from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
 
 if TYPE_CHECKING:
@@ -121,14 +122,15 @@ def _browser() -> str:
 
 
 def _opened(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
-    from diffprof.cli.sources import labels, opened
+    from diffprof.counting.sources import distinct_labels, open_profile
 
     def count(model: str) -> Profile:
-        from diffprof.counting.cached import Asked, counted
+        from diffprof.counting.cached import count_request
 
-        return counted(Asked(model, None, None, (), {}), use_cache=True, progress=lambda: progress_bar(quiet))
+        with progress_bar(quiet) as progress:
+            return count_request(Request.create(model), progress=progress)
 
-    return [opened(name, count) for name in names], labels(names)
+    return [open_profile(name, count) for name in names], distinct_labels(names)
 
 
 def _write_page(

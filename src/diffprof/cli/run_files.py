@@ -9,15 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from diffprof.counting.sources import RUN_REPORT
 from diffprof.errors import OutputError
 from diffprof.record.atomic_files import check_folder
 from diffprof.record.profile import Profile
 
-REPORT, MEMORY, TIMING, TRACE = "profiling_report.json", "memory_log.json", "timing_summary.txt", "trace.json"
+REPORT, MEMORY, TIMING, TRACE = RUN_REPORT, "memory_log.json", "timing_summary.txt", "trace.json"
 
 
 def check_files(folder: Path) -> None:
-    """Find out before the run, not after it, that its results have nowhere to go. Nothing is made yet."""
+    """Find out before the run, not after it, that its results have nowhere to go. Nothing is created yet."""
     check_folder(folder)
     for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
         if file.is_dir():
@@ -39,7 +40,7 @@ def write_files(folder: Path, profile: Profile) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
+        raise OutputError(f"Cannot create the folder {folder}: {error.strerror or error}.") from error
     with contextlib.ExitStack() as all_of_them:
         # All are tried, in this order; what fails is raised after the last one.
         for name, content in reversed(contents.items()):

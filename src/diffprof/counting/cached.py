@@ -1,91 +1,63 @@
-"""A profile from the cache when it was counted before, else from the engine."""
+"""A profile from the disk cache when it was counted before, else from the engine."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from diffprof import catalogue
-from diffprof.catalogue.names import Place, folder_of, place_of
+from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.record import cache
 from diffprof.record.profile import Profile
-from diffprof.record.progress import Progress
-
-ProgressLine = Callable[[], AbstractContextManager[Progress | None]]
-"""Shows progress while it is open; opened only when there is something to count."""
+from diffprof.record.progress import Activity, Progress, ProgressEvent
+from diffprof.record.request import Request
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line was asked to count."""
-
-    model: str
-    dtype: str | None
-    scheduler: str | None
-    enable: tuple[str, ...]
-    arguments: Mapping[str, Any]
-
-
-def counted(asked: Asked, use_cache: bool, progress: ProgressLine) -> Profile:
-    """The profile that was asked for; torch is imported only when it has to be counted."""
-    place = place_of(asked.model)
+def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
+    """The profile of the request; torch is imported only when it has to be counted."""
+    resolved = resolve(request.model)
     use_cache = use_cache and not registered_operations()  # their formulas are known to this process only
-    entry = _key(asked, place) if use_cache else None
-    kept = cache.read(entry) if entry else None
-    if kept is not None:
-        return kept
-    profile = _count(asked, progress)
+    key = _key(request, resolved) if use_cache else None
+    cached_profile = cache.read(key) if key else None
+    if cached_profile is not None:
+        return cached_profile
+    profile = _count(request, progress)
     if use_cache:
         # Opening a hub id may have fetched files: what was counted is what is there now.
-        entry = _key(asked, place) if place is Place.hub else entry
-        if entry:
-            cache.write(entry, profile)
+        key = _key(request, resolved) if resolved.place is Place.hub else key
+        if key:
+            cache.write(key, profile)
     return profile
 
 
-def _count(asked: Asked, progress: ProgressLine) -> Profile:
-    with progress() as report:
-        from diffprof.counting.profile import profile
+def _count(request: Request, progress: Progress | None) -> Profile:
+    if progress is not None:
+        # Before the libraries are imported, which takes seconds.
+        progress(ProgressEvent(Activity.opening, str(request.model)))
+    from diffprof.counting.profile import profile_model
 
-        return profile(
-            asked.model,
-            dtype=asked.dtype,
-            scheduler=asked.scheduler,
-            enable=asked.enable,
-            progress=report,
-            **asked.arguments,
-        )
+    return profile_model(request, progress)
 
 
-def _key(asked: Asked, place: Place) -> str | None:
-    content = _content(asked.model, place)
+def _key(request: Request, resolved: ResolvedModel) -> str | None:
+    content = _content(resolved)
     if content is None:
         return None
-    request = {
-        "dtype": asked.dtype,
-        "scheduler": asked.scheduler,
-        "enable": list(asked.enable),
-        "arguments": dict(asked.arguments),
+    values = {
+        "dtype": request.dtype,
+        "scheduler": request.scheduler,
+        "enable": list(request.enable),
+        "arguments": dict(request.arguments),
     }
-    return cache.key(_resolved(asked.model, place), content, request)
+    return cache.key(resolved.name, content, values)
 
 
-def _resolved(model: str, place: Place) -> str:
-    """One name for all that a model of the catalogue answers to."""
-    entry = catalogue.find(model) if place is Place.catalogue else None
-    return entry.name if entry else model
-
-
-def _content(model: str, place: Place) -> bytes | None:
+def _content(resolved: ResolvedModel) -> bytes | None:
     """What the profile depends on in the model's configuration; None when it is not on this machine."""
-    if place is Place.catalogue:
-        return catalogue.content(model)
-    folder = folder_of(model) if place is Place.folder else _hub_snapshot(model)
+    if resolved.place is Place.catalogue:
+        return catalogue.content(resolved.name)
+    folder = _hub_snapshot(resolved.name) if resolved.place is Place.hub else resolved.folder
     try:
         return cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
     except OSError:

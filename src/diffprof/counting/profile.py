@@ -31,8 +31,10 @@ from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.switches import apply_switches
-from diffprof.record.profile import NO_WORK, Call, Component, Environment, Ledger, Profile, Request, Steps
+from diffprof.record.profile import NO_WORK, Call, Component, Environment, Ledger, Profile, Steps
+from diffprof.record.profile import Request as RecordedRequest
 from diffprof.record.progress import Progress
+from diffprof.record.request import Request
 from diffprof.version import __version__
 
 
@@ -50,32 +52,35 @@ def profile(
     `model` is a catalogue name, a hub id, a folder in diffusers layout, or a live diffusers pipeline, which is left
     exactly as it was. All other arguments are those of the pipeline's own call; what is not given has its default.
     """
-    enable = (enable,) if isinstance(enable, str) else tuple(enable)
     if isinstance(model, (str, Path)):
-        with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
-            opened = open_virtual(model, dtype, progress)
-            return _profile(opened, scheduler, enable, progress, arguments)
-    if not is_pipeline(model):
-        raise RequestError(
-            f"cannot profile a {type(model).__name__}; give a model name, a folder or a diffusers pipeline"
-        )
+        request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
+        return profile_model(request, progress)
     if dtype is not None:
         raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
-    opened = open_live(model)
-    return _profile(opened, scheduler, enable, progress, arguments)
+    request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
+    return profile_pipeline(model, request, progress)
 
 
-def _profile(
-    opened: OpenedPipeline,
-    scheduler: str | None,
-    enable: Sequence[str],
-    progress: Progress | None,
-    requested: Mapping[str, Any],
-) -> Profile:
+def profile_model(request: Request, progress: Progress | None = None) -> Profile:
+    """Profile the call that is requested of a model that is opened by name."""
+    with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
+        return _profile(open_virtual(request.model, request.dtype, progress), request, progress)
+
+
+def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None = None) -> Profile:
+    """Profile the call that is requested of a live pipeline."""
+    if not is_pipeline(pipeline):
+        raise RequestError(
+            f"cannot profile a {type(pipeline).__name__}; give a model name, a folder or a diffusers pipeline"
+        )
+    return _profile(open_live(pipeline), request, progress)
+
+
+def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None) -> Profile:
     pipeline = opened.pipeline
-    call = call_arguments(pipeline, requested, opened.call)
-    result, used = count(pipeline, call, lambda: apply_switches(pipeline, scheduler, enable), progress)
-    return compose_profile(opened, call, used, result, scheduler, enable)
+    call = call_arguments(pipeline, request.arguments, opened.call)
+    result, used = count(pipeline, call, lambda: apply_switches(pipeline, request.scheduler, request.enable), progress)
+    return compose_profile(opened, call, used, result, request.scheduler, request.enable)
 
 
 def compose_profile(
@@ -101,7 +106,7 @@ def compose_profile(
         if call.given.get(name) not in (None, size)
     ]
     return Profile(
-        request=Request(
+        request=RecordedRequest(
             model=opened.name,
             source=opened.source,
             pipeline=type(pipeline).__name__,

@@ -27,18 +27,17 @@ from typing import Any
 import torch
 
 from diffprof import settings as config
-from diffprof.catalogue import find
-from diffprof.catalogue.names import Place, folder_of, is_model_folder, place_of
+from diffprof.catalogue.names import resolve
 from diffprof.catalogue.on_board import RECOMMENDED, SHAPES, is_on_board
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.components import components_of, weight_bytes
 from diffprof.pipelines.free_memory import free_bytes
-from diffprof.pipelines.opening import chosen_dtype
 from diffprof.pipelines.placement import Target, target_of
 from diffprof.pipelines.weights import LoadedPipeline, load_pipeline
 from diffprof.record.progress import Progress, ProgressCallback
 from diffprof.render import numbers
 from diffprof.render.progress import describe_to
+from diffprof.settings.limits import dtype_name
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ class ModelManager:
     def dtype(self, dtype: str | None = None) -> str | None:
         """The dtype in which a model is loaded when it is asked for like this; None for the model's own."""
         chosen = dtype or self._dtype or config.DTYPE
-        return str(chosen_dtype(chosen)).removeprefix("torch.") if chosen else None
+        return dtype_name(chosen)
 
     def _asked(
         self, model_id: str | Path, device: str | None, dtype: str | None, offload: str | None
@@ -336,19 +335,13 @@ def get_model_manager() -> ModelManager:
 
 
 def model_of(model_id: str | Path) -> Model:
-    """What the id stands for; a `RequestError` says that there is no such model, and what was perhaps meant.
-
-    A folder below one of `diffprof.config.MODEL_DIRS` wins over the model on the hub that it is named after.
-    """
-    given = str(model_id)
+    """What the id stands for; a `RequestError` says that there is no such model, and what was perhaps meant."""
+    given, resolved = str(model_id), resolve(model_id)
     if is_on_board(model_id):
         return Model(given, SHAPES, SHAPES, SHAPES, dict(RECOMMENDED))
-    entry = find(given) if isinstance(model_id, str) else None
-    folder = _in_model_folders(model_id, entry.names if entry else (given,))
+    entry, folder = resolved.entry, resolved.folder.absolute() if resolved.folder else None
     if entry is not None:
         return Model(given, entry.name, entry.title, folder or entry.name, dict(entry.recommended))
-    if folder is None and place_of(model_id) is Place.folder:
-        folder = folder_of(model_id).absolute()
     name = folder.resolve().name if folder is not None else given.rpartition("/")[2]
     return Model(given, for_files(name), name, folder or given)
 
@@ -373,13 +366,6 @@ def give_memory_back() -> None:
 def _is_short(needed: int, device: torch.device) -> bool:
     free = free_bytes(device)
     return free is not None and free < needed
-
-
-def _in_model_folders(model_id: str | Path, names: tuple[str, ...]) -> Path | None:
-    if isinstance(model_id, Path) or str(model_id).startswith((".", "/", "~")) or ".." in Path(model_id).parts:
-        return None
-    places = (folder / name for folder in config.MODEL_DIRS for name in names if name)
-    return next((place.absolute() for place in places if is_model_folder(place)), None)
 
 
 def for_files(name: str) -> str:

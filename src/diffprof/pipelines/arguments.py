@@ -12,9 +12,10 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
+from diffprof.record.request import check_number
+from diffprof.settings.limits import CALL_NUMBERS
 
 STAND_IN_PROMPT = "a photo of a cat"
-LARGEST_SIDE = 16_384
 
 OTHER_NAMES = {
     "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
@@ -128,14 +129,9 @@ def _takes_tuple(parameter: inspect.Parameter) -> bool:
 
 
 def _check_numbers(given: Mapping[str, Any]) -> None:
-    for name in ("height", "width"):
-        size = given.get(name)
-        if size is not None and (not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= LARGEST_SIDE):
-            raise RequestError(f"{name} is {size!r}; give a whole number of pixels from 1 to {LARGEST_SIDE}")
-    for name in ("num_inference_steps", "num_frames", "num_images_per_prompt", "num_videos_per_prompt", "batch_size"):
-        count = given.get(name)
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= 10**5):
-            raise RequestError(f"{name} is {count!r}; give a whole number from 1 to 100000")
+    for name in CALL_NUMBERS:
+        for own_name in (name, *OTHER_NAMES.get(name, ())):
+            check_number(name, given.get(own_name), own_name)
 
 
 def _has_any(names: Any, searched: tuple[str, ...]) -> bool:

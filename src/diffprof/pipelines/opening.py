@@ -8,17 +8,12 @@ from typing import Any
 
 import torch
 
-from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of
 from diffprof.record.progress import Activity, Progress, ProgressEvent
-
-DTYPES = {
-    "float32": torch.float32, "fp32": torch.float32, "float16": torch.float16, "fp16": torch.float16,
-    "half": torch.float16, "bfloat16": torch.bfloat16, "bf16": torch.bfloat16, "float64": torch.float64,
-}  # fmt: skip
+from diffprof.settings.limits import dtype_name
 
 
 class OpenedPipeline:
@@ -56,7 +51,7 @@ def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: P
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     blueprint = blueprint_of(model)
-    return open_blueprint(blueprint, chosen_dtype(dtype or blueprint.dtype))
+    return open_blueprint(blueprint, torch_dtype(dtype or blueprint.dtype))
 
 
 def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
@@ -75,11 +70,6 @@ def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
     return opened
 
 
-def chosen_dtype(dtype: str | torch.dtype) -> torch.dtype:
+def torch_dtype(dtype: str | torch.dtype) -> torch.dtype:
     """The dtype that a name stands for."""
-    if isinstance(dtype, torch.dtype):
-        return dtype
-    found = DTYPES.get(dtype.lower().removeprefix("torch."))
-    if found is None:
-        raise RequestError(f"unknown dtype {dtype!r}; use float32, float16 or bfloat16")
-    return found
+    return dtype if isinstance(dtype, torch.dtype) else getattr(torch, str(dtype_name(dtype)))

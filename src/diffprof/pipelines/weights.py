@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from diffprof.catalogue import find
-from diffprof.catalogue.names import Place, folder_of, place_of
+from diffprof.catalogue.names import resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import MakeModel, build
@@ -26,7 +25,7 @@ from diffprof.pipelines.free_memory import check_memory
 from diffprof.pipelines.hub import fetch_configuration
 from diffprof.pipelines.hub_weights import fetch_weights
 from diffprof.pipelines.loading import load_model
-from diffprof.pipelines.opening import OpenedPipeline, chosen_dtype, open_blueprint
+from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dtype
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
@@ -131,7 +130,7 @@ def plan_loading(
         progress(ProgressEvent(Activity.opening, str(model)))
     with quiet_libraries():
         origin = _origin(model, random_weights)
-        chosen = chosen_dtype(dtype or origin.blueprint.dtype)
+        chosen = torch_dtype(dtype or origin.blueprint.dtype)
         virtual = open_blueprint(origin.blueprint, chosen)
         if chosen_cache is not None:
             # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
@@ -163,9 +162,10 @@ class _Origin:
 def _origin(model: str | Path, random_weights: bool) -> _Origin:
     if random_weights:
         return _Origin(blueprint_of(model))
-    if place_of(model) is Place.folder:
-        return _Origin(from_folder(folder_of(model), str(model)), folder_of(model))
-    entry = find(str(model))
+    resolved = resolve(model)
+    if resolved.folder is not None:
+        return _Origin(from_folder(resolved.folder, resolved.name), resolved.folder)
+    entry = resolved.entry
     hub_id = entry.hub_id if entry and entry.hub_id else str(model)
     folder = fetch_configuration(hub_id, for_weights=True)
     plan = from_folder(folder, entry.name if entry else hub_id, source="hub")

@@ -22,6 +22,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.settings import values as kinds
+from diffprof.settings.limits import OFFLOADS
 
 ENABLE_COMPUTE_PROFILING: bool
 DEFAULT_MODEL: str
@@ -176,25 +177,35 @@ def _option(key: str, read: kinds.Read, default: Any | Callable[[], Any], about:
     return key, Option(key, read, default, about)
 
 
+_BY_THE_MAKER = "without, what the model's maker uses"
+
 OPTIONS = dict(
     [
         _option("enable_compute_profiling", kinds.flag, True, "Profile what is generated."),
         _option("default_model", kinds.text, "shapes", "The model to generate with."),
         _option(
-            "default_steps", kinds.whole(1, 100_000), None, "Denoising steps; without, what the model's maker uses."
+            "default_steps",
+            kinds.limited("num_inference_steps"),
+            None,
+            "Denoising steps; without, what the model's maker uses.",
         ),
-        _option("default_guidance_scale", kinds.number, None, "Guidance; without, what the model's maker uses."),
-        _option("default_width", kinds.whole(1, 16_384), None, "Pixels; without, what the model was made for."),
-        _option("default_height", kinds.whole(1, 16_384), None, "Pixels; without, what the model was made for."),
-        _option("default_seed", kinds.whole(0, 2**63 - 1), None, "Of the noise; without, another one each time."),
-        _option("default_fps", kinds.whole(1, 240), 8, "Frames a second of a film."),
+        _option(
+            "default_guidance_scale",
+            kinds.limited("guidance_scale"),
+            None,
+            "Guidance; without, what the model's maker uses.",
+        ),
+        _option("default_width", kinds.limited("width"), None, "Pixels; without, what the model was made for."),
+        _option("default_height", kinds.limited("height"), None, "Pixels; without, what the model was made for."),
+        _option("default_seed", kinds.limited("seed"), None, "Of the noise; without, another one each time."),
+        _option("default_fps", kinds.limited("fps"), 8, "Frames a second of a film."),
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
         _option("output_dir", kinds.folder, Path("outputs"), "Where pictures go."),
         _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
         _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; without, all."),
         _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),
-        _option("dtype", kinds.choice(kinds.DTYPES), None, "Of the weights; without, as the model was published."),
-        _option("offload", kinds.choice(kinds.OFFLOADS), None, "The way weights wait outside of the device, if any."),
+        _option("dtype", kinds.dtype, None, "Of the weights; without, as the model was published."),
+        _option("offload", kinds.choice(OFFLOADS), None, "The way weights wait outside of the device, if any."),
         _option("keep", kinds.flag, False, "Put every profile into the history."),
         _option("history", kinds.folder, _history, "The file of the history."),
         _option("cache_dir", kinds.folder, _cache, "Where counted profiles are cached."),

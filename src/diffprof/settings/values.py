@@ -7,17 +7,17 @@ sentence "... must be".
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from diffprof.errors import RequestError
+from diffprof.settings.limits import DTYPES, LIMITS, dtype_name
+
 Read = Callable[[Any, Path], Any]
 
-DTYPES = ("float32", "float16", "bfloat16", "float64")
-OFFLOADS = ("model", "sequential", "group")
 NOTHING = ("none", "null")
 """Words for "not set", where a stronger place takes back what a weaker one said."""
 
@@ -46,32 +46,20 @@ def text(value: Any, base: Path) -> str | None:
     return value.strip()
 
 
-def whole(least: int, most: int) -> Read:
-    """A whole number in these bounds, or nothing."""
+def limited(name: str) -> Read:
+    """A number within its limits, or nothing."""
+    limit = LIMITS[name]
 
-    def read(value: Any, base: Path) -> int | None:
+    def read(value: Any, base: Path) -> Any:
         if _is_nothing(value):
             return None
-        # "20" from the environment, 20 from a file; 20.5 and True are neither.
-        written = value if isinstance(value, str) else str(value) if type(value) is int else ""
-        if not re.fullmatch(r"\s*\d{1,20}\s*", written) or not least <= int(written) <= most:
-            raise ValueError(f"a whole number from {least} to {most:,}")
-        return int(written)
+        try:
+            # "20" from the environment, 20 from a file.
+            return limit.parse(value) if isinstance(value, str) else limit.check(value)
+        except RequestError:
+            raise ValueError(limit.description) from None
 
     return read
-
-
-def number(value: Any, base: Path) -> float | None:
-    """A finite number, or nothing."""
-    if _is_nothing(value):
-        return None
-    try:
-        found = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise ValueError("a number")
-    return found
 
 
 def amount(value: Any, base: Path) -> int | None:
@@ -116,6 +104,16 @@ def choice(names: Sequence[str]) -> Read:
         return str(value).lower()
 
     return read
+
+
+def dtype(value: Any, base: Path) -> str | None:
+    """The full name of a dtype, or nothing."""
+    if _is_nothing(value):
+        return None
+    try:
+        return dtype_name(str(value))
+    except RequestError:
+        raise ValueError(f"one of {', '.join(dict.fromkeys(DTYPES.values()))}") from None
 
 
 def sizes(given: Mapping[str, tuple[int, int]]) -> Read:

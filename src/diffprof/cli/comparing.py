@@ -1,0 +1,134 @@
+"""Comparing for ``diffprof compare`` and ``diffprof history compare``: the options, and what is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from diffprof.cli.option_groups import CallOptions
+from diffprof.cli.options import Quiet
+from diffprof.cli.progress import progress_bar
+from diffprof.cli.terminal import write_shown, write_text
+from diffprof.comparison.views.data import By
+from diffprof.comparison.views.tables import TOP
+from diffprof.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from diffprof.comparison import Comparison
+    from diffprof.record.profile import Profile
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """What is compared beside the profiles, and what is written."""
+
+    picture: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="What each generated, in their order; else what lies beside a profile."),
+    ] = None
+    side_by_side: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write the images side by side.")] = None
+    by: Annotated[By | None, typer.Option(help="The table for --csv.", show_default=False)] = None
+    top: Annotated[int, typer.Option(metavar="N", help="Rows of calls, operations and modules at most.")] = TOP
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
+    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of it as one page with charts, too; models are counted at more."),
+    ] = None
+    quiet: Quiet = False
+
+    def check(self, profiles: Sequence[str]) -> None:
+        """Before anything is counted: refuse what contradicts itself or has no place to be written."""
+        if len(profiles) < 2:
+            raise RequestError("A comparison needs two profiles or models or more; give a second one.")
+        if self.json + self.csv + self.markdown > 1:
+            raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
+        if self.by is not None and not self.csv:
+            raise RequestError("--by chooses the table for --csv; without that it means nothing.")
+        if self.top < 1:
+            raise RequestError(f"--top must be 1 or more, not {self.top}.")
+        if self.picture and len(self.picture) != len(profiles):
+            raise RequestError(
+                f"--picture is given {len(self.picture)} times for {len(profiles)} profiles; give one for each."
+            )
+        self._check_places()
+
+    def _check_places(self) -> None:
+        from diffprof.cli.output import check_place
+
+        if self.html is not None:
+            from diffprof.render.charts.style import graph_objects
+
+            graph_objects()
+        if (
+            self.side_by_side is not None
+            and self.html is not None
+            and self.side_by_side.resolve() == self.html.resolve()
+        ):
+            raise RequestError("--html and --side-by-side name the same file; name another one.")
+        for target in (self.side_by_side, self.html):
+            if target is not None:
+                check_place(target)
+
+
+def write_comparison(names: Sequence[str], requested: CallOptions, options: ComparisonOptions) -> None:
+    """Compare saved profiles and models, and write the result as the options say."""
+    from diffprof.comparison.sources import Sources
+    from diffprof.counting.cached import count_request
+    from diffprof.counting.sources import image_beside
+
+    options.check(names)
+    request = requested.request("")  # the same for every model: checked before the first is opened
+
+    def count(model: str, changes: Mapping[str, Any]) -> Profile:
+        with progress_bar(options.quiet) as progress:
+            return count_request(replace(request.with_arguments(changes), model=model), progress=progress)
+
+    images: Sequence[Path | None] = options.picture or [image_beside(name) for name in names]
+    sources = Sources(names, count, images)
+    comparison = sources.compare()
+    if options.side_by_side is not None:
+        _write(options.side_by_side, _side_by_side([image for image in images if image]), options.quiet)
+    if options.html is not None:
+        _write(options.html, sources.html(comparison).encode(), options.quiet)
+    _print(comparison, options)
+
+
+def _print(comparison: Comparison, options: ComparisonOptions) -> None:
+    if options.json or options.csv:
+        from diffprof.comparison.views.data import comparison_csv, comparison_json
+
+        write_text(
+            comparison_json(comparison) if options.json else comparison_csv(comparison, options.by or By.profile)
+        )
+        return
+    from diffprof.comparison.views.console import comparison_markdown, print_comparison
+
+    if options.markdown:
+        write_text(comparison_markdown(comparison, options.top))
+    else:
+        write_shown(lambda console: print_comparison(comparison, console, options.top))
+
+
+def _side_by_side(images: Sequence[Path]) -> bytes:
+    if len(images) < 2:
+        raise RequestError("--side-by-side needs the images of two profiles or more; give them with --picture.")
+    from diffprof.comparison.pictures import side_by_side
+
+    return side_by_side(list(images))
+
+
+def _write(target: Path, content: bytes, quiet: bool) -> None:
+    from diffprof.record.atomic_files import replace_file
+
+    replace_file(target, content)
+    if not quiet:
+        sys.stderr.write(f"Wrote {target}\n")

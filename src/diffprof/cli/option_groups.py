@@ -1,0 +1,128 @@
+"""Option groups: dataclasses of options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from diffprof.cli import options
+from diffprof.record.request import Request
+from diffprof.settings.limits import CALL_NUMBERS, LIMITS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def expand_groups(command: Command) -> Command:
+    """Give typer the options of every parameter that is an option group, and give the command the groups."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            parameters += _parameters(hints[name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+
+    def run(**values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        return command(**values)
+
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run  # type: ignore[return-value]
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """Options that say what is requested of a model; each command has those that mean something to it."""
+
+    def request(self, model: str, **others: Any) -> Request:
+        """The request that was typed, checked."""
+        typed = vars(self)
+        numbers = {name: typed.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
+        texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
+        names = ("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights")
+        rest = {name: typed[name] for name in names if name in typed}
+        return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, **rest, **others)
+
+
+@dataclass(frozen=True)
+class CallOptions(RequestOptions):
+    """The call."""
+
+    height: options.Height = None
+    width: options.Width = None
+    steps: options.Steps = None
+    guidance: options.Guidance = None
+    batch: options.Batch = None
+    frames: options.Frames = None
+    settings: options.Settings = None
+    dtype: options.Dtype = None
+
+
+@dataclass(frozen=True)
+class CountOptions(CallOptions):
+    """A call that is counted."""
+
+    scheduler: options.Scheduler = None
+    enable: options.Enable = None
+
+
+@dataclass(frozen=True)
+class RunOptions(CountOptions):
+    """A call that is made for real."""
+
+    prompt: options.Prompt = None
+    negative_prompt: options.NegativePrompt = None
+    seed: options.Seed = None
+    random_weights: options.RandomWeights = False
+    device: options.Device = None
+    offload: options.Offload = None
+    cache: options.Cache = None
+
+
+@dataclass(frozen=True)
+class ComponentOptions(RequestOptions):
+    """One call of a component."""
+
+    height: options.Height = None
+    width: options.Width = None
+    guidance: options.Guidance = None
+    batch: options.Batch = None
+    frames: options.Frames = None
+    settings: options.Settings = None
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where a profile goes, and as what."""
+
+    depth: Annotated[
+        str | None, typer.Option(metavar="N", help="Show the module tree to this depth; implies --by module.")
+    ] = None
+    json: options.AsJson = False
+    csv: options.AsCsv = False
+    file: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .json.gz, .csv or .txt file."),
+    ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
+    quiet: options.Quiet = False

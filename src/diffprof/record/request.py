@@ -1,0 +1,148 @@
+"""What a user asks for: one value, checked once, from the command line, the page and Python down to the engine."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from diffprof.errors import RequestError
+from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
+
+RESERVED = ("model", "dtype", "scheduler", "enable", "progress")
+"""What the engine takes beside call arguments: each has an option of its own."""
+
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A model and how it is to be called; None, or absence, stands for what was not given.
+
+    `create` and `parse` check it; what only a pipeline can know is for the pipeline's own code to say.
+    """
+
+    model: str | Path
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Call arguments under the names of most pipelines: prompt, height, num_inference_steps, guidance_scale..."""
+    dtype: str | None = None
+    """Its full name."""
+    scheduler: str | None = None
+    enable: tuple[str, ...] = ()
+    """Switches of the pipeline, such as ``vae_tiling``."""
+    seed: int | None = None
+    device: str | None = None
+    offload: str | None = None
+    cache: str | None = None
+    """A cache of diffusers that skips what hardly changes from step to step: ``first_block``."""
+    random_weights: bool = False
+
+    @classmethod
+    def create(
+        cls,
+        model: str | Path,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        dtype: Any = None,
+        enable: str | Iterable[str] | None = None,
+        seed: int | None = None,
+        option_names: bool = False,
+        **others: Any,
+    ) -> Request:
+        """The request, if all numbers and names in it can be meant; an error can name options instead of arguments."""
+        for name, value in (arguments or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise RequestError(f"{_label(name, option_names)} must be a finite number, not {value}.")
+        for name in CALL_NUMBERS:
+            check_number(name, (arguments or {}).get(name), _label(name, option_names))
+        check_number("seed", seed, _label("seed", option_names))
+        return cls(
+            model,
+            dict(arguments or {}),
+            dtype=dtype_name(dtype),
+            enable=(enable,) if isinstance(enable, str) else tuple(enable or ()),
+            seed=seed,
+            **others,
+        )
+
+    @classmethod
+    def parse(
+        cls,
+        model: str | Path,
+        numbers: Mapping[str, str | None],
+        settings: Iterable[str] = (),
+        *,
+        texts: Mapping[str, str | None] | None = None,
+        seed: str | None = None,
+        **others: Any,
+    ) -> Request:
+        """The request that options of the command line spell: numbers and texts by call argument, and KEY=VALUE."""
+        arguments: dict[str, Any] = {name: text for name, text in (texts or {}).items() if text is not None}
+        arguments |= {name: parse_number(name, text) for name, text in numbers.items() if text is not None}
+        for setting in settings:
+            name, value = parse_setting(setting)
+            if name in arguments:
+                raise RequestError(f"The call argument {name} is given twice; leave one out.")
+            arguments[name] = value
+        number = None if seed is None else parse_number("seed", seed)
+        return cls.create(model, arguments, seed=number, option_names=True, **others)
+
+    def with_arguments(self, changes: Mapping[str, Any]) -> Request:
+        """The same with other call arguments."""
+        return replace(self, arguments={**self.arguments, **changes})
+
+
+def _label(name: str, option_names: bool) -> str:
+    """What an error calls a number."""
+    if not option_names:
+        return name
+    return LIMITS[name].option if name in LIMITS else f"--set {name}"
+
+
+def check_number(name: str, value: Any, where: str = "") -> None:
+    """Refuse a number that nobody can mean; an error calls it what `where` says."""
+    limit = LIMITS[name]
+    # None is the pipeline's default, and some pipelines take a list, or an array, of guidance scales.
+    if value is not None and (limit.is_whole or isinstance(value, str | int | float)):
+        limit.check(value, where)
+
+
+def parse_number(name: str, text: str) -> Any:
+    """The number that was typed for an option."""
+    return LIMITS[name].parse(text, LIMITS[name].option)
+
+
+def parse_setting(setting: str) -> tuple[str, Any]:
+    """``KEY=VALUE`` as a name and a value: JSON where it reads as JSON, else text that opens no bracket."""
+    name, equals, value = setting.partition("=")
+    if not equals or not name.isidentifier():
+        raise RequestError(f"--set takes KEY=VALUE with the name of a call argument as KEY, not {setting!r}.")
+    if name in RESERVED:
+        raise RequestError(f"{name} is not a call argument; `diffprof profile --help` lists the options for it.")
+    return name, _parse_value(name, value)
+
+
+def _parse_value(name: str, text: str) -> Any:
+    word = text.strip()
+    if word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    try:
+        return json.loads(_pair_as_list(word))
+    except (ValueError, RecursionError):
+        if not word.startswith(("[", "{", "(")):
+            return text
+    excerpt = word if len(word) <= 40 else f"{word[:40]}..."
+    raise RequestError(
+        f"The value of --set {name} does not read as a list: {excerpt}; "
+        'write [1, 2] or ["a", "b"], and put double quotes around a text that begins with a bracket.'
+    )
+
+
+def _pair_as_list(text: str) -> str:
+    """``(512, 512)`` as ``[512, 512]``: Python's way to write a pair, which JSON does not have."""
+    if text.startswith("(") and text.endswith(")"):
+        return f"[{text[1:-1].strip().removesuffix(',')}]"
+    return text

@@ -1,0 +1,61 @@
+"""A model that is given by name, loaded and measured: what ``diffprof run`` does."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.counting.rehearsal import rehearse
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.weights import plan_loading
+from diffprof.record.progress import Progress
+from diffprof.record.request import Request
+from diffprof.runtime.measure import SAMPLES_PER_SECOND, WHOLE_CALL, Run, measure_opened
+from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
+
+
+@dataclass(frozen=True)
+class ModelRun:
+    """How a requested call is measured."""
+
+    request: Request
+    warmup: int = 1
+    iterations: int = 3
+    trace_folder: Path | None = None
+    """Where a trace of one more call goes; None for no trace."""
+    sample_hz: float = SAMPLES_PER_SECOND
+
+    def measure(self, progress: Progress | None = None) -> tuple[Run, DiffprofError | None]:
+        """The run, and why there is no trace of it where one was requested."""
+        request = self.request
+        arguments = _call_arguments(request)
+        plan = plan_loading(
+            request.model, dtype=request.dtype, device=request.device, random_weights=request.random_weights,
+            scheduler=request.scheduler, offload=request.offload, cache=request.cache, enable=request.enable,
+            call=arguments, progress=progress,
+        )  # fmt: skip
+        loaded = plan.load(rehearse(plan, arguments, progress), progress)
+        recorder = None
+        if self.trace_folder is not None:
+            recorder = TraceRecorder(self.trace_folder, record_shapes=True, active=WHOLE_CALL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TraceWarning)  # the caller is given the problem itself
+            run = measure_opened(
+                loaded.opened, arguments, warmup=self.warmup, iterations=self.iterations, trace=recorder or False,
+                sample_hz=self.sample_hz, progress=progress, scheduler=request.scheduler, enable=request.enable,
+                load_seconds=loaded.seconds,
+            )  # fmt: skip
+        return run, recorder.problem if recorder else None
+
+
+def _call_arguments(request: Request) -> dict[str, Any]:
+    if request.seed is None:
+        return dict(request.arguments)
+    if "generator" in request.arguments:
+        raise RequestError("The noise is given twice, by --seed and by --set generator; leave one out.")
+    # On the CPU: then the noise is the same on every machine.
+    return {**request.arguments, "generator": torch.Generator("cpu").manual_seed(request.seed)}

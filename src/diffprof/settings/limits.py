@@ -1,0 +1,93 @@
+"""The bounds of every number and the names of every dtype that a user can give, whichever way they give it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.errors import RequestError
+
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A number that can be given: what it is called, and its bounds."""
+
+    name: str
+    """In Python: the pipeline's call argument, or an argument of ours."""
+    option: str
+    """On the command line."""
+    least: float = -math.inf
+    most: float = math.inf
+    is_whole: bool = True
+
+    @property
+    def description(self) -> str:
+        """Completes the sentence "... must be"."""
+        kind = "a whole number" if self.is_whole else "a number"
+        return kind if self.least == -math.inf else f"{kind} from {self.least:,} to {self.most:,}"
+
+    def check(self, value: Any, where: str = "") -> Any:
+        """The number, if it is within the bounds; an error calls it what `where` says, else by its name."""
+        is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or not self.least <= value <= self.most:
+            raise RequestError(f"{where or self.name} must be {self.description}, not {value!r}.")
+        return value
+
+    def parse(self, text: str, where: str = "") -> Any:
+        """The number that a text stands for."""
+        try:
+            value: Any = float(text) if not self.is_whole else int(text) if _WHOLE.fullmatch(text) else text
+        except ValueError:
+            value = text
+        return self.check(value, where)
+
+
+LARGEST_SEED = 2**63 - 1
+
+# Larger than anything that was ever generated, small enough to be counted.
+LIMITS = {
+    limit.name: limit
+    for limit in (
+        Limit("height", "--height", 1, 16_384),
+        Limit("width", "--width", 1, 16_384),
+        Limit("num_inference_steps", "--steps", 1, 100_000),
+        Limit("guidance_scale", "--guidance", is_whole=False),
+        Limit("num_images_per_prompt", "--batch", 1, 10_000),
+        Limit("num_frames", "--frames", 1, 100_000),
+        Limit("seed", "--seed", 0, LARGEST_SEED),
+        Limit("fps", "--fps", 1, 240),
+        Limit("warmup", "--warmup", 0, 10_000),
+        Limit("iterations", "--iterations", 1, 10_000),
+        Limit("sample_hz", "--sample-hz", 0, 1000, is_whole=False),
+        Limit("profiling_iterations", "--profiling-iterations", 0, 1000),
+        Limit("depth", "--depth", 0, 1000),
+        Limit("port", "--port", 0, 65_535),
+    )
+}
+
+CALL_NUMBERS = ("height", "width", "num_inference_steps", "guidance_scale", "num_images_per_prompt", "num_frames")
+"""Those that are arguments of a pipeline's call, under the names of most pipelines."""
+
+DTYPES = {
+    "float32": "float32", "fp32": "float32", "float16": "float16", "fp16": "float16", "half": "float16",
+    "bfloat16": "bfloat16", "bf16": "bfloat16", "float64": "float64",
+}  # fmt: skip
+"""Every way to write a dtype, and its full name in torch."""
+
+OFFLOADS = ("model", "sequential", "group")
+
+
+def dtype_name(dtype: Any) -> str | None:
+    """The full name of a dtype that is given by any of its names, or as torch's own object; None stays None."""
+    if dtype is None:
+        return None
+    text = str(dtype).lower().removeprefix("torch.")
+    if not isinstance(dtype, str):
+        return text
+    if text not in DTYPES:
+        raise RequestError(f"Unknown dtype {dtype!r}; use float32, float16 or bfloat16.")
+    return DTYPES[text]
