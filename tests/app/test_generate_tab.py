@@ -64,7 +64,7 @@ def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> No
     order(visitor, model="tiny-sd", steps="4", seed="9223372036854775807")
     visitor.sees("generate-message", "Seed 9223372036854775807.")
     visitor.sees("generate-times", "unet_forward")
-    visitor.sees("generate-times", "highest RSS seen")
+    visitor.sees("generate-times", "highest RSS")
     visitor.sees("generate-findings", "Findings")
     for figure in ("step-times", "timeline", "memory"):
         expect(visitor.find(f"generate-{figure}").locator(".js-plotly-plot")).to_be_visible()

@@ -120,7 +120,7 @@ def test_without_a_terminal_there_is_room_for_120(saved: str, run: Run, monkeypa
 
 
 def test_the_list_of_models_says_what_it_leaves_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Not shown for lack of width: " in run("models").out
+    assert "Columns that do not fit: " in run("models").out
     monkeypatch.setenv("COLUMNS", "300")
     assert "Not shown" not in run("models").out
 

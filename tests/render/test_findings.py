@@ -15,7 +15,7 @@ CASES = [(rule.name, case) for rule in RULES for case in rule.cases]
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_every_finding_is_told_in_whole_sentences(rule: str, case: str) -> None:
+def test_every_finding_is_in_whole_sentences(rule: str, case: str) -> None:
     for finding in found(PROBLEMS[rule, case](), rule):
         lines = finding_lines(finding)
         for text in lines:
@@ -26,12 +26,12 @@ def test_every_finding_is_told_in_whole_sentences(rule: str, case: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_every_figure_that_words_ask_for_is_in_the_evidence(rule: str, case: str) -> None:
+def test_every_number_that_a_text_names_is_in_the_evidence(rule: str, case: str) -> None:
     finding = the_finding(PROBLEMS[rule, case](), rule)
     title, *groups = WORDS[rule, case]
-    asked = set(re.findall(r"{(\w+)}", " ".join([title, *(sentence for group in groups for sentence in group)])))
-    # What the longest calls are of, what hides and what was saved is not known of every run.
-    assert asked - finding.evidence.keys() <= {"longest_seconds", "longest_share"}
+    names = set(re.findall(r"{(\w+)}", " ".join([title, *(sentence for group in groups for sentence in group)])))
+    # The longest calls are not known for every run.
+    assert names - finding.evidence.keys() <= {"longest_seconds", "longest_share"}
     assert {name for name in re.findall(r"{(\w+)}", title) if finding.evidence[name] is None} == set()
 
 
@@ -39,8 +39,8 @@ def test_a_finding_reads_like_this() -> None:
     lines = finding_lines(the_finding(PROBLEMS["dominant_section", "denoiser"](), "dominant_section"))
     assert lines.title == "unet_forward takes 71.8 % of the time: 24.000s in 12 calls."
     assert lines.evidence == (
-        "2.000s a call; everything else together takes 28.2 %; "
-        "vae_decode has longer calls (3.000s), but 26.9 % of the time"
+        "2.000s per call; everything else takes 28.2 %; "
+        "vae_decode has longer calls (3.000s), but only 26.9 % of the time"
     )
     assert "pipe.unet.compile()" in lines.advice
 
@@ -48,23 +48,23 @@ def test_a_finding_reads_like_this() -> None:
 def test_memory_reads_like_this() -> None:
     lines = finding_lines(the_finding(PROBLEMS["vae_decode_memory", "several_pictures"](), "vae_decode_memory"))
     assert lines.title == (
-        "The VAE needs 8.38 GiB on the device, everything else at most 3.73 GiB: it decides what fits."
+        "The VAE needs 8.38 GiB on the device, everything else at most 3.73 GiB: it determines whether the run fits."
     )
-    assert "4 pictures are decoded at once" in lines.evidence
+    assert "4 images are decoded at once" in lines.evidence
     assert lines.advice.startswith("pipe.vae.enable_slicing()")
 
 
-def test_a_sentence_about_something_that_is_not_known_is_left_out() -> None:
+def test_a_sentence_without_its_numbers_is_left_out() -> None:
     finding = Finding(
         "cache_never_hits", "no_hit", 0.0, {"cache": "kv", "component": None, "asks": 5, "held_bytes": None}
     )
     lines = finding_lines(finding)
-    assert lines.title == "The cache kv never had the result, in 5 requests."
+    assert lines.title == "The cache kv never hit, in 5 lookups."
     assert lines.evidence == ""
     assert "disable_cache" not in lines.advice
 
 
-def test_text_of_others_is_one_line_of_bearable_length() -> None:
+def test_text_from_outside_is_shortened_to_one_line() -> None:
     text = format_evidence("error", "[red]one\n\x1b[31mtwo" + "!" * 1_000)
     assert len(text) == 200
     assert "\n" not in text

@@ -51,7 +51,7 @@ def test_what_is_left_out_is_said(history: History) -> None:
     assert listed(history, limit=2, offset=2).endswith("Runs 3 to 4 of 4; --limit shows more\n")
     assert listed(history, offset=7) == "None of 4 runs from number 8 on\n"
     assert trended(history, "macs", limit=1).endswith("Series 1 to 1 of 3; --limit shows more\n")
-    assert "Not shown for lack of width: " in listed(history, width=60)
+    assert "Columns that do not fit: " in listed(history, width=60)
 
 
 def test_a_terminal_without_unicode_gets_signs_that_it_has(history: History) -> None:

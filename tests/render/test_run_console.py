@@ -216,5 +216,5 @@ def test_a_profile_that_was_only_counted_is_refused() -> None:
 
 def test_a_single_iteration_claims_no_spread() -> None:
     shown = " ".join(run_text(measured_profile(iterations=[iteration_on(CPU)]), 100).split())
-    assert "a single one has no spread" in shown
+    assert "a single iteration has no spread" in shown
     assert "deviation" not in shown

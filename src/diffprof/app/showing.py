@@ -15,7 +15,7 @@ from diffprof.record.progress import ProgressEvent
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
-from diffprof.render.headline import headline, summary
+from diffprof.render.headline import headline, size_changes, summary
 from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.progress import progress_message
 from diffprof.render.report.html_table import html_table, profile_html_table
@@ -69,18 +69,18 @@ def under_way(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Marku
 
 def totals(profile: Profile) -> Markup:
     """What a generation costs, in a sentence and in figures."""
-    changed = [paragraph(line, "changed") for label, line in summary(profile, verbose=True) if label == "Changed"]
+    changed = [paragraph(line, "changed") for line in size_changes(profile)]
     return result(element("h2", headline(profile)), paragraph(lead(profile), "lead"), *changed, cards(profile))
 
 
 def count_tables(profile: Profile) -> Markup:
     """Components, kinds of work, attention, and what the count rests on."""
-    lines = [(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"]
+    lines = summary(profile, verbose=True)
     return result(
         element("h3", "Components"),
         profile_html_table(profile, ProfileTable.component, total=True),
         details("Kinds of work as a table", profile_html_table(profile, ProfileTable.kind)),
-        details("Every place of attention", profile_html_table(profile, ProfileTable.attention)),
+        details("All attention layers", profile_html_table(profile, ProfileTable.attention)),
         details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
         details("Ledger and assumptions", labelled_list(lines)),
     )
@@ -90,7 +90,7 @@ def time_tables(profile: Profile, measured: Measured) -> Markup:
     """Where the time and the memory of a measured run went."""
     moments = memory_moments(profile)
     last = [moment for moment in moments if moment.iteration == moments[-1].iteration]
-    steps = [column for column in step_columns(profile, False) if column.name != "compared"]
+    steps = step_columns(profile, False, with_bars=False)
     return result(
         labelled_list(speed_lines(profile, measured)),
         element("h3", "Time"),

@@ -1,4 +1,4 @@
-"""A text with tables that a console and a pull request both can show: blocks of a title, lines and one table."""
+"""Text with tables for both a console and a pull request: blocks of a title, lines and one table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """A title, lines below it, and a table below these; each may be missing."""
+    """A title, lines below it and a table below those; each is optional."""
 
     title: str = ""
     lines: Sequence[str] = ()
@@ -25,7 +25,7 @@ class Block:
 
 
 def print_blocks(blocks: Sequence[Block], console: Console) -> None:
-    """The blocks on a console, an empty line between them."""
+    """Print the blocks, with an empty line between them."""
     from rich.text import Text
 
     for number, block in enumerate(blocks):
@@ -42,15 +42,15 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """The blocks as Markdown of GitHub; nothing that comes from outside is markup."""
+    """The blocks as GitHub Markdown; names from outside are escaped."""
     parts = []
     for number, block in enumerate(blocks):
         level = "##" if number == 0 else "###"
-        lists = [[f"- {_escaped(line)}" for line in lines] for lines in (block.lines, block.after)]
+        lists = [[f"- {_escape(line)}" for line in lines] for lines in (block.lines, block.after)]
         parts += [
             "\n".join(lines)
             for lines in (
-                [f"{level} {_escaped(block.title)}"] if block.title else [],
+                [f"{level} {_escape(block.title)}"] if block.title else [],
                 lists[0],
                 _table(block),
                 lists[1],
@@ -73,10 +73,10 @@ def _table(block: Block) -> list[str]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
+    return f"| {' | '.join(map(_escape, cells))} |"
 
 
-def _escaped(text: str) -> str:
-    """Letters of a name that would be markup stand for themselves."""
+def _escape(text: str) -> str:
+    """Escape every character that Markdown would interpret."""
     plain = clean(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{letter}" if letter in "\\`*_[]|#~@" else letter for letter in plain)

@@ -1,4 +1,4 @@
-"""Tables that fit: columns that give way, in an order of importance, when the terminal is narrow."""
+"""Tables that fit the terminal: when it is narrow, the least important columns are dropped first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NARROWEST = 8
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its heading, its cells, and how it behaves when there is little room.
+    """One column: its heading, its cells, and how it behaves in a narrow terminal.
 
-    A cell may have several lines. `least` is the width down to which the cells may be wrapped, or cut when `cut`;
-    None: not at all. With `cut_below`, lines below a cell's first are cut where they do not fit. Columns with the
-    highest `rank` are left out first, those of rank 0 never.
+    A cell may have several lines. `least` is the width down to which cells may be wrapped (or cut, if `cut`);
+    None forbids it. With `cut_below`, only the lines below a cell's first are cut. Columns with the highest `rank`
+    are dropped first, those of rank 0 never.
     """
 
     heading: str
@@ -58,34 +58,34 @@ def minimum_width(columns: Sequence[Column]) -> int:
 
 @dataclass(frozen=True)
 class FittedColumns:
-    """The columns that there is room for, and the names of those that had to go."""
+    """The columns that fit, and the names of those that were dropped."""
 
     columns: Sequence[Column]
     left_out: Sequence[str] = ()
 
 
 def fit_columns(columns: Sequence[Column], width: int) -> FittedColumns:
-    """The columns that fit into `width`: the least important ones are left out, then the others wrap more."""
+    """The columns that fit into `width`: the least important ones are dropped, then the others wrap more."""
     kept = list(columns)
     while minimum_width(kept) > width:
         least_important = max(column.rank for column in kept)
         if least_important == 0:
             kept = [replace(column, least=column.least and min(column.least, NARROWEST)) for column in kept]
             break
-        # Those of one rank go together: one of two figures that belong to each other would mislead.
+        # Columns of one rank go together: one of two related numbers would mislead.
         kept = [column for column in kept if column.rank < least_important]
     headings = {column.heading for column in kept}
     return FittedColumns(kept, [column.name for column in columns if column.heading not in headings])
 
 
 def print_table(fitted: FittedColumns, console: Console, total: bool = False) -> None:
-    """The table, and below it what there was no room for: a figure must not go missing unnoticed."""
+    """Print the table and, below it, the names of the columns that did not fit: none goes missing unnoticed."""
     from rich.text import Text
 
     console.print(_table(fitted.columns, console.width, total))
     if fitted.left_out:
         names = ", ".join(fitted.left_out)
-        console.print(Text(f"Not shown for lack of width: {names} (--csv has all)", style="dim"))
+        console.print(Text(f"Columns that do not fit: {names} (--csv has them all)", style="dim"))
 
 
 def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
@@ -124,7 +124,7 @@ def _table(columns: Sequence[Column], width: int, total: bool) -> Table:
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """What each column gets: its smallest width, and the room that is left goes to the first that can use it."""
+    """The width of each column: its smallest, and what is left goes to the first that can use it."""
     left = max(0, width - minimum_width(columns))
     widths = []
     for column in columns:

@@ -16,20 +16,20 @@ _ASCII = str.maketrans({"·": "-", "ᵀ": "T", "…": "~"})
 
 
 def render_text(show: Callable[[Console], None], width: int, encoding: str = "utf-8") -> str:
-    """What `show` prints, without colours and without spaces at the ends of lines."""
+    """What `show` prints, without colours and trailing spaces."""
     from rich.console import Console
 
-    # Not the terminal, whatever there is: nothing is detected, the text is the same on every machine.
+    # Nothing about the terminal is detected: the text is the same on every machine.
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     console = Console(file=file, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     with console.capture() as captured:
         show(console)
-    shown = captured.get().translate(_ASCII) if console.options.ascii_only else captured.get()
-    return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+    text = captured.get().translate(_ASCII) if console.options.ascii_only else captured.get()
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
 def print_lines(lines: Sequence[tuple[str, str]], console: Console) -> None:
-    """Lines with their labels, and an empty one below them."""
+    """Print lines with their labels, and an empty line below them."""
     before = ""
     for label, line in lines:
         print_labelled(console, "" if label == before else label, line)
@@ -39,7 +39,7 @@ def print_lines(lines: Sequence[tuple[str, str]], console: Console) -> None:
 
 
 def print_labelled(console: Console, label: str, line: str) -> None:
-    """A line with a label in front of it, both wrapped each for itself."""
+    """Print a line with a label in front of it; the line wraps beside the label."""
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""The words for findings: what was found, by which figures, and what to do."""
+"""Findings in words: what was found, on which evidence, and what to do."""
 
 from __future__ import annotations
 
@@ -17,29 +17,48 @@ if TYPE_CHECKING:
 MEMORIES = {"device": "on the device", "process": "in the process"}
 LONGEST_TEXT = 200
 
+UNITS = {
+    "_seconds": numbers.duration,
+    "_bytes": lambda value: numbers.gibibytes(round(value)),
+    "_share": numbers.percent_of,
+    "_ratio": numbers.percent_of,
+}
+NOUNS = {
+    "asks": "lookup",
+    "calls": "call",
+    "hits": "hit",
+    "iterations": "iteration",
+    "moves": "move",
+    "operations": "operation",
+    "pictures": "image",
+    "prompts": "prompt",
+    "steps": "denoising step",
+}
+"""The noun for a count: ``1 call``, ``12 calls``."""
+
 
 class FindingLines(NamedTuple):
-    """One finding, ready to be printed."""
+    """One finding, ready to print."""
 
     title: str
-    """One sentence with the figures that matter most."""
+    """One sentence with the numbers that matter most."""
     evidence: str
     advice: str
 
 
 def finding_lines(finding: Finding) -> FindingLines:
-    """The finding in words; a sentence about something that is not known is left out."""
+    """The finding in words; sentences whose numbers are unknown are left out."""
     title, evidence, advice = WORDS[finding.rule, finding.case]
-    figures = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
+    texts = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
     return FindingLines(
-        title.format(**figures),
-        "; ".join(sentence.format(**figures) for sentence in _tellable(evidence, figures)),
-        " ".join(sentence.format(**figures) for sentence in _tellable(advice, figures)),
+        title.format(**texts),
+        "; ".join(sentence.format(**texts) for sentence in _complete_sentences(evidence, texts)),
+        " ".join(sentence.format(**texts) for sentence in _complete_sentences(advice, texts)),
     )
 
 
 def print_findings(found: Sequence[Finding], console: Console) -> None:
-    """What stands out, numbered, the most important first."""
+    """Print the findings as a numbered list, the most important first."""
     from rich.table import Table
     from rich.text import Text
 
@@ -58,48 +77,26 @@ def print_findings(found: Sequence[Finding], console: Console) -> None:
 
 
 def format_evidence(name: str, value: Value) -> str:
-    """A value of the evidence, or a threshold, by the unit that its name ends in."""
+    """Format a value of the evidence, or a threshold, by the unit that its name ends in."""
     if isinstance(value, str):
-        return MEMORIES.get(value, value) if name == "memory" else _line(value)
+        return MEMORIES.get(value, value) if name == "memory" else _one_line(value)
     if value is None:
         return "unknown"
-    for unit, write in UNITS.items():
+    for unit, format_value in UNITS.items():
         if name.endswith(unit):
-            return write(value)
+            return format_value(value)
     return numbers.times(round(value), NOUNS[name]) if name in NOUNS else numbers.exact(round(value))
 
 
-UNITS = {
-    "_seconds": numbers.duration,
-    "_bytes": lambda value: numbers.gibibytes(round(value)),
-    "_share": numbers.percent_of,
-    "_ratio": numbers.percent_of,
-}
-
-
-NOUNS = {
-    "asks": "request",
-    "calls": "call",
-    "hits": "hit",
-    "iterations": "iteration",
-    "moves": "move",
-    "operations": "operation",
-    "pictures": "picture",
-    "prompts": "prompt",
-    "steps": "denoising step",
-}
-"""What a count is of: ``1 call``, ``12 calls``."""
-
-
-def _tellable(sentences: Iterable[str], figures: Mapping[str, str]) -> list[str]:
-    return [sentence for sentence in sentences if _fields(sentence) <= figures.keys()]
+def _complete_sentences(sentences: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    return [sentence for sentence in sentences if _fields(sentence) <= texts.keys()]
 
 
 def _fields(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name is not None}
 
 
-def _line(text: str) -> str:
-    """Text of others, such as an error, on one line of bearable length."""
+def _one_line(text: str) -> str:
+    """Text from elsewhere, such as an error message, shortened to one line."""
     line = " ".join(clean(text).split())
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 3]}..."

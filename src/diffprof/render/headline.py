@@ -1,4 +1,4 @@
-"""The sentences around the tables: what was asked, what it adds up to, and how far the count can be trusted."""
+"""The sentences around the tables: the request, the totals, and how far the count can be trusted."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from diffprof.breakdown.shares import share
 from diffprof.record.profile import Ledger, Profile, Stage
 from diffprof.render import numbers
 
-# Given arguments that have a place of their own in the headline, or none because they change no figure by themselves.
-_SPOKEN_FOR = (
+# Arguments that have their own place in the headline, or none because they change no count.
+_SHOWN_ELSEWHERE = (
     *("height", "width", "num_frames", "num_inference_steps", "guidance_scale"),
     *("num_images_per_prompt", "num_videos_per_prompt"),
     *("prompt", "negative_prompt", "generator", "output_type"),
 )
 _OTHER_GUIDANCE = ("prior_guidance_scale", "true_cfg_scale")
-MOST_OTHERS = 3
-LONGEST_OTHER = 20
+MOST_OTHER_ARGUMENTS = 3
+LONGEST_ARGUMENT = 20
 
 _ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -36,13 +36,13 @@ def headline(profile: Profile) -> str:
     """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
     parts = [
         *(_model(profile), _size(profile), _steps(profile), _guidance(profile)),
-        *(_prompts(profile), _batch(profile), _dtype(profile), *_others(profile)),
+        *(_prompts(profile), _batch(profile), _dtype(profile), *_other_arguments(profile)),
     ]
     return " · ".join(part for part in parts if part)
 
 
 def composition(profile: Profile) -> str:
-    """The pipeline's class, where it came from and what was switched on."""
+    """The pipeline's class, where it came from and which switches are on."""
     request = profile.request
     switches = [f"scheduler {request.scheduler}"] if request.scheduler else []
     switches += [f"{name} on" for name in request.enable]
@@ -50,7 +50,7 @@ def composition(profile: Profile) -> str:
 
 
 def _model(profile: Profile) -> str:
-    """The model's name; of a folder only the last part, which is what tells it from others."""
+    """The model's name; for a folder only the last part of its path."""
     model = profile.request.model
     return (
         (model.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or model)
@@ -71,13 +71,13 @@ def _size(profile: Profile) -> str:
 
 
 def _steps(profile: Profile) -> str:
-    asked, executed = profile.request.value("num_inference_steps"), profile.steps.count
+    requested, executed = profile.request.value("num_inference_steps"), profile.steps.count
     if len(profile.steps.stages) > 1:
         return " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages) + " steps"
-    if not _is_count(asked):
+    if not _is_count(requested):
         return numbers.times(executed, "step") if executed else ""
-    differs = executed and executed != asked
-    return numbers.times(asked, "step") + (f" ({numbers.exact(executed)} executed)" if differs else "")
+    differs = executed and executed != requested
+    return numbers.times(requested, "step") + (f" ({numbers.exact(executed)} executed)" if differs else "")
 
 
 def _guidance(profile: Profile) -> str:
@@ -105,16 +105,16 @@ def _dtype(profile: Profile) -> str:
     return denoisers[0] if denoisers else ""
 
 
-def _others(profile: Profile) -> list[str]:
-    """Other arguments that were given, such as ``denoising_end 0.8``, as far as they are short."""
+def _other_arguments(profile: Profile) -> list[str]:
+    """Other arguments of the request, such as ``denoising_end 0.8``, if they are short."""
     request = profile.request
-    shown_as_guidance = () if _is_number(request.value("guidance_scale")) else _OTHER_GUIDANCE
+    guidance_names = () if _is_number(request.value("guidance_scale")) else _OTHER_GUIDANCE
     others = [
         f"{name} {_scalar(value)}"
         for name, value in request.arguments.items()
-        if name not in _SPOKEN_FOR and name not in shown_as_guidance and 0 < len(_scalar(value)) <= LONGEST_OTHER
+        if name not in _SHOWN_ELSEWHERE and name not in guidance_names and 0 < len(_scalar(value)) <= LONGEST_ARGUMENT
     ]
-    return others[:MOST_OTHERS]
+    return others[:MOST_OTHER_ARGUMENTS]
 
 
 def _scalar(value: object) -> str:
@@ -142,14 +142,22 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
         ("Other", f"{numbers.flops(total.other_flops)} of softmax, norms, activations and the like, not in the total"),
         ("Weights", _weights(profile)),
     ]
-    lines += [("Steps", line) for line in _stages(profile)]
+    lines += [("Steps", line) for line in stage_lines(profile)]
     lines.append(("Ledger", _ledger(profile.ledger)))
-    changed = [text for text in profile.ledger.assumptions if _CHANGED.fullmatch(text)]
+    changed = size_changes(profile)
     lines += [("" if number else "Changed", text) for number, text in enumerate(changed)]
     lines += _assumptions([text for text in profile.ledger.assumptions if text not in changed], verbose)
-    if verbose:
-        lines.append(("Made by", ", ".join(f"{name} {version}" for name, version in vars(profile.environment).items())))
     return lines
+
+
+def size_changes(profile: Profile) -> list[str]:
+    """Where the pipeline computes at another size than the one that was requested."""
+    return [text for text in profile.ledger.assumptions if _CHANGED.fullmatch(text)]
+
+
+def versions(profile: Profile) -> str:
+    """``diffprof 0.1.0, python 3.11.7, torch 2.8.0, ...``"""
+    return ", ".join(f"{name} {version}" for name, version in vars(profile.environment).items())
 
 
 def _weights(profile: Profile) -> str:
@@ -160,7 +168,7 @@ def _weights(profile: Profile) -> str:
 
 
 def _other_dtypes(profile: Profile) -> str:
-    """What explains a size that is not that of the headline's dtype."""
+    """An explanation if the size is not that of the headline's dtype."""
     total, dtype = profile.total, _dtype(profile)
     if dtype not in _ITEM_BYTES:
         return ""
@@ -168,11 +176,12 @@ def _other_dtypes(profile: Profile) -> str:
     others = sorted({part.dtype for part in profile.components.values() if part.weight_bytes} - {dtype})
     if more and others:
         return f", some in {' and '.join(others)}"
-    # Buffers may be integers of eight bytes: what these can explain says nothing about the parameters.
+    # Buffers may be 8-byte integers: what they can explain says nothing about the parameters.
     return ", some in float32" if _ITEM_BYTES[dtype] == 2 and more > 6 * total.buffers else ""
 
 
-def _stages(profile: Profile) -> list[str]:
+def stage_lines(profile: Profile) -> list[str]:
+    """One sentence for each denoising loop: its steps and their MACs."""
     lines = []
     for stage in profile.steps.stages:
         what = ", ".join(stage.denoisers) or "the denoiser"

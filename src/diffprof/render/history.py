@@ -1,4 +1,4 @@
-"""Kept runs and how their figures went, as people and programs read it."""
+"""The runs of the history and their trends, for people and for programs."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ LONGEST_NAME = 28
 
 METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
     "wall_seconds": ("Time of one call of the pipeline", lambda value: numbers.nanoseconds(value * 1e9)),
-    "peak_memory_bytes": ("Most memory in use", lambda value: numbers.gigabytes(round(value))),
+    "peak_memory_bytes": ("Peak memory", lambda value: numbers.gigabytes(round(value))),
     "macs": ("MACs of one generation", lambda value: numbers.macs(round(value))),
     "parameters": ("Parameters", lambda value: numbers.parameters(round(value))),
 }
 
 
 def print_runs(runs: Sequence[Kept], total: int, console: Console, offset: int = 0) -> None:
-    """The runs as a table, and which of how many they are."""
+    """Print the runs as a table, and how many there are in all."""
     if runs:
         print_table(fit_columns(run_columns(runs), console.width), console)
-    _say(console, _range("run", len(runs), total, offset))
+    _print_line(console, _range("run", len(runs), total, offset))
 
 
 def run_columns(runs: Sequence[Kept]) -> list[Column]:
-    """The figures that runs are told apart by."""
+    """The columns that distinguish one run from another."""
     columns = [
         Column("run", [str(run.id) for run in runs], style="bold"),
         Column("kept (UTC)", [_when(run.created_at) for run in runs], rank=3, justify="left"),
@@ -52,21 +52,21 @@ def run_columns(runs: Sequence[Kept]) -> list[Column]:
         Column("dtype", [run.dtype or UNKNOWN for run in runs], rank=8, justify="left"),
         Column("device", [_device(run.device) for run in runs], rank=7, justify="left"),
         Column("MACs", [numbers.short(round(run.macs)) for run in runs], rank=2),
-        Column("time", [_figure("wall_seconds", run.wall_seconds) for run in runs], rank=1),
-        Column("memory", [_figure("peak_memory_bytes", run.peak_memory_bytes) for run in runs], rank=2),
+        Column("time", [_format_metric("wall_seconds", run.wall_seconds) for run in runs], rank=1),
+        Column("memory", [_format_metric("peak_memory_bytes", run.peak_memory_bytes) for run in runs], rank=2),
         Column("tags", [", ".join(run.tags) for run in runs], rank=6, justify="left", least=10),
     ]
-    return _telling(columns)
+    return _non_empty(columns)
 
 
 def print_trend(trend: Trend, console: Console) -> None:
-    """How the figure went: a row for each request and device, with a line of small bars."""
+    """Print the trend: a row for each request and device, with a sparkline."""
     rows = trend_table(trend)
     title, _ = METRICS[trend.metric]
     ascii_only = console.options.ascii_only
 
-    def figures(value: Callable[[TrendRow], float]) -> list[str]:
-        return [_figure(trend.metric, value(row)) for row in rows]
+    def cells(value: Callable[[TrendRow], float]) -> list[str]:
+        return [_format_metric(trend.metric, value(row)) for row in rows]
 
     columns = [
         Column("model", [numbers.shorten(row.model, LONGEST_NAME) for row in rows], justify="left", least=12),
@@ -82,9 +82,9 @@ def print_trend(trend: Trend, console: Console) -> None:
             justify="left",
             style="cyan",
         ),
-        Column("first", figures(lambda row: row.first), rank=5),
-        Column("median", figures(lambda row: row.median), rank=2),
-        Column("last", figures(lambda row: row.last)),
+        Column("first", cells(lambda row: row.first), rank=5),
+        Column("median", cells(lambda row: row.median), rank=2),
+        Column("last", cells(lambda row: row.last)),
         Column(
             "against\nbefore",
             [UNKNOWN if row.ratio is None else numbers.factor(row.ratio) for row in rows],
@@ -93,9 +93,9 @@ def print_trend(trend: Trend, console: Console) -> None:
         Column("request", [row.request for row in rows], rank=8, justify="left", style="dim"),
     ]
     if rows:
-        _say(console, title, style="bold")
-        print_table(fit_columns(_telling(columns), console.width), console)
-    _say(console, _range("series", len(rows), trend.total, plural="series"))
+        _print_line(console, title, style="bold")
+        print_table(fit_columns(_non_empty(columns), console.width), console)
+    _print_line(console, _range("series", len(rows), trend.total, plural="series"))
 
 
 def runs_json(runs: Sequence[Kept], total: int) -> str:
@@ -147,8 +147,8 @@ def pruned_line(pruned: Pruned, dry_run: bool) -> str:
     return f"{done} {numbers.times(pruned.runs, 'run')}, {numbers.gigabytes(pruned.size_bytes)}; {left}"
 
 
-def _telling(columns: Sequence[Column]) -> list[Column]:
-    """Those that say something about at least one row: what was only counted has no time, for one."""
+def _non_empty(columns: Sequence[Column]) -> list[Column]:
+    """The columns with at least one known cell: a profile that was only counted has no time, for instance."""
     return [column for column in columns if any(cell not in ("", UNKNOWN) for cell in column.cells)]
 
 
@@ -160,7 +160,7 @@ def _plain(run: Kept) -> dict[str, Any]:
     return {**vars(run), "tags": "; ".join(run.tags)}
 
 
-def _figure(metric: str, value: float | None) -> str:
+def _format_metric(metric: str, value: float | None) -> str:
     return UNKNOWN if value is None else METRICS[metric][1](value)
 
 
@@ -179,7 +179,7 @@ def _device(name: str | None) -> str:
 
 
 def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | None = None) -> str:
-    """``Runs 1 to 20 of 100,000``; nothing is left out unnoticed."""
+    """``Runs 1 to 20 of 100,000``; says when some are left out."""
     all_of_them = plural or f"{noun}s"
     if shown == total:
         return f"{numbers.exact(total)} {noun if total == 1 else all_of_them}"
@@ -189,7 +189,7 @@ def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | Non
     return f"{all_of_them.capitalize()} {numbered} of {numbers.exact(total)}; --limit shows more"
 
 
-def _say(console: Console, text: str, style: str = "dim") -> None:
+def _print_line(console: Console, text: str, style: str = "dim") -> None:
     from rich.text import Text
 
     console.print(Text(text, style=style))

@@ -1,4 +1,4 @@
-"""The catalogue as people and programs read it."""
+"""The catalogue, for people and for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ON_BOARD = "comes with diffprof"
 
 
 def print_models(entries: Sequence[Entry], console: Console) -> None:
-    """The list of models as a table."""
+    """Print the list of models as a table."""
     columns = [
         Column("name", [entry.name for entry in entries], justify="left", style="bold"),
         Column("title", [entry.title for entry in entries], rank=3, justify="left"),
@@ -46,12 +46,12 @@ def models_csv(entries: Sequence[Entry]) -> str:
 
 
 def model_json(entry: Entry) -> str:
-    """All that the catalogue says about a model, as JSON."""
+    """Everything the catalogue has about a model, as JSON."""
     return json.dumps(dataclasses.asdict(entry), indent=2) + "\n"
 
 
 def print_model(entry: Entry, console: Console) -> None:
-    """All that the catalogue says about a model, for people."""
+    """Print everything the catalogue has about a model."""
     _line(console, f"{entry.title} ({entry.name})", style="bold")
     _line(console, f"{entry.pipeline}, {entry.media}, {entry.dtype}, {numbers.parameters(entry.parameters)} parameters")
     place = f"hub id {entry.hub_id}" if entry.hub_id else ON_BOARD
@@ -100,7 +100,7 @@ def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None
     if console.is_terminal:
         console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
     else:
-        # As long as it is: a program that looks for a file name finds it in one piece.
+        # Not wrapped: a program that looks for a file name finds it in one piece.
         console.print(Text(" " * indent + clean(text)), soft_wrap=True)
 
 

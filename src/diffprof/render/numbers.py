@@ -1,4 +1,4 @@
-"""How numbers are written, everywhere: exact with separators, or short with an SI prefix and always a unit."""
+"""How numbers are written: exact with separators, or short with an SI prefix, and always with a unit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def exact(number: int) -> str:
 
 def short(number: int) -> str:
     """``804.26 G``: for a column whose heading has the unit."""
-    figure, prefix = _scaled(number, 1000, _SI)
-    return f"{figure} {prefix}".rstrip()
+    digits, prefix = _scale(number, 1000, _SI)
+    return f"{digits} {prefix}".rstrip()
 
 
 def macs(number: int) -> str:
@@ -31,8 +31,8 @@ def macs_between(least: int, most: int) -> str:
     low, high = macs(least), macs(most)
     if low == high:
         return f"about {high}"
-    figure, unit = low.split(" ")
-    return f"{figure} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
+    digits, unit = low.split(" ")
+    return f"{digits} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
 
 
 def flops(number: int) -> str:
@@ -42,8 +42,8 @@ def flops(number: int) -> str:
 
 def parameters(number: int) -> str:
     """``865.91M``, ``11.90B``: as model cards write it."""
-    figure, prefix = _scaled(number, 1000, _COUNTS)
-    return f"{figure}{prefix}"
+    digits, prefix = _scale(number, 1000, _COUNTS)
+    return f"{digits}{prefix}"
 
 
 def gigabytes(number: int) -> str:
@@ -57,12 +57,12 @@ def gibibytes(number: int) -> str:
 
 
 def both_bytes(number: int) -> str:
-    """``2.58 GB (2.40 GiB)``: no reader has to guess which one is meant."""
+    """``2.58 GB (2.40 GiB)``: no reader has to guess which is meant."""
     return f"{gigabytes(number)} ({gibibytes(number)})" if number >= 1000 else gigabytes(number)
 
 
 def percent(share: float) -> str:
-    """``95.1 %``. A share that is not all of it never reads as 100 %, one that is not nothing never as 0 %."""
+    """``95.1 %``. Less than all never reads as 100 %, more than nothing never as 0 %."""
     if share <= 0:
         return "0 %"
     if share < 0.001:
@@ -73,7 +73,7 @@ def percent(share: float) -> str:
 
 
 def percent_of(share: float) -> str:
-    """``145.8 %``: of something that it may exceed. What is not exactly all of it never reads as 100 %."""
+    """``145.8 %``: for a ratio that may exceed 1. What is not exactly 1 never reads as 100 %."""
     if share <= 1:
         return percent(share)
     return ">100 %" if share < 1.0005 else f"{100 * share:,.1f} %"
@@ -111,12 +111,12 @@ def times(count: int, noun: str) -> str:
 
 
 def _with_unit(number: int, base: int, prefixes: Sequence[str], unit: str) -> str:
-    figure, prefix = _scaled(number, base, prefixes)
-    return f"{figure} {prefix}{unit}"
+    digits, prefix = _scale(number, base, prefixes)
+    return f"{digits} {prefix}{unit}"
 
 
-def _scaled(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
-    """The figure with two decimals and the prefix that goes with it; numbers below `base` stay whole."""
+def _scale(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
+    """Two decimals and the prefix that goes with them; numbers below `base` stay whole."""
     if abs(number) < base:
         return str(number), ""
     place = 0
@@ -129,7 +129,7 @@ def _scaled(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
 
 
 def duration(seconds: float) -> str:
-    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``: what is not nothing never reads as 0."""
+    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``: more than nothing never reads as 0."""
     if seconds < 0:
         return f"-{duration(-seconds)}"
     if seconds >= 0.01:
@@ -176,25 +176,25 @@ def per(rate: float, amount: str, time: str = "s") -> str:
 
 
 def factor(ratio: float) -> str:
-    """``1.31x``; what is not exactly once never reads so."""
+    """``1.31x``; what is not exactly 1 never reads as 1x."""
     if 0.995 <= ratio < 1.005 and ratio != 1:
         return "about 1x"
     return f"{significant(ratio)}x"
 
 
 def sparkline(values: Sequence[float], width: int, ascii_only: bool = False) -> str:
-    """A row of small bars from 0 to the largest value; of neighbours that share one, the largest is shown."""
+    """A row of small bars from 0 to the largest value; values that share a bar show the largest."""
     highest = max(values, default=0)
     if highest <= 0:
         return ""
     signs = "_.-=+*%#" if ascii_only else "▁▂▃▄▅▆▇█"
     size = -(-len(values) // max(width, 1))
-    shown = [max(values[place : place + size]) for place in range(0, len(values), size)]
-    return "".join(signs[round(max(value, 0) / highest * (len(signs) - 1))] for value in shown)
+    highest_of_each = [max(values[place : place + size]) for place in range(0, len(values), size)]
+    return "".join(signs[round(max(value, 0) / highest * (len(signs) - 1))] for value in highest_of_each)
 
 
 def milliseconds(nanoseconds: int) -> str:
-    """``1,171.629 ms``: for a column whose figures are to be compared; what is not nothing never reads as 0."""
+    """``1,171.629 ms``: for a column of numbers to compare; more than nothing never reads as 0."""
     if 0 < abs(nanoseconds) < 500:
         return "<0.001 ms"
     return f"{nanoseconds / 1e6:,.3f} ms"
@@ -211,7 +211,7 @@ def shorten(name: str, width: int) -> str:
 
 
 def change(ratio: float) -> str:
-    """``+10.2 %``, ``-33.3 %``, ``+207 %``, ``=`` of after to before; what changed never reads as unchanged."""
+    """``+10.2 %``, ``-33.3 %``, ``+207 %``, ``=``: from before to after; a change never reads as none."""
     share = ratio - 1
     if not share:
         return "="
@@ -221,7 +221,7 @@ def change(ratio: float) -> str:
 
 
 def with_sign(text: str, number: float) -> str:
-    """The figure with a plus where it is one, as a difference is written: ``+3``; ``=`` for none."""
+    """The text with a sign in front, as a difference is written: ``+3``; ``=`` for none."""
     return "=" if not number else text if text.startswith("-") else f"+{text}"
 
 
@@ -235,6 +235,6 @@ def decibels(ratio: float) -> str:
     return f"{ratio:.2f} dB"
 
 
-def similarity(figure: float) -> str:
-    """``0.9876``; what is not the same never reads as 1."""
-    return "1" if figure == 1 else f"{min(figure, 0.9999):.4f}"
+def similarity(score: float) -> str:
+    """``0.9876``; what is not identical never reads as 1."""
+    return "1" if score == 1 else f"{min(score, 0.9999):.4f}"

@@ -1,4 +1,4 @@
-"""A profile on the console: one table that a newcomer understands at once, then the totals, then what was assumed."""
+"""A profile on the console: one table, then the totals, then the assumptions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diffprof.record.profile import Profile
 from diffprof.render.clean import clean
 from diffprof.render.columns import print_table
 from diffprof.render.console import print_labelled, render_text
-from diffprof.render.headline import composition, headline, summary
+from diffprof.render.headline import composition, headline, summary, versions
 from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable, fit_profile_table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def print_profile(
     depth: int = DEFAULT_DEPTH,
     verbose: bool = False,
 ) -> None:
-    """Print the profile as the table that was asked for, with what it adds up to below."""
+    """Print one table of the profile, with the totals below it."""
     from rich.text import Text
 
     view = fit_profile_table(profile, by, depth, console.width, console.options.ascii_only, verbose)
@@ -36,6 +36,8 @@ def print_profile(
     console.print()
     for label, line in summary(profile, verbose):
         print_labelled(console, label, line)
+    if verbose:
+        print_labelled(console, "Versions", versions(profile))
 
 
 def profile_text(
@@ -46,5 +48,5 @@ def profile_text(
     verbose: bool = False,
     encoding: str = "utf-8",
 ) -> str:
-    """The same as plain text, without colours, for files and pipes; only with signs that `encoding` has."""
+    """The same as plain text without colours, for files and pipes, in characters that `encoding` has."""
     return render_text(lambda console: print_profile(profile, console, by, depth, verbose), width, encoding)

@@ -1,4 +1,4 @@
-"""The tables that a profile can be seen as: by component, kind of work, module, attention or call."""
+"""The tables of a profile: by component, kind of work, module, attention or call."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class ProfileTable(str, Enum):
 
 DEFAULT_DEPTH = 1
 
-# Bars of a cell a piece; at most and at least.
+# Widths of the bars in cells.
 WIDE_BAR, NARROW_BAR = 20, 9
 
 
 def fit_profile_table(
     profile: Profile, by: ProfileTable, depth: int, width: int, ascii_only: bool = False, verbose: bool = False
 ) -> FittedColumns:
-    """The columns of the view that fit into `width`."""
+    """The columns of the table that fit into `width`."""
     if by is ProfileTable.module:
         return fit_columns(_modules(module_table(profile, depth), ascii_only), width)
     if by is ProfileTable.component:
@@ -47,12 +47,12 @@ def fit_profile_table(
 
 
 def _is_idle_pipeline(profile: Profile, row: ComponentRow | CallRow) -> bool:
-    """Whether the row is the pipeline's own code without a MAC: it would only raise questions."""
+    """Whether the row is the pipeline's own code without any MACs: it would only raise questions."""
     return profile.components[row.component].role == "pipeline" and not row.macs
 
 
 def _components(profile: Profile, width: int, ascii_only: bool, verbose: bool) -> FittedColumns:
-    """One line for each component where there is room, else two: the class goes below the name."""
+    """One line for each component if it fits, else two: the class below the name."""
     rows = [row for row in component_table(profile) if verbose or not _is_idle_pipeline(profile, row)]
     wide = _component_columns(profile, rows, True, ascii_only)
     if minimum_width(wide) <= width:
@@ -77,7 +77,7 @@ def _component_columns(profile: Profile, rows: list[ComponentRow], wide: bool, a
         ),
         Column("class", [*(row.class_name for row in rows), ""], justify="left", style="dim"),
         Column("role", [*roles, ""], rank=4, justify="left", least=None if wide else 8),
-        # Calls of different components add up to nothing that means something.
+        # A sum of calls of different components would mean nothing.
         Column("calls", [*(numbers.exact(row.calls) for row in rows), ""], rank=2),
         Column(
             "parameters" if wide else "para-\nmeters",
@@ -104,15 +104,15 @@ def _share(shares: Sequence[float], wide: bool, ascii_only: bool, total: bool = 
     size = WIDE_BAR if wide else NARROW_BAR
     cells = []
     for share in shares:
-        figure, bar = numbers.percent(share), numbers.bar(share, size, ascii_only)
-        cells.append(f"{figure:>7}  {bar}" if wide else _lines(f"{figure:>7}", bar))
+        percent, bar = numbers.percent(share), numbers.bar(share, size, ascii_only)
+        cells.append(f"{percent:>7}  {bar}" if wide else _join_lines(f"{percent:>7}", bar))
     if total:
         cells.append(f"{numbers.percent(1.0 if any(shares) else 0.0):>7}")
     return Column("  share", cells, rank=1, justify="left", style="cyan")
 
 
-def _lines(*lines: str) -> str:
-    """The lines of a cell; one without content takes no room."""
+def _join_lines(*lines: str) -> str:
+    """The lines of a cell without the empty ones."""
     return "\n".join(line for line in lines if line)
 
 
@@ -157,7 +157,7 @@ def _modules(rows: list[ModuleRow], ascii_only: bool) -> list[Column]:
 
 def _module_name(row: ModuleRow) -> str:
     name = row.path.rpartition(".")[2] if row.path else row.component
-    many = f" ({row.repeats} together)" if row.repeats > 1 else ""
+    many = f" ({row.repeats} in total)" if row.repeats > 1 else ""
     return f"{'  ' * row.depth}{name}{many}"
 
 
@@ -184,11 +184,11 @@ def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
 
 def _relation(row: AttentionRow) -> str:
     remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
-    return _lines(row.relation, ", ".join(remarks))
+    return _join_lines(row.relation, ", ".join(remarks))
 
 
 def _heads(row: AttentionRow) -> str:
-    return str(row.heads) if row.heads == row.key_heads else f"{row.heads} ({row.key_heads} of keys)"
+    return str(row.heads) if row.heads == row.key_heads else f"{row.heads} ({row.key_heads} for keys)"
 
 
 def _head_size(row: AttentionRow) -> str:
@@ -196,13 +196,13 @@ def _head_size(row: AttentionRow) -> str:
 
 
 def _calls(rows: Sequence[CallRow], ascii_only: bool) -> list[Column]:
-    names = [_lines(f"{row.component}.{row.method}", row.inputs) for row in rows]
+    names = [_join_lines(f"{row.component}.{row.method}", row.inputs) for row in rows]
     return [
         Column("call", names, justify="left", least=24),
         Column("times", [numbers.exact(row.count) for row in rows], rank=3),
         Column("steps", [numbers.ranges(row.steps) or "-" for row in rows], rank=5, justify="left", least=6),
         Column("MACs\nper call", [numbers.short(row.macs_per_call) for row in rows], rank=2),
         Column("total\nMACs", [numbers.short(row.macs) for row in rows]),
-        Column("peak of\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=4),
+        Column("peak\nactivations", [numbers.gigabytes(row.peak_live_bytes) for row in rows], rank=4),
         _share([row.share for row in rows], False, ascii_only),
     ]

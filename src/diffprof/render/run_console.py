@@ -1,4 +1,4 @@
-"""A measured run on the console: where the time went, what it achieved, what it held, and last what stands out."""
+"""A measured run on the console: time, throughput, memory, and the findings last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.console import print_lines, render_text
 from diffprof.render.findings import print_findings
-from diffprof.render.headline import headline, summary
+from diffprof.render.headline import headline, summary, versions
 from diffprof.render.run_sentences import Labelled, device_line, note_lines, require_measured, speed_lines, step_lines
 from diffprof.render.run_tables import (
     RunTable,
@@ -33,30 +33,30 @@ WITH_A_SUM = (RunTable.section, RunTable.component)
 
 
 def print_run(profile: Profile, console: Console, by: RunTable | None = None, verbose: bool = False) -> None:
-    """Print what was measured: the table that was asked for, or all that have something to show."""
+    """Print what was measured: one table, or every table that has rows."""
     measured = require_measured(profile)
     print_heading(profile, console)
     if by is not None:
         _print_table(profile, by, console)
         return
     for table in (RunTable.section, RunTable.component):
-        _print_titled(profile, table, console, verbose)
+        _print_table_with_title(profile, table, console, verbose)
     print_lines(step_lines(profile, console.options.ascii_only), console)
     for table in (RunTable.memory, RunTable.cache, RunTable.move):
-        _print_titled(profile, table, console, verbose)
-    print_lines([*note_lines(profile, measured), *_counted(profile, verbose)], console)
+        _print_table_with_title(profile, table, console, verbose)
+    print_lines([*note_lines(profile, measured), *_count_lines(profile, verbose)], console)
     print_findings(findings(profile), console)
 
 
 def run_text(
     profile: Profile, width: int = 100, by: RunTable | None = None, verbose: bool = False, encoding: str = "utf-8"
 ) -> str:
-    """The same as plain text, without colours, for files and pipes; only with signs that `encoding` has."""
+    """The same as plain text without colours, for files and pipes, in characters that `encoding` has."""
     return render_text(lambda console: print_run(profile, console, by, verbose), width, encoding)
 
 
 def print_heading(profile: Profile, console: Console) -> None:
-    """What was asked for, where it ran, how long that took and how fast it was."""
+    """Print the request, the device, the time and the throughput."""
     from rich.text import Text
 
     measured = require_measured(profile)
@@ -66,8 +66,8 @@ def print_heading(profile: Profile, console: Console) -> None:
     print_lines(speed_lines(profile, measured), console)
 
 
-def _print_titled(profile: Profile, by: RunTable, console: Console, verbose: bool) -> None:
-    """The table under its title; nothing where it has no rows."""
+def _print_table_with_title(profile: Profile, by: RunTable, console: Console, verbose: bool) -> None:
+    """Print the table under its title; nothing if it has no rows."""
     from rich.text import Text
 
     columns = _columns(profile, by, console, verbose)
@@ -108,7 +108,7 @@ def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) ->
 
 
 def _last_moments(profile: Profile) -> list[MemoryMoment]:
-    """Those of one iteration, to which the others are alike; the last of them, as what was not freed adds up."""
+    """The moments of the last iteration: the others are alike, and memory that is not freed adds up to it."""
     measured, moments = require_measured(profile), memory_moments(profile)
     last = [number for number, one in enumerate(measured.iterations) if one is measured.timed[-1]]
     return [moment for moment in moments if moment.iteration in last]
@@ -122,13 +122,13 @@ def _title(profile: Profile, by: RunTable) -> str:
         RunTable.component: "Components in one generation",
         RunTable.memory: "Memory in the last iteration",
         RunTable.cache: f"Caches in {iterations}",
-        RunTable.move: f"Weights that were moved in {iterations}",
+        RunTable.move: f"Weights moved in {iterations}",
     }[by]
 
 
-def _counted(profile: Profile, verbose: bool) -> list[Labelled]:
-    """What was counted for one generation; --verbose has all of it."""
+def _count_lines(profile: Profile, verbose: bool) -> list[Labelled]:
+    """The counts of one generation; all of them with --verbose."""
     if not profile.calls:
         return []
     (_, total), *more = summary(profile, verbose)
-    return [("Counted", total), *(more if verbose else more[:1])]
+    return [("Counted", total), *([*more, ("Versions", versions(profile))] if verbose else more[:1])]

@@ -1,4 +1,4 @@
-"""The sentences of a measured run: what it ran on, how long it took, how fast that is, and what to know about it."""
+"""The sentences of a measured run: the device, the time, the throughput, and what to know about them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPARKLINE_WIDTH = 60
 
 
 def require_measured(profile: Profile) -> Measured:
-    """What was measured; a `RequestError` where nothing was."""
+    """The measured part of the profile; a `RequestError` if there is none."""
     if profile.measured is None:
         raise RequestError("This profile was only counted, not measured; measure a run with `diffprof run`.")
     return profile.measured
@@ -35,20 +35,20 @@ def device_line(profile: Profile, device: Device) -> str:
 
 
 def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
-    """How long a generation takes and how fast that is."""
+    """How long a generation takes, and the throughput."""
     whole = generation(profile)
     if whole is None:
         return [("Wall", "nothing was measured.")]
-    stopped = measured.timed[0].error is not None  # then none came to its end, and a rate of it means nothing
+    stopped = measured.timed[0].error is not None  # then none finished, and a rate means nothing
     lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
         lines.append(("Load", f"{numbers.duration(measured.load_seconds)} to load the pipeline"))
-    lines += [("Apart", text) for text in _apart(measured)]
+    lines += [("Excluded", text) for text in _excluded(measured)]
     return [line for line in lines if line[1]]
 
 
 def step_lines(profile: Profile, ascii_only: bool) -> list[Labelled]:
-    """One sentence for each denoising loop, and its steps as a row of bars."""
+    """One sentence for each denoising loop, and its steps as a sparkline."""
     lines = []
     for loop in loop_table(profile):
         rows = [row for row in step_table(profile) if row.scheduler == loop.scheduler]
@@ -58,7 +58,7 @@ def step_lines(profile: Profile, ascii_only: bool) -> list[Labelled]:
 
 
 def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
-    """What the figures rest on, and what could not be known."""
+    """What the numbers are based on, and what is unknown."""
     lines = [("Memory", text) for text in _stages(profile)]
     lines += [("System", text) for text in _system(measured)]
     lines += [("Device", text) for text in _peak(measured.device)]
@@ -68,54 +68,54 @@ def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
 
 
 def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:
-    by = "by events on the device" if whole.clock == "device" else "by the host's clock"
+    clock = "device time" if whole.clock == "device" else "host time"
     entry = measured.timed[0].entry
     took = f"{nanoseconds(whole.median_ns)} for one {'generation' if entry == '__call__' else f'call of {entry}'}"
     if stopped:
-        return f"{nanoseconds(whole.median_ns)} until it stopped, {by}: no call came to its end"
+        return f"{nanoseconds(whole.median_ns)} until it stopped ({clock}): no call finished"
     if whole.iterations == 1:
-        return f"{took}, {by}; a single one has no spread"
+        return f"{took} ({clock}; a single iteration has no spread)"
     spread = f"{nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
-    deviation = f", deviation {numbers.percent_of((whole.std_ns or 0) / whole.median_ns)}" if whole.median_ns else ""
-    counted = f"{numbers.exact(whole.iterations)} {'iterations' if measured.repeated else 'equal calls'}"
-    return f"{took}: the median of {counted} ({spread}{deviation}), {by}"
+    deviation = f", std {numbers.percent_of((whole.std_ns or 0) / whole.median_ns)}" if whole.median_ns else ""
+    sample = f"{numbers.exact(whole.iterations)} {'iterations' if measured.repeated else 'equal calls'}"
+    return f"{took}: median of {sample} ({spread}{deviation}; {clock})"
 
 
 def _rates(whole: Generation) -> str:
     parts = []
     if whole.outputs_per_second is not None:
         each = f"{whole.outputs_are}s"
-        parts.append(f"{numbers.per(whole.outputs_per_second, each)} = {_a_minute(whole.outputs_per_second, each)}")
+        parts.append(f"{numbers.per(whole.outputs_per_second, each)} = {_per_minute(whole.outputs_per_second, each)}")
     if whole.steps_per_second is not None:
         parts.append(f"{numbers.per(whole.steps_per_second, 'it')} in the denoising loop")
     if whole.flops_per_second is not None:
-        parts.append(f"{numbers.flops_per_second(whole.flops_per_second)} from begin to end")
+        parts.append(f"{numbers.flops_per_second(whole.flops_per_second)} end to end")
     return ", ".join(parts)
 
 
-def _a_minute(rate: float, each: str) -> str:
+def _per_minute(rate: float, each: str) -> str:
     return numbers.per(60 * rate, each, "min")
 
 
-def _apart(measured: Measured) -> Iterator[str]:
-    """What was measured and is not in the tables."""
+def _excluded(measured: Measured) -> Iterator[str]:
+    """What was measured but is not in the tables."""
     timed = {id(one) for one in measured.timed}
     others = [one for one in measured.iterations if id(one) not in timed]
     for name, found in (("warm-up", warm_ups(measured)), ("traced call", [one for one in others if one.traced])):
         if found:
             times = ", ".join(nanoseconds(clock_of([one]).length_ns(one.wall)) for one in found)
-            yield f"{numbers.times(len(found), name)} of {times}{_steps_traced(measured, found)}"
+            yield f"{numbers.times(len(found), name)} of {times}{_tracing_cost(measured, found)}"
     for entry in dict.fromkeys(one.entry for one in others if one.entry != "__call__"):
-        yield _outside(entry, [one for one in others if one.entry == entry])
+        yield _outside_line(entry, [one for one in others if one.entry == entry])
 
 
-def _steps_traced(measured: Measured, found: Sequence[Iteration]) -> str:
-    """What recording a trace costs: its steps beside plain ones."""
+def _tracing_cost(measured: Measured, found: Sequence[Iteration]) -> str:
+    """What recording a trace costs: traced steps beside untraced ones."""
     clock = clock_of((*measured.timed, *found))
-    plain, traced = (_step_ns(iterations, clock) for iterations in (measured.timed, found))
-    if not found[0].traced or plain is None or traced is None:
+    untraced, traced = (_step_ns(iterations, clock) for iterations in (measured.timed, found))
+    if not found[0].traced or untraced is None or traced is None:
         return ""
-    return f", with steps of {nanoseconds(traced)} where plain ones take {nanoseconds(plain)}"
+    return f", {nanoseconds(traced)} per step (untraced {nanoseconds(untraced)})"
 
 
 def _step_ns(iterations: Sequence[Iteration], clock: Clock) -> int | None:
@@ -124,19 +124,19 @@ def _step_ns(iterations: Sequence[Iteration], clock: Clock) -> int | None:
     return round(median(lengths)) if lengths else None
 
 
-def _outside(entry: str, calls: Sequence[Iteration]) -> str:
+def _outside_line(entry: str, calls: Sequence[Iteration]) -> str:
     total = sum(clock_of([one]).length_ns(one.wall) for one in calls)
-    return f"{entry} outside of the pipeline's call, {numbers.times(len(calls), 'time')}: {nanoseconds(total)}"
+    return f"{entry} outside the pipeline's call, {numbers.times(len(calls), 'time')}: {nanoseconds(total)}"
 
 
 def _loop(loop: LoopRow) -> str:
-    text = f"{numbers.times(loop.steps, 'denoising step')} by {loop.scheduler}: {nanoseconds(loop.median_ns)} each"
+    text = f"{numbers.times(loop.steps, 'denoising step')} with {loop.scheduler}: {nanoseconds(loop.median_ns)} each"
     if loop.min_ns != loop.max_ns:
         text += f" ({nanoseconds(loop.min_ns)} to {nanoseconds(loop.max_ns)})"
     if loop.later_ns:
         if loop.first_ns != loop.later_ns:
-            text += f", the first {numbers.factor(loop.first_ns / loop.later_ns)} the others"
-        text += f", {nanoseconds(loop.between_ns)} between them in all"
+            text += f", the first takes {numbers.factor(loop.first_ns / loop.later_ns)} as long"
+        text += f", {nanoseconds(loop.between_ns)} in total between steps"
     if loop.steps_per_second is not None:
         text += f", {numbers.per(loop.steps_per_second, 'it')}"
     return text
@@ -146,11 +146,11 @@ def _stages(profile: Profile) -> Iterator[str]:
     rows = [row for row in memory_table(profile) if row.is_stage]
     on_device = [row for row in rows if row.device_peak_bytes is not None]
     if on_device:
-        figures = [f"{row.part} {numbers.gigabytes(row.device_peak_bytes or 0)}" for row in on_device]
-        yield f"peaks on the device: {', '.join(figures)}"
+        peaks = [f"{row.part} {numbers.gigabytes(row.device_peak_bytes or 0)}" for row in on_device]
+        yield f"peak device memory: {', '.join(peaks)}"
     if rows:
-        figures = [f"{row.part} {numbers.gigabytes(row.rss_peak_bytes)}" for row in rows]
-        yield f"highest resident memory that was seen: {', '.join(figures)}"
+        peaks = [f"{row.part} {numbers.gigabytes(row.rss_peak_bytes)}" for row in rows]
+        yield f"highest resident memory (RSS): {', '.join(peaks)}"
 
 
 def _system(measured: Measured) -> Iterator[str]:
@@ -159,15 +159,15 @@ def _system(measured: Measured) -> Iterator[str]:
         return
     busy = [point.cpu_percent / 100 for point in points]
     parts = [
-        f"{numbers.significant(sum(busy) / len(busy))} cores busy on average, {numbers.significant(max(busy))} at most"
+        f"{numbers.significant(sum(busy) / len(busy))} cores busy on average, {numbers.significant(max(busy))} at peak"
     ]
     for what, rates in (
         ("read from disk", [point.read_bytes_per_second for point in points]),
-        ("written", [point.written_bytes_per_second for point in points]),
+        ("written to disk", [point.written_bytes_per_second for point in points]),
     ):
         known = [rate for rate in rates if rate is not None]
         if known:
-            parts.append(f"{what} at most {numbers.gigabytes(round(max(known)))}/s")
+            parts.append(f"{what} at up to {numbers.gigabytes(round(max(known)))}/s")
     gpu = [point.gpu_percent / 100 for point in points if point.gpu_percent is not None]
     if gpu:
         parts.append(f"GPU {numbers.percent(sum(gpu) / len(gpu))} busy on average")
@@ -177,15 +177,15 @@ def _system(measured: Measured) -> Iterator[str]:
 def _peak(device: Device) -> Iterator[str]:
     peaks = [f"{numbers.flops_per_second(peak)} in {dtype}" for dtype, peak in device.peak_flops_per_second.items()]
     if peaks:
-        yield f"at most {', '.join(peaks)} ({device.peak_source or 'source not known'})"
+        yield f"peak {', '.join(peaks)} ({device.peak_source or 'source unknown'})"
 
 
 def _failures(measured: Measured) -> Iterator[str]:
     for number, iteration in enumerate(measured.iterations):
         if iteration.error is not None:
-            ended = f"after {nanoseconds(iteration.wall.host_ns)} and {numbers.times(len(iteration.steps), 'step')}"
-            yield f"iteration {number + 1} did not come to its end, {ended}: {iteration.error}"
+            progress = f"after {nanoseconds(iteration.wall.host_ns)} and {numbers.times(len(iteration.steps), 'step')}"
+            yield f"iteration {number + 1} stopped {progress}: {iteration.error}"
     for row in section_table(measured.timed)[:-1]:
         if row.failures:
             failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.count)}"
-            yield f"{row.section}: {failed} ended in an exception"
+            yield f"{row.section}: {failed} calls raised an exception"

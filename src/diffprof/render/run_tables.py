@@ -1,4 +1,4 @@
-"""The tables that a measured run can be seen as: by section, step, component, moment, peak, cache or move."""
+"""The tables of a measured run: by section, component, step, moment, peak, cache or move."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("mean", each(lambda row: row.mean_ns), rank=3),
         Column("min", each(lambda row: row.min_ns), rank=4),
         Column("max", each(lambda row: row.max_ns), rank=4),
-        # Times with what lies inside add up to more than the wall; these add up to it.
-        Column("own time", each(lambda row: row.self_ns, nanoseconds(wall))),
+        # Total times include nested sections and add up to more than the wall time; self times add up to it.
+        Column("self", each(lambda row: row.self_ns, nanoseconds(wall))),
         _share("  share", [*(row.self_share for row in rows), *([1.0] if rows else [])], ascii_only),
     ]
 
 
 def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """What the components of one generation achieved, and the generation itself."""
+    """The throughput of the components in one generation, and of the generation itself."""
     rows = throughput_table(profile)
     whole = generation(profile)
     peaks = {row.part: row for row in memory_table(profile) if not row.is_stage}
@@ -69,18 +69,18 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("calls", [*(numbers.exact(row.calls) for row in rows), ""], rank=4),
         Column("time", [nanoseconds(time) for time, _, _ in both]),
         _share("  share", [*(row.share for row in rows), 1.0], ascii_only, rank=3),
-        Column("MACs", [_maybe(macs, numbers.short) for _, macs, _ in both], rank=2),
-        Column("FLOP/s", [_maybe(rate, _short) for _, _, rate in both]),
-        Column("of\npeak", [*(_maybe(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
-        Column("FLOPs\nper byte", [*(_maybe(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
-        Column("ops per\ncall", [*(_maybe(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
-        Column("time\nper op", [*(_maybe(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
+        Column("MACs", [_or_dash(macs, numbers.short) for _, macs, _ in both], rank=2),
+        Column("FLOP/s", [_or_dash(rate, _short) for _, _, rate in both]),
+        Column("of\npeak", [*(_or_dash(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
+        Column("FLOPs\nper byte", [*(_or_dash(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
+        Column("ops per\ncall", [*(_or_dash(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
+        Column("time\nper op", [*(_or_dash(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
         *_peak_memory([peaks.get(row.component) for row in rows], [""]),
     ]
 
 
-def step_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """Each denoising step, with a bar that compares it with the slowest."""
+def step_columns(profile: Profile, ascii_only: bool, with_bars: bool = True) -> list[Column]:
+    """Each denoising step, with a bar relative to the slowest."""
     rows = step_table(profile)
     slowest = max((row.median_ns for row in rows), default=0)
     several = len({row.scheduler for row in rows}) > 1
@@ -91,15 +91,15 @@ def step_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("median", [nanoseconds(row.median_ns) for row in rows]),
         Column("min", [nanoseconds(row.min_ns) for row in rows], rank=3),
         Column("max", [nanoseconds(row.max_ns) for row in rows], rank=3),
-        Column("time\nbefore", [_maybe(row.before_ns, nanoseconds) for row in rows], rank=2),
-        Column("MACs", [_maybe(row.macs, numbers.short) for row in rows], rank=4),
-        Column("FLOP/s", [_maybe(row.flops_per_second, _short) for row in rows], rank=1),
-        Column("compared", bars, rank=5, justify="left", style="cyan"),
+        Column("time\nbefore", [_or_dash(row.before_ns, nanoseconds) for row in rows], rank=2),
+        Column("MACs", [_or_dash(row.macs, numbers.short) for row in rows], rank=4),
+        Column("FLOP/s", [_or_dash(row.flops_per_second, _short) for row in rows], rank=1),
+        *([Column("relative", bars, rank=5, justify="left", style="cyan")] if with_bars else []),
     ]
 
 
 def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
-    """The memory at the moments; a column that no moment has a figure for is not there."""
+    """The memory at the moments; columns without any known value are left out."""
     several = len({moment.iteration for moment in moments}) > 1
     columns = [
         Column("moment", [moment_label(one, several) for one in moments], justify="left", least=20),
@@ -113,22 +113,22 @@ def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
 
 
 def moment_label(moment: MemoryMoment, several: bool) -> str:
-    """``start``, or ``2: start`` where there are several iterations; a warm-up is marked."""
+    """``start``, or ``2: start`` if there are several iterations; a warm-up is marked."""
     run = f"{moment.iteration + 1}{' (warm-up)' if moment.warmup else ''}: "
     return f"{run if several else ''}{moment.label}"
 
 
 def peak_columns(rows: Sequence[MemoryRow]) -> list[Column]:
-    """The most memory of each component and stage."""
+    """The peak memory of each component and stage."""
     names = [row.part for row in rows]
     kinds = ["stage" if row.is_stage else "component" for row in rows]
     known = any(row.device_peak_bytes is not None for row in rows)
-    device = [_bytes_column("peak on the device", [row.device_peak_bytes for row in rows])] if known else []
+    device = [_bytes_column("peak on device", [row.device_peak_bytes for row in rows])] if known else []
     return [
         Column("part", names, justify="left", least=16),
-        Column("is a", kinds, justify="left", rank=2, style="dim"),
+        Column("kind", kinds, justify="left", rank=2, style="dim"),
         *device,
-        _bytes_column("highest RSS seen", [row.rss_peak_bytes for row in rows], rank=1 if known else 0),
+        _bytes_column("highest RSS", [row.rss_peak_bytes for row in rows], rank=1 if known else 0),
     ]
 
 
@@ -141,16 +141,16 @@ def cache_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("hits", [numbers.exact(row.hits) for row in rows], rank=2),
         Column("misses", [numbers.exact(row.misses) for row in rows], rank=2),
         Column("rate", [numbers.percent(row.hit_rate) for row in rows]),
-        Column("MACs saved", [_maybe(row.macs_saved, numbers.short) for row in rows], rank=1),
-        Column("of all", [_maybe(row.macs_saved_share, numbers.percent) for row in rows], rank=5),
-        Column("time saved\n(estimate)", [_maybe(row.ns_saved, nanoseconds) for row in rows], rank=1),
-        Column("from\ncalls", [numbers.exact(row.compared_calls) for row in rows], rank=6),
-        Column("holds", [_maybe(row.held_bytes, numbers.gigabytes) for row in rows], rank=3),
+        Column("MACs saved", [_or_dash(row.macs_saved, numbers.short) for row in rows], rank=1),
+        Column("of all", [_or_dash(row.macs_saved_share, numbers.percent) for row in rows], rank=5),
+        Column("time saved\n(estimate)", [_or_dash(row.ns_saved, nanoseconds) for row in rows], rank=1),
+        Column("calls\nused", [numbers.exact(row.compared_calls) for row in rows], rank=6),
+        Column("memory", [_or_dash(row.held_bytes, numbers.gigabytes) for row in rows], rank=3),
     ]
 
 
 def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """What offloading moved of each component, and how long the host was busy with it."""
+    """What offloading moved of each component, and how long it kept the host busy."""
     rows = move_table(profile.measured.timed if profile.measured else ())
     moved = [row.moved for row in rows]
     disk = any(one.from_disk_bytes for one in moved)
@@ -164,13 +164,13 @@ def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("host busy", [nanoseconds(one.host_ns) for one in moved]),
         Column("hidden", [nanoseconds(one.hidden_ns) for one in moved], rank=4),
         Column("exposed", [nanoseconds(one.exposed_ns) for one in moved], rank=2),
-        Column("not known", [nanoseconds(one.unknown_ns) for one in moved], rank=4),
+        Column("unknown", [nanoseconds(one.unknown_ns) for one in moved], rank=4),
         Column("in steps", [numbers.ranges(row.steps_in) or UNKNOWN for row in rows], rank=5, justify="left", least=8),
     ]
 
 
 def part_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """One generation in short: the components, all that is none of them, and their sum."""
+    """One generation in short: the components, everything else, and the sum."""
     rows, whole = throughput_table(profile), generation(profile)
     if not rows or whole is None:
         return [Column("part", [])]
@@ -189,10 +189,17 @@ def part_columns(profile: Profile, ascii_only: bool) -> list[Column]:
             ],
         ),
         _share("  share", [*(row.share for row in rows), other_share, 1.0], ascii_only),
-        Column("MACs", [*(_maybe(row.macs, numbers.short) for row in rows), "", _maybe(whole.macs, numbers.short)]),
+        Column(
+            "MACs",
+            [*(_or_dash(row.macs, numbers.short) for row in rows), "", _or_dash(whole.macs, numbers.short)],
+        ),
         Column(
             "FLOP/s",
-            [*(_maybe(row.flops_per_second, _short) for row in rows), "", _maybe(whole.flops_per_second, _short)],
+            [
+                *(_or_dash(row.flops_per_second, _short) for row in rows),
+                "",
+                _or_dash(whole.flops_per_second, _short),
+            ],
             rank=1,
         ),
         *_peak_memory([*(of_part.get(row.component) for row in rows)], ["", *_peak_cell(highest)]),
@@ -213,16 +220,16 @@ def _cache_name(profile: Profile, row: CacheRow, ascii_only: bool) -> str:
 
 
 def _peak_memory(peaks: Sequence[MemoryRow | None], more: Sequence[str]) -> list[Column]:
-    """On the device where that is known, else in the process."""
+    """Device memory if known, else that of the process."""
     on_device = [row.device_peak_bytes if row else None for row in peaks]
     if any(peak is not None for peak in on_device):
-        return [Column("peak\nmemory", [*(_maybe(peak, numbers.gigabytes) for peak in on_device), *more], rank=2)]
+        return [Column("peak\nmemory", [*(_or_dash(peak, numbers.gigabytes) for peak in on_device), *more], rank=2)]
     seen = [row.rss_peak_bytes if row else None for row in peaks]
-    return [Column("highest\nRSS seen", [*(_maybe(peak, numbers.gigabytes) for peak in seen), *more], rank=2)]
+    return [Column("highest\nRSS", [*(_or_dash(peak, numbers.gigabytes) for peak in seen), *more], rank=2)]
 
 
-def _bytes_column(heading: str, figures: Iterable[int | None], rank: int = 0) -> Column:
-    return Column(heading, [_maybe(figure, numbers.gigabytes) for figure in figures], rank=rank)
+def _bytes_column(heading: str, sizes: Iterable[int | None], rank: int = 0) -> Column:
+    return Column(heading, [_or_dash(size, numbers.gigabytes) for size in sizes], rank=rank)
 
 
 def _share(heading: str, shares: Sequence[float], ascii_only: bool, rank: int = 1) -> Column:
@@ -234,6 +241,6 @@ def _short(rate: float) -> str:
     return numbers.short(round(rate))
 
 
-def _maybe(figure: float | int | None, written: Callable[..., str]) -> str:
-    """What is not known is not 0."""
-    return UNKNOWN if figure is None else written(figure)
+def _or_dash(value: float | int | None, format_value: Callable[..., str]) -> str:
+    """Unknown is not 0."""
+    return UNKNOWN if value is None else format_value(value)

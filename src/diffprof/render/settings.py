@@ -1,4 +1,4 @@
-"""The settings that are in force, as people and programs read them."""
+"""The settings in effect, for people and for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_SET = "-"
 
 
 def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], console: Console) -> None:
-    """A table of what is in force and where it comes from, and the files that were read."""
+    """Print the settings in effect, where each comes from, and the files that were read."""
     from rich.text import Text
 
     found = list(settings.values())
@@ -28,7 +28,7 @@ def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], conso
         Column("setting", [one.option.key for one in found], justify="left", style="bold"),
         Column("value", [_text(one.value) for one in found], justify="left", least=16),
         Column("from", [one.source for one in found], justify="left", least=34, style="cyan"),
-        Column("what it is", [one.option.about for one in found], rank=1, justify="left", least=24, style="dim"),
+        Column("description", [one.option.about for one in found], rank=1, justify="left", least=24, style="dim"),
     ]
     print_table(fit_columns(columns, console.width), console)
     read = ", ".join(str(file) for file in files)

@@ -22,15 +22,15 @@ def program(folder: Path, *lines: str) -> str:
 
 
 def test_the_report_becomes_a_pdf_by_a_real_browser() -> None:
-    made = page_as_pdf(report_html([everything_measured()], ["a"]), find_browser())
-    assert made.startswith(b"%PDF-")
-    assert made.count(b"/Type /Page\n") >= 3
+    content = page_as_pdf(report_html([everything_measured()], ["a"]), find_browser())
+    assert content.startswith(b"%PDF-")
+    assert content.count(b"/Type /Page\n") >= 3
 
 
-def test_the_report_becomes_a_picture_of_the_whole_page_by_a_real_browser() -> None:
-    made = page_as_png(report_html([everything_measured()], ["a"]), find_browser())
-    assert made.startswith(b"\x89PNG")
-    width, height = struct.unpack(">II", made[16:24])
+def test_the_report_becomes_an_image_of_the_whole_page_by_a_real_browser() -> None:
+    content = page_as_png(report_html([everything_measured()], ["a"]), find_browser())
+    assert content.startswith(b"\x89PNG")
+    width, height = struct.unpack(">II", content[16:24])
     assert width == 1440
     assert height > 5_000
 
@@ -40,9 +40,9 @@ def test_the_browser_that_the_variable_names_is_taken(tmp_path: Path, monkeypatc
     assert find_browser() == str(tmp_path / "browser")
 
 
-def test_a_variable_that_names_no_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_names_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_BROWSER", "/nowhere/chromium")
-    with pytest.raises(RequestError, match="DIFFPROF_BROWSER names /nowhere/chromium, which is no program"):
+    with pytest.raises(RequestError, match="DIFFPROF_BROWSER names /nowhere/chromium, which is not a program"):
         find_browser()
 
 
@@ -54,15 +54,15 @@ def test_without_a_browser_a_sentence_says_what_to_install(tmp_path: Path, monke
         find_browser()
 
 
-def test_a_browser_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_the_error_of_a_failing_browser_ends_with_its_last_message(tmp_path: Path) -> None:
     failing = program(tmp_path, "echo first >&2", "echo no display >&2", "exit 3")
     with pytest.raises(OutputError, match="failed with exit code 3: no display"):
         page_as_pdf("<p>", failing)
 
 
-def test_a_program_that_is_no_browser_is_told(tmp_path: Path) -> None:
+def test_a_program_that_writes_no_file_is_an_error(tmp_path: Path) -> None:
     idle = program(tmp_path, "exit 0")
-    with pytest.raises(OutputError, match="without making a file"):
+    with pytest.raises(OutputError, match="without writing a file"):
         page_as_pdf("<p>", idle)
     with pytest.raises(OutputError, match="did not draw the page"):
         page_as_png("<p>", idle)

@@ -24,7 +24,7 @@ def test_the_tables_are_those_of_the_guides() -> None:
     assert shown.index("unet_forward") < shown.index("vae_decode") < shown.index("between sections")
 
 
-def test_the_host_has_its_own_times_where_the_device_was_timed() -> None:
+def test_host_times_stand_beside_device_times() -> None:
     launched = iteration_on(GPU)
     samples = tuple(replace(one, span=replace(one.span, host_ns=one.span.host_ns // 2)) for one in launched.samples)
     shown = timing_text(measured_profile(device=GPU, iterations=[replace(launched, samples=samples)]))
@@ -32,19 +32,19 @@ def test_the_host_has_its_own_times_where_the_device_was_timed() -> None:
     assert row[2:4] == ["8.000ms", "0.016s"]
 
 
-def test_each_scheduler_has_steps_of_its_own() -> None:
+def test_each_scheduler_has_its_own_steps() -> None:
     steps = tuple(StepSpan(name, 0, Span(place, 10)) for place, name in enumerate(("prior_scheduler", "scheduler")))
     shown = timing_text(measured_profile(iterations=[Iteration(0, Span(0, 100), steps=steps)]))
     assert "denoising_steps of prior_scheduler" in shown
     assert "denoising_steps of scheduler" in shown
 
 
-def test_a_run_of_warm_ups_alone_has_nothing_apart() -> None:
-    assert "warm-up, apart" not in timing_text(measured_profile(iterations=[iteration_on(CPU, warmup=True)]))
-    assert "warm-up, apart" in timing_text(measured_profile())
+def test_a_run_of_warm_ups_alone_excludes_nothing() -> None:
+    assert "warm-up, excluded" not in timing_text(measured_profile(iterations=[iteration_on(CPU, warmup=True)]))
+    assert "warm-up, excluded" in timing_text(measured_profile())
 
 
-def test_what_the_machine_does_not_tell_is_not_in_the_memory_log() -> None:
+def test_unknown_values_are_not_in_the_memory_log() -> None:
     on_cpu, on_gpu = memory_log(measured_profile()), memory_log(measured_profile(device=GPU))
     assert set(on_cpu[0]) == {"label", "rss_bytes", "peak_rss_bytes"}
     assert {"allocated_bytes", "reserved_bytes", "max_allocated_bytes"} < set(on_gpu[0])

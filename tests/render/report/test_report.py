@@ -54,13 +54,13 @@ def test_a_counted_profile_says_its_cost_first_and_how_far_to_trust_it_last() ->
 def test_a_measured_profile_has_its_findings_before_everything_else() -> None:
     page = report_html([everything_measured()], ["a"])
     assert sections(page) == [
-        "Findings", "Where the cost goes", "Denoising steps", "Time line of one generation", "Time against MACs",
-        "Memory over time", "Caches", "Weights that were moved", "Kinds of work", "Attention", "Top operations",
+        "Findings", "Where the cost goes", "Denoising steps", "Timeline of one generation", "Time against MACs",
+        "Memory over time", "Caches", "Weights moved", "Kinds of work", "Attention", "Top operations",
         "Ledger and assumptions", "Request and environment",
     ]  # fmt: skip
     text = words(page)
     assert "It took 59.70ms on NVIDIA A100-SXM4-80GB, 67.0 % of it in unet_forward." in text
-    assert "did not come to its end" in text
+    assert "did not finish" in text
     assert "One call could not be counted." in text
 
 

@@ -182,7 +182,7 @@ def generate_tab(page: Page) -> None:
             findings = written("generate-findings")
             times = written("generate-times")
             step_times = plot("Time of each denoising step", "generate-step-times")
-            timeline = plot("One generation from begin to end", "generate-timeline")
+            timeline = plot("Timeline of one generation", "generate-timeline")
             memory = plot("Memory over time", "generate-memory")
 
     def shown(made: Made, folder: Path) -> dict[Any, Any]:

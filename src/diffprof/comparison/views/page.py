@@ -184,7 +184,7 @@ def _trust(page: Page, comparison: Comparison) -> None:
 
 
 def _ledger(profile: Profile) -> Markup:
-    return labelled_list([(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"])
+    return labelled_list(summary(profile, verbose=True))
 
 
 def _request(profile: Profile) -> Markup:

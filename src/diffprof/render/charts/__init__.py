@@ -1,12 +1,13 @@
-"""Profiles as plotly figures, for reports and for the page.
+"""Profiles as plotly charts, for the report and for the app.
 
-Each function takes a profile, or several with their names, and gives a figure, or None where there is nothing to
-show. `template(dark)` is the look of all of them; everything that comes from outside is drawn as plain text.
+Each function takes a profile and returns a chart, or None if there is nothing to show. `template(dark)` is the theme
+of all charts; names from outside are drawn as plain text.
 """
 
 from diffprof.render.charts.caches import cache_chart
 from diffprof.render.charts.components import Measure, components_chart
-from diffprof.render.charts.memory_over_time import memory_chart, moves_chart
+from diffprof.render.charts.memory_over_time import memory_chart
+from diffprof.render.charts.moves import moves_chart
 from diffprof.render.charts.rates import rates_chart
 from diffprof.render.charts.steps import step_macs_chart, step_times_chart
 from diffprof.render.charts.style import template

@@ -1,4 +1,4 @@
-"""What caches did over the denoising steps."""
+"""Cache hits over the denoising steps."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 def cache_chart(profile: Profile) -> Figure | None:
-    """A row for each cache and a field for each step: the share of requests that it had the answer to."""
+    """A row for each cache and a cell for each step: the share of lookups that hit."""
     found = [one for one in cache_timeline(profile) if one.step is not None]
     if not found:
         return None
     caches = list(dict.fromkeys((one.cache, one.component) for one in found))
     steps = sorted({one.step for one in found if one.step is not None})
     at = {((one.cache, one.component), one.step): one for one in found}
-    fields = [[at.get((cache, step)) for step in steps] for cache in caches]
+    cells = [[at.get((cache, step)) for step in steps] for cache in caches]
     trace = graph_objects().Heatmap(
         x=steps,
         y=list(range(len(caches))),
-        z=[[None if one is None else _rate(one) for one in row] for row in fields],
-        hovertext=[["" if one is None else _about(one) for one in row] for row in fields],
+        z=[[None if one is None else _rate(one) for one in row] for row in cells],
+        hovertext=[["" if one is None else _hover_text(one) for one in row] for row in cells],
         hoverinfo="text",
         hoverongaps=False,
         zmin=0,
@@ -59,7 +59,7 @@ def _rate(one: CacheStep) -> float:
     return one.hits / (one.hits + one.misses)
 
 
-def _about(one: CacheStep) -> str:
+def _hover_text(one: CacheStep) -> str:
     return join_lines(
         f"<b>{escape(one.cache)}</b>, step {one.step}",
         f"{numbers.times(one.hits, 'hit')}, {numbers.exact(one.misses)} computed",

@@ -1,4 +1,4 @@
-"""The components as blocks inside blocks, down to single modules: the larger, the more it costs. One can zoom in."""
+"""The components as nested blocks down to single modules: the larger, the more expensive. One can zoom in."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Measure(str, Enum):
 
 
 def components_chart(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
-    """The generation, its components and their modules; by time its sections. None where there is nothing of it.
+    """The components and their modules; by time, the sections. None if there is nothing to show.
 
-    Modules are shown as deep as there are at most `most_blocks` of them.
+    The module tree is cut at the depth that has at most `most_blocks` modules.
     """
     blocks = _sections(profile) if by is Measure.time else _modules(profile, by, most_blocks)
     if not blocks or not blocks[0].amount:
@@ -56,26 +56,26 @@ def components_chart(profile: Profile, by: Measure = Measure.macs, most_blocks: 
 
 @dataclass(frozen=True)
 class _Block:
-    """One block: its place among the others, and what is written in it."""
+    """One block: its place in the tree, and its text."""
 
     path: _Path
-    """Empty for the whole."""
+    """Empty for the root."""
     name: str
     amount: float
     size: str
-    """The amount as it is written."""
+    """The amount as text."""
     about: str
-    """More, for those who point at it."""
+    """More, shown on hover."""
     colour: str
 
 
 def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
-    written: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
+    format_amount: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
     total = profile.total.macs if by is Measure.macs else profile.total.parameters
     colours = component_colours(profile)
-    whole = _Block((), "all", total, written(total), numbers.times(len(profile.components), "component"), GREY)
+    whole = _Block((), "all", total, format_amount(total), numbers.times(len(profile.components), "component"), GREY)
     rows = [row for row in _rows(profile, most_blocks) if _amount(row, by)]
-    return [whole, *(_block(row, by, written, colours[row.component]) for row in rows)]
+    return [whole, *(_block(row, by, format_amount, colours[row.component]) for row in rows)]
 
 
 def _rows(profile: Profile, most: int) -> list[ModuleRow]:
@@ -90,15 +90,15 @@ def _amount(row: ModuleRow, by: Measure) -> int:
     return row.macs if by is Measure.macs else row.parameters
 
 
-def _block(row: ModuleRow, by: Measure, written: Callable[[int], str], colour: str) -> _Block:
+def _block(row: ModuleRow, by: Measure, format_amount: Callable[[int], str], colour: str) -> _Block:
     path = (row.component, *(row.path.split(".") if row.path else ()))
-    many = f"{numbers.exact(row.repeats)} together" if row.repeats > 1 else ""
+    many = f"{numbers.exact(row.repeats)} in total" if row.repeats > 1 else ""
     amount = _amount(row, by)
     return _Block(
         path=path,
         name=_name(path),
         amount=amount,
-        size=written(amount),
+        size=format_amount(amount),
         about=join_lines(
             escape(".".join(path)),
             escape(row.class_name) + (f" ({many})" if many else ""),
@@ -111,7 +111,7 @@ def _block(row: ModuleRow, by: Measure, written: Callable[[int], str], colour: s
 
 
 def _name(path: Sequence[str]) -> str:
-    """The last part; a running number says nothing without what it is a number of."""
+    """The last part of the path; an index also gets the part before it."""
     numbered = len(path) > 1 and path[-1].replace("-", "").isdecimal()
     return ".".join(path[-2:]) if numbered else path[-1]
 
@@ -161,7 +161,7 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
         hovertext=[join_lines(about, size) for about, size in zip((one.about for one in blocks), text, strict=True)],
         hoverinfo="text",
         textinfo="label+text",
-        # Plotly's own choice is a grey that is hard to read on the middle shades.
+        # Plotly's default is a grey that is hard to read on medium shades.
         textfont={"color": [text_colour_on(block.colour) for block in blocks]},
         textposition="middle left",
         sort=False,
@@ -175,23 +175,23 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
 
 
 def _own_areas(blocks: Sequence[_Block]) -> list[float]:
-    """The share of the whole that is each block's own, what lies inside it taken off.
+    """The share of the whole that is each block's own, without nested blocks.
 
-    Weights that two modules share count once in the component and once in each of them: what lies inside is then
-    drawn smaller, so that it fits.
+    Weights that two modules share count once in the component and once in each module: the nested blocks are then
+    drawn smaller, so that they fit.
     """
     amount = {block.path: block.amount for block in blocks}
-    inside = _sums(blocks, amount)
+    inside = _nested_sums(blocks, amount)
     area: dict[_Path, float] = {blocks[0].path: 1.0}
     for block in blocks[1:]:
         around = block.path[:-1]
         area[block.path] = area[around] * block.amount / max(amount[around], inside[around])
-    taken = _sums(blocks, area)
+    taken = _nested_sums(blocks, area)
     return [float(f"{max(area[block.path] - taken.get(block.path, 0), 0):.6g}") for block in blocks]
 
 
-def _sums(blocks: Sequence[_Block], of: Mapping[_Path, float]) -> dict[_Path, float]:
-    """What lies directly inside each block, together."""
+def _nested_sums(blocks: Sequence[_Block], of: Mapping[_Path, float]) -> dict[_Path, float]:
+    """The sum of the blocks directly inside each block."""
     sums: dict[_Path, float] = {}
     for block in blocks[1:]:
         around = block.path[:-1]

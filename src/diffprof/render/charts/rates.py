@@ -1,4 +1,4 @@
-"""Time against work: what each component achieved, and the most that the device can do."""
+"""Throughput: what each component achieved, and the peak of the device (a roofline)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def rates_chart(profile: Profile) -> Figure | None:
-    """FLOP/s over FLOPs for each byte, below the device's peak; the larger a point, the more time it took."""
+    """FLOP/s over FLOPs per byte, below the peak of the device; larger points took more time."""
     rows = [row for row in throughput_table(profile) if row.flops_per_second and row.flops_per_byte]
     if not rows or profile.measured is None:
         return None
@@ -26,21 +26,21 @@ def rates_chart(profile: Profile) -> Figure | None:
     peaks = {dtype: known[dtype] for dtype in dict.fromkeys(row.dtype for row in rows) if known.get(dtype)}
     accelerator = find_accelerator(device.name, memory_bytes=device.memory_bytes)
     bandwidth = accelerator.bandwidth_bytes_per_second if accelerator else None
-    # Where memory feeds the device no faster than it computes: to the left of it, more FLOP/s cannot be had.
+    # The ridge point: to the left of it, memory bandwidth limits the FLOP/s.
     ridges = [peak / bandwidth for peak in peaks.values()] if bandwidth else []
     across = _decades([row.flops_per_byte or 1 for row in rows] + ridges)
     upwards = _decades([row.flops_per_second or 1 for row in rows] + list(peaks.values()))
     roofs = [_roof(dtype, peak, bandwidth, across) for dtype, peak in peaks.items()]
     return make_chart(
-        [*roofs, _achieved(profile, rows)], 400,
-        xaxis=_log_axis("FLOPs for each byte read or written", across),
+        [*roofs, _component_points(profile, rows)], 400,
+        xaxis=_log_axis("FLOPs per byte read or written", across),
         yaxis={**_log_axis("FLOP/s", upwards), "tickformat": "~s"},
     )  # fmt: skip
 
 
-def _decades(figures: Sequence[float]) -> tuple[float, float]:
-    """The powers of ten around the figures, and a little more, so that the last of them has its name."""
-    return math.floor(math.log10(min(figures)) - 0.1), math.ceil(math.log10(max(figures)) + 0.1) + 0.1
+def _decades(values: Sequence[float]) -> tuple[float, float]:
+    """The powers of ten around the values, and a little more so that the last one is labelled."""
+    return math.floor(math.log10(min(values)) - 0.1), math.ceil(math.log10(max(values)) + 0.1) + 0.1
 
 
 def _log_axis(title: str, decades: tuple[float, float]) -> dict[str, Any]:
@@ -48,13 +48,13 @@ def _log_axis(title: str, decades: tuple[float, float]) -> dict[str, Any]:
 
 
 def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[float, float]) -> Any:
-    """The peak as a line; where the device's bandwidth is known, it bends down to what memory can feed."""
+    """The roofline: the peak, and the slope of the memory bandwidth if it is known."""
     left, right = 10.0 ** across[0], 10.0 ** across[1]
     ridge = peak / bandwidth if bandwidth else left
     points = sorted({left, min(max(ridge, left), right), right})
     reached = [min(peak, point * bandwidth) if bandwidth else peak for point in points]
     return graph_objects().Scatter(
-        name=f"at most in {escape(dtype)}: {numbers.flops_per_second(peak)}",
+        name=f"peak in {escape(dtype)}: {numbers.flops_per_second(peak)}",
         x=points,
         y=reached,
         mode="lines",
@@ -63,7 +63,7 @@ def _roof(dtype: str, peak: float, bandwidth: float | None, across: tuple[float,
     )
 
 
-def _achieved(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
+def _component_points(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
     colours = component_colours(profile)
     return graph_objects().Scatter(
         name="components",
@@ -89,7 +89,7 @@ def _about_rate(row: ThroughputRow) -> str:
         f"<b>{escape(row.component)}</b>",
         numbers.flops_per_second(row.flops_per_second or 0),
         "" if row.peak_share is None else f"{numbers.percent_of(row.peak_share)} of the peak in {escape(row.dtype)}",
-        f"{numbers.significant(row.flops_per_byte or 0)} FLOPs for each byte",
+        f"{numbers.significant(row.flops_per_byte or 0)} FLOPs per byte",
         f"{numbers.nanoseconds(row.median_ns)}, {numbers.percent(row.share)} of the time",
         "" if row.macs is None else numbers.macs(row.macs),
     )

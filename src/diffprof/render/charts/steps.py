@@ -1,4 +1,4 @@
-"""The denoising steps: the MACs of each, and the time that each took."""
+"""The denoising steps: the MACs and the time of each."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def step_times_chart(profile: Profile) -> Figure | None:
     return make_chart(
         traces, 320,
         xaxis=steps_axis(len(rows)),
-        yaxis=amount_axis(f"time by the {rows[0].clock}'s clock", "s"),
+        yaxis=amount_axis(f"{rows[0].clock} time", "s"),
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _iteration_line(steps: Sequence[StepSample], places: Sequence[int], kind: st
         mode="lines",
         line={"color": GREY, "width": 1, "dash": "dot" if kind == "warm-up" else "solid"},
         opacity=0.7,
-        # Not a text for each: these are many, and only the browser knows which of them is pointed at.
+        # A template instead of a text for each point: there are many of them.
         hovertemplate=f"{kind} {steps[0].iteration + 1}, step %{{x}}: %{{y:.4~s}}s<extra></extra>" if steps else None,
     )
 

@@ -1,4 +1,4 @@
-"""What all figures have in common: one palette, a light and a dark template, and text that stays text."""
+"""What all charts share: one palette, a light and a dark template, and escaped text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
     from plotly.graph_objects.layout import Template
 
-# Told apart by people who see few colours, and readable on white and on black.
+# Distinguishable with colour blindness, and readable on white and on black.
 COLOURS = (
     "#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e",
 )  # fmt: skip
@@ -25,9 +25,9 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 INK = {False: "#1c2430", True: "#e6e9ef"}
 FAINT = {False: "#e4e7ec", True: "#2b3340"}
 CARD = {False: "#ffffff", True: "#171c24"}
-"""Of light and dark: what is written with, what lines are drawn with, and what figures lie on."""
+"""Light and dark: the colour of text, of lines, and of the background of a chart."""
 EVEN = 0.215
-"""How light a colour is on which white and the dark ink can be read equally well."""
+"""The luminance at which white and dark text are equally readable."""
 
 ROW = 34
 """Height of one bar with its name."""
@@ -35,23 +35,23 @@ LONGEST_LABEL = 22
 
 
 def graph_objects() -> Any:
-    """`plotly.graph_objects`, imported when a figure is made."""
+    """`plotly.graph_objects`, imported when a chart is made."""
     try:
         from plotly import graph_objects
     except ImportError as error:
         raise RequestError(
-            "Figures need plotly; install it with `pip install 'diffprof[report]'`, or use the tables."
+            "Charts need plotly; install it with `pip install 'diffprof[report]'`, or use the tables."
         ) from error
     return graph_objects
 
 
 def template(dark: bool) -> Template:
-    """The look of all figures, on a light or a dark page; for ``figure.update_layout(template=...)``."""
+    """The theme of all charts, light or dark; for ``chart.update_layout(template=...)``."""
     axis = {
         "gridcolor": FAINT[dark],
         "linecolor": FAINT[dark],
         "zerolinecolor": FAINT[dark],
-        # Room between an axis and its figures, so that those in the corner do not touch.
+        # Space between an axis and its labels, so that those in the corner do not touch.
         "ticks": "outside",
         "ticklen": 5,
         "tickcolor": "rgba(0,0,0,0)",
@@ -73,7 +73,7 @@ def template(dark: bool) -> Template:
                 "align": "left",
                 "namelength": -1,
             },
-            # Above the figure: beside it, a telephone has no room.
+            # Above the chart: a telephone has no space beside it.
             "legend": {
                 "orientation": "h",
                 "yanchor": "bottom",
@@ -92,17 +92,17 @@ def template(dark: bool) -> Template:
 
 
 def make_chart(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
-    """A figure of this look; light unless its template is replaced."""
-    made = graph_objects().Figure(
+    """A chart in this theme; light unless its template is replaced."""
+    chart = graph_objects().Figure(
         data=list(traces), layout={"template": template(dark=False), "height": height, **layout}
     )
-    # Names of runs and models decide nothing about the layout, so a figure may be drawn in any width.
-    made.update_layout(autosize=True)
-    return made
+    # Names of runs and models decide nothing about the layout, so a chart may be drawn in any width.
+    chart.update_layout(autosize=True)
+    return chart
 
 
 def escape(text: str, longest: int | None = None) -> str:
-    """A name from outside as text: plotly reads tags such as <b> in what it draws."""
+    """Escape a name from outside: plotly interprets tags such as <b>."""
     line = clean(text)
     if longest is not None and len(line) > longest:
         line = f"{line[: longest - 1]}…"
@@ -110,18 +110,18 @@ def escape(text: str, longest: int | None = None) -> str:
 
 
 def join_lines(*parts: str) -> str:
-    """Texts that were made safe, each on a line of its own."""
+    """Join escaped texts, each on its own line."""
     return "<br>".join(part for part in parts if part)
 
 
 def component_colours(profile: Profile) -> Mapping[str, str]:
-    """The colour that a component has in every figure; the costliest has the first."""
+    """The colour of each component in every chart; the costliest has the first."""
     costliest = sorted(profile.components, key=lambda slot: -profile.components[slot].macs)
     return colours_of(costliest)
 
 
 def colours_of(names: Sequence[str]) -> Mapping[str, str]:
-    """A colour for each; from the tenth on they come again."""
+    """A colour for each name; from the tenth on they repeat."""
     return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
 
 
@@ -132,14 +132,14 @@ def lighten(colour: str, amount: float) -> str:
 
 
 def text_colour_on(colour: str) -> str:
-    """What can be read on the colour: white, or the ink of a light page."""
+    """A readable text colour on this background: white, or the dark ink."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return INK[False] if 0.2126 * red + 0.7152 * green + 0.0722 * blue > EVEN else "#ffffff"
 
 
 def seconds(nanoseconds: float) -> float:
-    """For an axis of time; not a digit more than was measured, as each takes room in the page."""
+    """For a time axis; no more digits than were measured, as each takes space in the page."""
     return round(nanoseconds / 1e9, 9)
 
 

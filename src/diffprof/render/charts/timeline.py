@@ -1,4 +1,4 @@
-"""One iteration of a measured run from begin to end."""
+"""The timeline of one iteration of a measured run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_BARS = 2_000
 LANE = 44
 MOVE_COLOUR = COLOURS[8]
 STEPS, MOVES = -1, 1_000
-"""The lanes of what is no section; sections are in those from 0 on, by what they lie in."""
+"""The lanes of steps and moves; sections have the lanes from 0 on, by nesting depth."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class _Bar:
     start_ns: int
     length_ns: int
     label: str
-    """What is written in it, where there is room."""
+    """The text in the bar, if it fits."""
     about: str = ""
 
 
 def timeline_chart(profile: Profile) -> Figure | None:
-    """The iteration in the middle: its sections, what ran inside them below, the steps on top."""
+    """The iteration of median length: steps on top, then sections, nested ones below."""
     timed = profile.measured.timed if profile.measured else ()
     if not timed:
         return None
@@ -56,17 +56,17 @@ def timeline_chart(profile: Profile) -> Figure | None:
     if not bars:
         return None
     kept = sorted(bars, key=lambda bar: -bar.length_ns)[:MOST_BARS]
-    return _drawn(sorted(kept, key=lambda bar: bar.start_ns), clock, len(bars) - len(kept))
+    return _draw(sorted(kept, key=lambda bar: bar.start_ns), clock, len(bars) - len(kept))
 
 
-def _drawn(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
+def _draw(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
     lanes = sorted({bar.lane for bar in bars})
     names = dict.fromkeys(bar.name for bar in bars)
     traces = [_trace([bar for bar in bars if bar.name == name], lanes) for name in names]
     remark = f" ({numbers.exact(left_out)} shorter ones are not shown)" if left_out else ""
     return make_chart(
         traces, LANE * len(lanes) + 130, barmode="overlay", bargap=0.08,
-        xaxis=amount_axis(f"time by the {clock.name}'s clock{remark}", "s"),
+        xaxis=amount_axis(f"{clock.name} time{remark}", "s"),
         yaxis=numbered_axis([_lane(lane) for lane in lanes]),
     )  # fmt: skip
 
@@ -85,13 +85,13 @@ def _trace(bars: Sequence[_Bar], lanes: Sequence[int]) -> Any:
         insidetextanchor="start",
         textangle=0,
         hovertext=[
-            join_lines(f"<b>{name}</b>", _other(bar), bar.about, numbers.nanoseconds(bar.length_ns)) for bar in bars
+            join_lines(f"<b>{name}</b>", _label(bar), bar.about, numbers.nanoseconds(bar.length_ns)) for bar in bars
         ],
         hoverinfo="text",
     )
 
 
-def _other(bar: _Bar) -> str:
+def _label(bar: _Bar) -> str:
     return "" if bar.label == bar.name else escape(bar.label)
 
 
@@ -111,19 +111,19 @@ def _sections(profile: Profile, iteration: Iteration, clock: Clock) -> Iterator[
         lanes.append(0 if sample.parent is None else lanes[sample.parent] + 1)
         about = join_lines(
             f"step {iteration.steps[sample.step].number}" if sample.step is not None else "",
-            "ended in an exception" if sample.failed else "",
+            "raised an exception" if sample.failed else "",
         )
         start, length = clock.start_ns(sample.span), clock.length_ns(sample.span)
         yield _Bar(lanes[-1], sample.section, colours[sample.section], start, length, sample.section, about)
 
 
 def _colours(profile: Profile, samples: Sequence[Sample]) -> dict[str, str]:
-    """Of a component its own colour; others get what is left of the palette."""
+    """The colour of the component; other sections get the rest of the palette."""
     components = component_colours(profile)
-    mine = {sample.section: components.get(sample.component or "") for sample in samples}
-    free = [colour for colour in COLOURS if colour not in (*mine.values(), MOVE_COLOUR)] or [GREY]
-    others = [name for name, colour in mine.items() if colour is None]
-    return {name: colour or free[others.index(name) % len(free)] for name, colour in mine.items()}
+    by_section = {sample.section: components.get(sample.component or "") for sample in samples}
+    free = [colour for colour in COLOURS if colour not in (*by_section.values(), MOVE_COLOUR)] or [GREY]
+    others = [name for name, colour in by_section.items() if colour is None]
+    return {name: colour or free[others.index(name) % len(free)] for name, colour in by_section.items()}
 
 
 def _moves(iteration: Iteration) -> Iterator[_Bar]:

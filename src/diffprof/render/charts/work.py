@@ -1,4 +1,4 @@
-"""What the work consists of: kinds of operations, attention, and the MACs of each denoising step."""
+"""What the work consists of: kinds of operations, and attention."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ LEAST_SHARE = 0.001
 
 
 def kinds_chart(profile: Profile) -> Figure | None:
-    """Each kind of work by its share of the MACs and of the bytes: norms have no MACs and still take time."""
+    """Each kind of work by its share of MACs and of bytes: norms have no MACs but still take time."""
     rows = sorted(
-        (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved(row))
+        (row for row in kind_table(profile) if row.part_of is None), key=lambda row: (-row.macs, -_moved_bytes(row))
     )
-    moved = sum(_moved(row) for row in rows)
-    rows = [row for row in rows if max(row.share, share(_moved(row), moved)) >= LEAST_SHARE][:MOST_ROWS]
+    moved = sum(_moved_bytes(row) for row in rows)
+    rows = [row for row in rows if max(row.share, share(_moved_bytes(row), moved)) >= LEAST_SHARE][:MOST_ROWS]
     if not rows:
         return None
     names = [escape(row.kind) for row in rows]
@@ -50,9 +50,11 @@ def kinds_chart(profile: Profile) -> Figure | None:
         graph_objects().Bar(
             name="share of bytes read and written",
             y=names,
-            x=[share(_moved(row), moved) for row in rows],
+            x=[share(_moved_bytes(row), moved) for row in rows],
             hovertext=[
-                _about_kind(row, f"{numbers.gigabytes(_moved(row))}, {numbers.percent(share(_moved(row), moved))}")
+                _about_kind(
+                    row, f"{numbers.gigabytes(_moved_bytes(row))}, {numbers.percent(share(_moved_bytes(row), moved))}"
+                )
                 for row in rows
             ],
         ),
@@ -64,7 +66,7 @@ def kinds_chart(profile: Profile) -> Figure | None:
     )
 
 
-def _moved(row: KindRow) -> int:
+def _moved_bytes(row: KindRow) -> int:
     return (row.read_bytes or 0) + (row.written_bytes or 0)
 
 
@@ -78,11 +80,11 @@ def _about_kind(row: KindRow, size: str) -> str:
 
 
 def attention_chart(profile: Profile) -> Figure | None:
-    """The places of attention that cost most, each with its QKᵀ and its AV."""
+    """The most expensive attention layers, each with its QKᵀ and AV."""
     rows = attention_table(profile)[:MOST_ROWS]
     if not rows:
         return None
-    places = [_place(row) for row in rows]
+    places = [_layer_label(row) for row in rows]
     about = [_about_attention(row) for row in rows]
     parts = (("QKᵀ", [row.qk_macs for row in rows], COLOURS[0]), ("AV", [row.av_macs for row in rows], COLOURS[5]))
     bars = [
@@ -97,7 +99,7 @@ def attention_chart(profile: Profile) -> Figure | None:
     )
 
 
-def _place(row: AttentionRow) -> str:
+def _layer_label(row: AttentionRow) -> str:
     tokens = f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)}"
     place = numbers.shorten(f"{row.component}.{row.module}", LONGEST_PLACE)
     return join_lines(

@@ -1,4 +1,4 @@
-"""The time line of a profile as a Chrome trace, for chrome://tracing and https://ui.perfetto.dev."""
+"""The timeline of a profile as a Chrome trace, for chrome://tracing and https://ui.perfetto.dev."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MICROSECOND = 1_000
 MEASURED, COUNTED = 1, 2
 """The two processes of the trace."""
 SECTIONS, ON_DEVICE, STEPS, MOVES, CACHES = 1, 2, 3, 4, 5
-"""The threads of what was measured."""
+"""The threads of the measured process."""
 MOST_MICROSECONDS = 10_000_000
-"""As long as the line of what was counted gets: MACs have no time, so it is drawn in a scale that its name tells."""
+"""The longest that the counted timeline gets: MACs have no time, so it is drawn to a scale that its name states."""
 
 
 def chrome_trace_json(profile: Profile) -> str:
     """The profile as the text of a Chrome trace."""
-    events = [*_measured(profile), *(_counted(profile) if profile.total.macs else ())]
+    events = [*_measured_events(profile), *(_counted_events(profile) if profile.total.macs else ())]
     values = {
         "traceEvents": events,
         "displayTimeUnit": "ms",
@@ -35,11 +35,11 @@ def chrome_trace_json(profile: Profile) -> str:
     return json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _measured(profile: Profile) -> Iterator[dict[str, Any]]:
+def _measured_events(profile: Profile) -> Iterator[dict[str, Any]]:
     measured = profile.measured
     if measured is None:
         return
-    yield _named("process_name", MEASURED, 0, f"measured on {measured.device.name}")
+    yield _metadata("process_name", MEASURED, 0, f"measured on {measured.device.name}")
     threads = {
         SECTIONS: "sections",
         ON_DEVICE: "on the device",
@@ -48,7 +48,7 @@ def _measured(profile: Profile) -> Iterator[dict[str, Any]]:
         CACHES: "caches",
     }
     for thread, name in threads.items():
-        yield _named("thread_name", MEASURED, thread, name)
+        yield _metadata("thread_name", MEASURED, thread, name)
     for number, iteration in enumerate(measured.iterations):
         yield from _iteration(iteration_name(number, iteration), iteration)
     yield from _memory(measured)
@@ -59,8 +59,8 @@ def _iteration(name: str, iteration: Iteration) -> Iterator[dict[str, Any]]:
     if clock_of([iteration]) is DEVICE:
         clocks.append((ON_DEVICE, DEVICE))
     for thread, clock in clocks:
-        blocks = measured_slices(iteration, clock)
-        yield from _sections(name, iteration, clock, thread, blocks)
+        slices = measured_slices(iteration, clock)
+        yield from _sections(name, iteration, clock, thread, slices)
     for step in iteration.steps:
         at = iteration.began_ns + step.span.start_ns
         yield _span(f"step {step.number}", STEPS, at, step.span.host_ns, {"scheduler": step.scheduler})
@@ -68,20 +68,20 @@ def _iteration(name: str, iteration: Iteration) -> Iterator[dict[str, Any]]:
         about = {"bytes": move.moved_bytes, "direction": move.direction, "hidden": move.hidden}
         yield _span(move.component, MOVES, iteration.began_ns + move.at_ns, move.host_ns, about)
     for event in iteration.caches:
-        told = {"component": event.component, "module": event.module, "step": event.step}
+        arguments = {"component": event.component, "module": event.module, "step": event.step}
         yield {
             "ph": "i", "s": "t", "name": f"{event.cache}: {'hit' if event.hit else 'miss'}", "cat": "cache",
-            "pid": MEASURED, "tid": CACHES, "ts": (iteration.began_ns + event.at_ns) / MICROSECOND, "args": told,
+            "pid": MEASURED, "tid": CACHES, "ts": (iteration.began_ns + event.at_ns) / MICROSECOND, "args": arguments,
         }  # fmt: skip
 
 
 def _sections(
-    name: str, iteration: Iteration, clock: Clock, thread: int, blocks: Sequence[Slice]
+    name: str, iteration: Iteration, clock: Clock, thread: int, slices: Sequence[Slice]
 ) -> Iterator[dict[str, Any]]:
     start, length = clock.start_ns(iteration.wall), clock.length_ns(iteration.wall)
     about = {"entry": iteration.entry, **({"error": iteration.error} if iteration.error else {})}
-    whole = Slice(name, start, length, about, tuple(blocks)).moved(iteration.began_ns)
-    yield from _blocks(whole, MEASURED, thread, MICROSECOND)
+    whole = Slice(name, start, length, about, tuple(slices)).shift(iteration.began_ns)
+    yield from _slice_events(whole, MEASURED, thread, MICROSECOND)
 
 
 def _memory(measured: Measured) -> Iterator[dict[str, Any]]:
@@ -99,23 +99,23 @@ def _counter(name: str, at_ns: int, values: Mapping[str, float | None]) -> dict[
     return {"ph": "C", "name": name, "pid": MEASURED, "tid": 0, "ts": at_ns / MICROSECOND, "args": known}
 
 
-def _counted(profile: Profile) -> Iterator[dict[str, Any]]:
+def _counted_events(profile: Profile) -> Iterator[dict[str, Any]]:
     scale = 1
     while profile.total.macs / scale > MOST_MICROSECONDS:
         scale *= 10
-    yield _named("process_name", COUNTED, 0, f"counted: 1 us is {numbers.macs(scale)}")
-    yield _named("thread_name", COUNTED, 1, "calls and modules")
-    for block in counted_slices(profile):
-        yield from _blocks(block, COUNTED, 1, scale)
+    yield _metadata("process_name", COUNTED, 0, f"counted: 1 us is {numbers.macs(scale)}")
+    yield _metadata("thread_name", COUNTED, 1, "calls and modules")
+    for slice_ in counted_slices(profile):
+        yield from _slice_events(slice_, COUNTED, 1, scale)
 
 
-def _blocks(block: Slice, process: int, thread: int, scale: int) -> Iterator[dict[str, Any]]:
+def _slice_events(slice_: Slice, process: int, thread: int, scale: int) -> Iterator[dict[str, Any]]:
     yield {
-        "ph": "X", "name": block.name, "cat": "measured" if process == MEASURED else "counted", "pid": process,
-        "tid": thread, "ts": block.start / scale, "dur": block.length / scale, "args": dict(block.about),
+        "ph": "X", "name": slice_.name, "cat": "measured" if process == MEASURED else "counted", "pid": process,
+        "tid": thread, "ts": slice_.start / scale, "dur": slice_.length / scale, "args": dict(slice_.about),
     }  # fmt: skip
-    for inside in block.inside:
-        yield from _blocks(inside, process, thread, scale)
+    for nested in slice_.inside:
+        yield from _slice_events(nested, process, thread, scale)
 
 
 def _span(name: str, thread: int, at_ns: int, length_ns: int, about: dict[str, Any]) -> dict[str, Any]:
@@ -125,5 +125,5 @@ def _span(name: str, thread: int, at_ns: int, length_ns: int, about: dict[str, A
     }  # fmt: skip
 
 
-def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
+def _metadata(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}}

@@ -1,4 +1,4 @@
-"""A profile as blocks inside blocks along a line: of time where it was measured, of MACs where it was counted."""
+"""A profile as nested slices of a timeline: in time if it was measured, in MACs if it was counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.record.profile import Call, Cost, Profile
 
 @dataclass(frozen=True)
 class Slice:
-    """A stretch of the line; what lies inside begins no earlier, ends no later and does not overlap."""
+    """A slice of the timeline; nested slices lie within it and do not overlap."""
 
     name: str
     start: int
@@ -25,14 +25,14 @@ class Slice:
     def end(self) -> int:
         return self.start + self.length
 
-    def moved(self, distance: int) -> Slice:
-        """The same further along the line."""
-        inside = tuple(block.moved(distance) for block in self.inside)
+    def shift(self, distance: int) -> Slice:
+        """The same slice later on the timeline."""
+        inside = tuple(nested.shift(distance) for nested in self.inside)
         return Slice(self.name, self.start + distance, self.length, self.about, inside)
 
 
 def counted_slices(profile: Profile) -> Iterator[Slice]:
-    """The calls in the order of execution with their modules inside; a block is as long as it has MACs."""
+    """The calls in execution order with their modules nested; the length of a slice is its MACs."""
     trees: dict[int, tuple[Slice, ...]] = {}
     at = 0
     for call in profile.calls:
@@ -41,11 +41,11 @@ def counted_slices(profile: Profile) -> Iterator[Slice]:
         about = {"method": call.method, "inputs": call.inputs, "macs": call.macs}
         if call.step is not None:
             about["step"] = call.step
-        yield Slice(_called(call), 0, call.macs, about, trees[id(call.cost)]).moved(at)
+        yield Slice(_call_name(call), 0, call.macs, about, trees[id(call.cost)]).shift(at)
         at += call.macs
 
 
-def _called(call: Call) -> str:
+def _call_name(call: Call) -> str:
     return f"{call.component}.{call.method}"
 
 
@@ -62,7 +62,7 @@ class _Node:
 
 
 def _modules(cost: Cost) -> tuple[Slice, ...]:
-    """The modules of one call from 0 on, each with what is inside it first and its own work last."""
+    """The modules of one call from 0 on: nested modules first, own work last."""
     root = _Node("")
     for module in cost.modules:
         node = root
@@ -70,28 +70,28 @@ def _modules(cost: Cost) -> tuple[Slice, ...]:
             node = node.children.setdefault(part, _Node(part))
         node.class_name = module.class_name
         node.own_macs += module.work.macs
-    return tuple(_laid_out(root, 0))
+    return tuple(_lay_out(root, 0))
 
 
-def _laid_out(node: _Node, start: int) -> Iterator[Slice]:
+def _lay_out(node: _Node, start: int) -> Iterator[Slice]:
     for child in node.children.values():
         macs = child.macs
         if macs:
             about = {"class": child.class_name, "macs": macs}
             # With its class: "0" alone says nothing, and viewers add up what has the same name.
             name = f"{child.name}: {child.class_name}" if child.class_name else child.name
-            yield Slice(name, start, macs, about, tuple(_laid_out(child, start)))
+            yield Slice(name, start, macs, about, tuple(_lay_out(child, start)))
         start += macs
 
 
 def measured_slices(iteration: Iteration, clock: Clock) -> tuple[Slice, ...]:
-    """The sections of one iteration in nanoseconds since it began, what ran inside them inside."""
+    """The nested sections of one iteration, in nanoseconds since it started."""
     children: dict[int | None, list[int]] = {}
     for number, sample in enumerate(iteration.samples):
         children.setdefault(sample.parent, []).append(number)
 
     def inside(parent: int | None, start: int, end: int) -> Iterator[Slice]:
-        # The clocks of a device can let neighbours overlap by a little, which viewers refuse.
+        # Device clocks can make neighbours overlap slightly, which viewers refuse.
         for number in sorted(children.get(parent, ()), key=lambda one: clock.start_ns(iteration.samples[one].span)):
             sample = iteration.samples[number]
             begins = min(max(start, clock.start_ns(sample.span)), end)

@@ -1,4 +1,4 @@
-"""The time line of a profile for https://www.speedscope.app: a flame graph of every iteration, and of the MACs."""
+"""The timeline of a profile for https://www.speedscope.app: a flame graph of every iteration, and of the MACs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def speedscope_json(profile: Profile) -> str:
         "exporter": f"diffprof {__version__}",
         "activeProfileIndex": _first_timed(profile),
         "profiles": [*measured, *counted],
-        "shared": {"frames": frames.listed},
+        "shared": {"frames": frames.entries},
     }
     return json.dumps(values, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 class _Frames:
-    """The names of all blocks, each once."""
+    """The names of all slices, each once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -42,7 +42,7 @@ class _Frames:
         return self._numbers.setdefault(name, len(self._numbers))
 
     @property
-    def listed(self) -> list[dict[str, str]]:
+    def entries(self) -> list[dict[str, str]]:
         return [{"name": name} for name in self._numbers]
 
 
@@ -56,13 +56,13 @@ def _iterations(profile: Profile, frames: _Frames) -> Iterator[dict[str, Any]]:
 
 def iteration_name(number: int, iteration: Iteration) -> str:
     """``iteration 2``, ``iteration 1 (warm-up)``"""
-    remarks = (
+    properties = (
         ("warm-up", iteration.warmup),
         ("traced", iteration.traced),
-        ("did not come to its end", iteration.error is not None),
+        ("did not finish", iteration.error is not None),
     )
-    told = ", ".join(words for words, holds in remarks if holds)
-    return f"iteration {number + 1}" + (f" ({told})" if told else "")
+    remark = ", ".join(words for words, holds in properties if holds)
+    return f"iteration {number + 1}" + (f" ({remark})" if remark else "")
 
 
 def _first_timed(profile: Profile) -> int:
@@ -72,14 +72,14 @@ def _first_timed(profile: Profile) -> int:
     return next((number for number, one in enumerate(profile.measured.iterations) if id(one) in timed), 0)
 
 
-def _profile(name: str, unit: str, blocks: Sequence[Slice], begin: int, end: int, frames: _Frames) -> dict[str, Any]:
-    events = [event for block in blocks for event in _events(block, frames)]
+def _profile(name: str, unit: str, slices: Sequence[Slice], begin: int, end: int, frames: _Frames) -> dict[str, Any]:
+    events = [event for slice_ in slices for event in _events(slice_, frames)]
     return {"type": "evented", "name": name, "unit": unit, "startValue": begin, "endValue": end, "events": events}
 
 
-def _events(block: Slice, frames: _Frames) -> Iterator[dict[str, Any]]:
-    frame = frames.number(block.name)
-    yield {"type": "O", "at": block.start, "frame": frame}
-    for inside in block.inside:
-        yield from _events(inside, frames)
-    yield {"type": "C", "at": block.end, "frame": frame}
+def _events(slice_: Slice, frames: _Frames) -> Iterator[dict[str, Any]]:
+    frame = frames.number(slice_.name)
+    yield {"type": "O", "at": slice_.start, "frame": frame}
+    for nested in slice_.inside:
+        yield from _events(nested, frames)
+    yield {"type": "C", "at": slice_.end, "frame": frame}

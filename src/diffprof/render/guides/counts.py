@@ -1,4 +1,4 @@
-"""What was counted, under the keys that users of the original guides know."""
+"""The counts of a profile under the keys of the original guides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprof.render import numbers
 
 
 def guide_counts(profile: Profile) -> dict[str, Any]:
-    """What was counted, under the keys that the guides show."""
+    """The counts under the keys that the guides show."""
     stage = profile.steps.main
     denoisers = stage.denoisers if stage else ()
     parts = [profile.components[slot] for slot in denoisers]

@@ -1,4 +1,4 @@
-"""Memory snapshots as text, laid out as in the guides."""
+"""Memory snapshots as a text table, laid out as in the guides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.render.guides.timing_summary import frame_table
 from diffprof.render.numbers import mebibytes, shorten
 
 LABEL_WIDTH = 42
-FIGURE_WIDTH = 12
+VALUE_WIDTH = 12
 COLUMNS = {
     "allocated_bytes": "Allocated",
     "reserved_bytes": "Reserved",
@@ -21,17 +21,17 @@ COLUMNS = {
 
 
 def memory_summary(log: Mapping[str, Any]) -> str:
-    """A table of the snapshots, and what stands out. A column that no snapshot has a figure for is not there."""
+    """A table of the snapshots and the findings; columns without any value are left out."""
     snapshots = log["snapshots"]
     keys = [key for key in COLUMNS if any(key in snapshot for snapshot in snapshots)]
     heading = [_row("Label", [COLUMNS[key] for key in keys])]
-    rows = [_row(clean(one["label"]), [_figure(one, key) for key in keys]) for one in snapshots]
+    rows = [_row(clean(snapshot["label"]), [_value(snapshot, key) for key in keys]) for snapshot in snapshots]
     notes = ["M is 1,048,576 bytes.", *(finding_sentence(finding) for finding in log["findings"])]
     return frame_table("MEMORY USAGE SUMMARY", heading, rows or ["no snapshot was taken"], notes if rows else [])
 
 
 def finding_sentence(finding: Mapping[str, Any]) -> str:
-    """What was found, by which figures, and what to do."""
+    """What was found, on which evidence, and what to do."""
     evidence = {name: mebibytes(number) for name, number in finding["evidence"].items()}
     names = {"label": clean(finding["label"]), "before": clean(finding.get("before") or "")}
     where = "on the device" if finding["memory"] == "device" else "in the process"
@@ -45,19 +45,19 @@ SENTENCES = {
     ),
     "held_in_reserve": (
         "Held in reserve at {label}: {reserved_bytes} reserved for {allocated_bytes} allocated, left over from an "
-        "earlier peak; empty_cache() gives it back to others."
+        "earlier peak; torch.cuda.empty_cache() releases it."
     ),
     "not_given_back": (
-        "Not given back: {label} holds {growth_bytes} more {where} than {before}, unless it was meant to stay there."
+        "Not freed: {label} holds {growth_bytes} more {where} than {before}; check that this is intended."
     ),
     "grows": "{label} holds more {where} each time: from {before_bytes} to {after_bytes}.",
 }
 
 
-def _row(label: str, figures: Sequence[str]) -> str:
-    cells = "".join(f" {figure:>{FIGURE_WIDTH}}" for figure in figures)
+def _row(label: str, values: Sequence[str]) -> str:
+    cells = "".join(f" {value:>{VALUE_WIDTH}}" for value in values)
     return f"{shorten(label, LABEL_WIDTH):<{LABEL_WIDTH}}{cells}".rstrip()
 
 
-def _figure(snapshot: Mapping[str, Any], key: str) -> str:
+def _value(snapshot: Mapping[str, Any], key: str) -> str:
     return mebibytes(snapshot[key]) if key in snapshot else "-"

@@ -1,4 +1,4 @@
-"""``timing_summary.txt``: the tables of the guides for a measured run, as plain text."""
+"""``timing_summary.txt``: the guides' tables for a measured run, as plain text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECOND = 1e9
 
 
 def timing_text(profile: Profile) -> str:
-    """What ran, the sections by total time, the generations, the denoising steps and the memory."""
+    """The request, the sections by total time, the generations, the denoising steps and the memory."""
     measured = require_measured(profile)
     parts = [
         "\n".join(clean(line) for line in (headline(profile), device_line(profile, measured.device))),
@@ -39,7 +39,7 @@ def timing_text(profile: Profile) -> str:
 
 
 def memory_log(profile: Profile) -> list[dict[str, Any]]:
-    """The moments of all iterations as the guides' memory log has them; what is not known is not there."""
+    """The moments of all iterations in the form of the guides' memory log; unknown values are left out."""
     return [_snapshot(moment) for moment in memory_moments(profile)]
 
 
@@ -61,8 +61,8 @@ def _sections(measured: Measured) -> str:
 
 
 def _statistics(row: SectionRow) -> dict[str, Any]:
-    figures = {name: getattr(row, f"{name}_ns") / SECOND for name in ("total", "mean", "min", "max")}
-    return {"count": row.count, "errors": row.failures, **figures}
+    seconds = {name: getattr(row, f"{name}_ns") / SECOND for name in ("total", "mean", "min", "max")}
+    return {"count": row.count, "errors": row.failures, **seconds}
 
 
 def _generations(measured: Measured) -> Mapping[str, Any]:
@@ -92,13 +92,13 @@ def _loops(profile: Profile) -> list[Mapping[str, Any]]:
 def _series(name: str, timed: Sequence[int], warm_up: Sequence[int], failed: int = 0) -> Mapping[str, Any]:
     return {
         "name": name,
-        "statistics": _figures(timed, failed) if timed else None,
-        "warm_up_statistics": _figures(warm_up) if warm_up else None,
+        "statistics": _spread_statistics(timed, failed) if timed else None,
+        "warm_up_statistics": _spread_statistics(warm_up) if warm_up else None,
         "first": next(iter([*warm_up, *timed]), 0) / SECOND,
     }
 
 
-def _figures(times_ns: Sequence[int], failed: int = 0) -> dict[str, Any]:
+def _spread_statistics(times_ns: Sequence[int], failed: int = 0) -> dict[str, Any]:
     spread = spread_of(times_ns)
     std_ns = spread.std_ns or 0
     return {
@@ -114,5 +114,5 @@ def _figures(times_ns: Sequence[int], failed: int = 0) -> dict[str, Any]:
 
 
 def _snapshot(moment: MemoryMoment) -> dict[str, Any]:
-    figures = {name: value for name, value in vars(moment).items() if name.endswith("_bytes") and value is not None}
-    return {"label": moment_label(moment, several=True), **figures}
+    sizes = {name: value for name, value in vars(moment).items() if name.endswith("_bytes") and value is not None}
+    return {"label": moment_label(moment, several=True), **sizes}

@@ -1,4 +1,4 @@
-"""The times of operations and of iterations as text, laid out as in the guides."""
+"""Timings of operations and iterations as text tables, laid out as in the guides."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ NAME_WIDTH = 50
 PART_WIDTH = 20
 COUNT_WIDTH = 8
 TIME_WIDTH = 11
-FIGURES = (("Mean", "mean"), ("Median", "median"), ("Min", "min"), ("Max", "max"), ("Std", "std"))
+STATISTICS = (("Mean", "mean"), ("Median", "median"), ("Min", "min"), ("Max", "max"), ("Std", "std"))
 
 
 def timing_summary(operations: Mapping[str, Mapping[str, Any]], top_n: int | None = 20) -> str:
-    """A table of the operations, in the order given, which is that of their total time; `top_n` of them at most."""
-    shown = dict(list(operations.items())[:top_n])
+    """A table of the first `top_n` operations, which are sorted by total time."""
+    top = dict(list(operations.items())[:top_n])
     with_device = any("device" in stats for stats in operations.values())
     titles = ["Total", *(["On device"] if with_device else []), "Mean", "Min", "Max"]
     lines = [_row("Operation", "Count", titles)]
-    rows = [_operation(name, stats, with_device) for name, stats in shown.items()] or ["nothing was timed"]
-    notes = [*_left_out(operations, shown), *_failures(shown)]
+    rows = [_operation(name, stats, with_device) for name, stats in top.items()] or ["nothing was timed"]
+    notes = [*_omission_note(operations, top), *_failures(top)]
     return frame_table("PROFILING SUMMARY - Top Operations by Total Time", lines, rows, notes)
 
 
 def iteration_summary(run: Mapping[str, Any]) -> str:
-    """The iterations of a loop: one line of figures after the warm-up, and the warm-up apart."""
+    """The iterations of a loop: statistics without the warm-up, and those of the warm-up."""
     title = f"ITERATION SUMMARY - {clean(run['name'])}"
-    heading = [_row("", "Count", [name for name, _ in FIGURES], PART_WIDTH)]
-    rows = [*_part("iterations", run["statistics"]), *_part("warm-up, apart", run["warm_up_statistics"])]
+    heading = [_row("", "Count", [name for name, _ in STATISTICS], PART_WIDTH)]
+    rows = [*_part("iterations", run["statistics"]), *_part("warm-up, excluded", run["warm_up_statistics"])]
     return frame_table(title, heading, rows or ["no iteration was timed"], _iteration_notes(run))
 
 
 def frame_table(title: str, heading: Sequence[str], rows: Sequence[str], notes: Sequence[str]) -> str:
-    """A table between double rules, and what there is to say below it."""
+    """A table between double rules, with notes below it."""
     width = max(80, *(len(line) for line in (*heading, *rows)))
     double, single = "=" * width, "-" * width
     return "\n".join([double, title, double, *heading, single, *rows, double, *notes])
@@ -51,14 +51,14 @@ def _operation(name: str, stats: Mapping[str, Any], with_device: bool) -> str:
 def _part(label: str, stats: Mapping[str, Any] | None) -> list[str]:
     if stats is None:
         return []
-    device = [_figures("  on device", stats["device"])] if "device" in stats else []
-    return [_figures(label, stats), *device]
+    device = [_statistics_row("  on device", stats["device"])] if "device" in stats else []
+    return [_statistics_row(label, stats), *device]
 
 
-def _figures(label: str, stats: Mapping[str, Any]) -> str:
-    # One iteration has no deviation: a 0 there would look as if it had been found to be steady.
+def _statistics_row(label: str, stats: Mapping[str, Any]) -> str:
+    # One iteration has no deviation: a 0 would look like a perfectly steady loop.
     alone = stats["count"] == 1
-    times = ["-" if alone and key == "std" else duration(stats[key]) for _, key in FIGURES]
+    times = ["-" if alone and key == "std" else duration(stats[key]) for _, key in STATISTICS]
     return _row(label, numbers.exact(stats["count"]), times, PART_WIDTH)
 
 
@@ -67,14 +67,14 @@ def _row(name: str, count: str, times: Sequence[str], name_width: int = NAME_WID
     return f"{shorten(name, name_width):<{name_width}} {count:>{COUNT_WIDTH}}{cells}"
 
 
-def _left_out(operations: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
+def _omission_note(operations: Mapping[str, Any], shown: Mapping[str, Any]) -> list[str]:
     more = len(operations) - len(shown)
     return [f"and {numbers.times(more, 'operation')} with less time"] if more else []
 
 
 def _failures(shown: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
-        f"{clean(name)}: {numbers.exact(stats['errors'])} of {numbers.exact(stats['count'])} ended in an exception"
+        f"{clean(name)}: {numbers.exact(stats['errors'])} of {numbers.exact(stats['count'])} raised an exception"
         for name, stats in shown.items()
         if stats["errors"]
     ]
@@ -89,5 +89,5 @@ def _iteration_notes(run: Mapping[str, Any]) -> list[str]:
         notes.append(f"spread {numbers.percent_of(stats['spread'])} (standard deviation over mean)")
     failed = sum(part["errors"] for part in (stats, run["warm_up_statistics"]) if part is not None)
     if failed:
-        notes.append(f"{numbers.times(failed, 'iteration')} ended in an exception")
+        notes.append(f"{numbers.times(failed, 'iteration')} raised an exception")
     return notes

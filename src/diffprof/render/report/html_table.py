@@ -1,4 +1,4 @@
-"""Columns as HTML tables: the same cells as on the console, with bars that are drawn."""
+"""Columns as HTML tables: the same cells as on the console, with drawn bars."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from diffprof.render.report.markup import Markup, element, join
 
 WIDE = 10_000
 SHORT = 32
-"""Letters of a cell that stays on one line."""
+"""Cells up to this length stay on one line."""
 
 _BAR = re.compile(r"[█▉▊▋▌▍▎▏ ]+$")
-_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def html_table(columns: Sequence[Column], total: bool = False) -> Markup:
-    """The columns as a table that scrolls sideways where it is too wide; with `total`, the last row is set apart."""
+    """The columns as a table that scrolls sideways; with `total`, the last row is set apart."""
     if not columns or not columns[0].cells:
         return Markup()
     head = element("tr", *(element("th", column.name, scope="col", class_=_side(column)) for column in columns))
@@ -59,11 +59,11 @@ def _cell(column: Column, number: int, wraps: bool) -> Markup:
 
 
 def _share(cell: str) -> Markup:
-    """The figure of a share and its bar, drawn from what is written: the two cannot differ."""
-    figure = _BAR.sub("", cell.split("\n")[0]).strip()
-    found = _FIGURE.search(figure)
+    """A share and its bar, which is drawn from the written number so that the two cannot differ."""
+    percent = _BAR.sub("", cell.split("\n")[0]).strip()
+    found = _NUMBER.search(percent)
     bar = Markup()
     if found:
         width = f"width:{min(float(found.group()), 100):g}%"
         bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
-    return join(element("span", figure, class_="value"), bar)
+    return join(element("span", percent, class_="value"), bar)

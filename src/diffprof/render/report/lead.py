@@ -1,4 +1,4 @@
-"""What a report begins with: one sentence, and the figures that one asks for first."""
+"""The top of a report: one sentence, and the numbers that people look for first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffprof.render.report.markup import Markup, element
 
 
 def lead(profile: Profile) -> str:
-    """What one generation costs, where most of it goes, and how long it took where that was measured."""
+    """What one generation costs, where most of it goes, and how long it took if it was measured."""
     return " ".join(part for part in (_cost(profile), _time(profile)) if part)
 
 
@@ -41,40 +41,40 @@ def _time(profile: Profile) -> str:
 
 
 def cards(profile: Profile) -> Markup:
-    """The figures that one asks for first, each with what it is of."""
+    """The numbers that people look for first, each with its label."""
     total = profile.total
-    shown = [
+    values = [
         (numbers.macs(total.macs), f"exactly {numbers.exact(total.macs)}"),
         (numbers.flops(total.flops), "two for each MAC"),
         (numbers.parameters(total.parameters), f"parameters, {numbers.gigabytes(total.weight_bytes)} of weights"),
-        *_steps(profile),
-        *_measured(profile),
+        *_step_cards(profile),
+        *_run_cards(profile),
     ]
-    made = [element("div", element("b", figure), element("span", what), class_="card") for figure, what in shown]
-    return element("div", *made, class_="cards")
+    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
+    return element("div", *divs, class_="cards")
 
 
-def _steps(profile: Profile) -> list[tuple[str, str]]:
+def _step_cards(profile: Profile) -> list[tuple[str, str]]:
     if not profile.steps.stages:
         return []
     counts = " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages)
     return [(counts, f"denoising steps, {numbers.macs(profile.steps.macs)} each")]
 
 
-def _measured(profile: Profile) -> list[tuple[str, str]]:
+def _run_cards(profile: Profile) -> list[tuple[str, str]]:
     whole = generation(profile)
     if whole is None:
         return []
     times = "one call" if whole.iterations == 1 else f"median of {numbers.exact(whole.iterations)}"
-    shown = [(numbers.nanoseconds(whole.median_ns), f"a generation, {times}")]
+    values = [(numbers.nanoseconds(whole.median_ns), f"per generation, {times}")]
     if whole.outputs_per_second is not None:
-        shown.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
+        values.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
     if whole.flops_per_second is not None:
-        shown.append((numbers.flops_per_second(whole.flops_per_second), "from begin to end"))
+        values.append((numbers.flops_per_second(whole.flops_per_second), "end to end"))
     peaks = memory_table(profile)
     on_device = [row.device_peak_bytes for row in peaks if row.device_peak_bytes is not None]
     if on_device:
-        shown.append((numbers.gigabytes(max(on_device)), "peak on the device"))
+        values.append((numbers.gigabytes(max(on_device)), "peak device memory"))
     elif peaks:
-        shown.append((numbers.gigabytes(max(row.rss_peak_bytes for row in peaks)), "highest resident memory seen"))
-    return shown
+        values.append((numbers.gigabytes(max(row.rss_peak_bytes for row in peaks)), "highest resident memory"))
+    return values

@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: every text is escaped, only what was made here is taken as it is."""
+"""HTML that is safe by construction: all text is escaped, except markup that was built here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.render.clean import clean
 
 
 class Markup(str):
-    """HTML that may be taken as it is. Nothing that comes from outside is ever made one."""
+    """HTML that needs no escaping. Text from outside never becomes one directly."""
 
     __slots__ = ()
 
@@ -20,13 +20,13 @@ def element(tag: str, *children: str, **attributes: str | bool | None) -> Markup
 
     ``class_`` is ``class``, ``data_x`` is ``data-x``.
     """
-    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    attribute_text = "".join(_attribute(name, value) for name, value in attributes.items())
     inside = "".join(map(escape, children))
-    return Markup(f"<{tag}{written}>{inside}</{tag}>")
+    return Markup(f"<{tag}{attribute_text}>{inside}</{tag}>")
 
 
 def escape(words: str) -> Markup:
-    """The words as they read: escaped, on one line, without control characters."""
+    """The text escaped, on one line, without control characters."""
     return words if isinstance(words, Markup) else Markup(html.escape(clean(words)))
 
 
@@ -36,9 +36,9 @@ def join(*children: str) -> Markup:
 
 
 def embedded_json(value: Any) -> Markup:
-    """JSON for a script element: ASCII, and without a sign that could end the element or begin another."""
-    written = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return Markup(written.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026"))
+    """JSON for a script element: ASCII, without characters that could close it or open another."""
+    document = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(document.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026"))
 
 
 def _attribute(name: str, value: str | bool | None) -> str:

@@ -1,4 +1,4 @@
-"""One page that needs nothing else: its style, its script, plotly and the charts are all in it."""
+"""A self-contained page: style, scripts, plotly and charts are all embedded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Page:
         self._charts: dict[str, Any] = {}
 
     def add(self, heading: str, *content: str, link: str | None = None) -> None:
-        """A section; nothing where it has no content."""
+        """Add a section; nothing if it has no content."""
         if not any(content):
             return
         name = f"section-{len(self._sections)}"
@@ -36,11 +36,11 @@ class Page:
         self._links.append(element("a", link or heading, href=f"#{name}"))
 
     def chart(self, chart: Figure | None, label: str) -> Markup:
-        """The place of a chart; `label` says what it shows to those who cannot see it."""
+        """A placeholder for the chart; `label` describes it to screen readers."""
         if chart is None:
             return Markup()
         values = chart.to_plotly_json()
-        # Both templates are in the page once, and not in each chart.
+        # Both templates are embedded once, not with each chart.
         values["layout"].pop("template", None)
         name = f"chart-{len(self._charts)}"
         self._charts[name] = values
@@ -48,7 +48,7 @@ class Page:
         return element("div", class_="chart", id=name, role="img", aria_label=label, style=height)
 
     def tabs(self, label: str, panels: Mapping[str, Markup]) -> Markup:
-        """One of several panels at a time; a single one stands for itself."""
+        """Panels of which one is visible at a time; a single panel gets no tabs."""
         filled = {name: content for name, content in panels.items() if content}
         if len(filled) < 2:
             return join(*filled.values())
@@ -61,14 +61,14 @@ class Page:
             )
             for number, name in enumerate(filled)
         ]  # fmt: skip
-        shown = [
+        contents = [
             element(
                 "div", content, id=f"{group}-{number}", role="tabpanel", aria_labelledby=f"{group}-{number}-tab",
                 hidden=number > 0,
             )
             for number, content in enumerate(filled.values())
         ]  # fmt: skip
-        return join(element("div", *buttons, class_="tabs", role="tablist", aria_label=label), *shown)
+        return join(element("div", *buttons, class_="tabs", role="tablist", aria_label=label), *contents)
 
     def html(self, header: Sequence[str], footer: str) -> str:
         """The whole page."""
@@ -113,7 +113,7 @@ def _scripts() -> list[Markup]:
 
 
 def plotly_script() -> str:
-    """plotly.js, as the installed plotly brings it along."""
+    """The plotly.js of the installed plotly."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
@@ -122,7 +122,7 @@ def plotly_script() -> str:
 
 
 def _policy() -> str:
-    """Nothing is loaded from anywhere, and no script runs but the two that were put here."""
+    """The content security policy: nothing is loaded, and only the two embedded scripts run."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in _scripts()]
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
@@ -132,7 +132,7 @@ def _policy() -> str:
 
 
 def labelled_list(lines: Sequence[tuple[str, str]]) -> Markup:
-    """Lines with a label before each; one without continues the one above."""
+    """Lines with labels; a line without one continues the line above."""
     parts: list[Markup] = []
     before = None
     for label, line in lines:
@@ -144,7 +144,7 @@ def labelled_list(lines: Sequence[tuple[str, str]]) -> Markup:
 
 
 def details(title: str, *content: str) -> Markup:
-    """Content that opens when asked for."""
+    """Content that unfolds when clicked."""
     inside = join(*content)
     return element("details", element("summary", title), inside) if inside else Markup()
 

@@ -1,4 +1,4 @@
-"""The report of one profile: what it costs, what stands out, then where it goes, and last how far to trust it."""
+"""The report of one profile: the cost, the findings, where the cost goes, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diffprof.render import charts, numbers
 from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
-from diffprof.render.headline import composition, headline, summary
+from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
 from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
@@ -38,14 +38,14 @@ TABS = {Measure.macs: "by MACs", Measure.parameters: "by parameters", Measure.ti
 def profile_html(profile: Profile) -> str:
     """The whole page."""
     page = Page(headline(profile))
-    _findings(page, profile)
-    _components(page, profile)
-    _steps(page, profile)
-    _time(page, profile)
-    _memory(page, profile)
-    _caches_and_moves(page, profile)
-    _work(page, profile)
-    _trust(page, profile)
+    _add_findings(page, profile)
+    _add_components(page, profile)
+    _add_steps(page, profile)
+    _add_time(page, profile)
+    _add_memory(page, profile)
+    _add_caches_and_moves(page, profile)
+    _add_work(page, profile)
+    _add_ledger_and_request(page, profile)
     about = device_line(profile, profile.measured.device) if profile.measured else composition(profile)
     header = [
         paragraph("diffprof report", "made-by"),
@@ -57,9 +57,8 @@ def profile_html(profile: Profile) -> str:
     return page.html(header, f"Made with diffprof {profile.environment.diffprof}. 1 MAC = 2 FLOPs.")
 
 
-def _findings(page: Page, profile: Profile) -> None:
-    changed = [line for label, line in summary(profile, verbose=True) if label == "Changed"]
-    notices = [paragraph(line, "changed") for line in changed]
+def _add_findings(page: Page, profile: Profile) -> None:
+    notices = [paragraph(line, "changed") for line in size_changes(profile)]
     if profile.measured is None:
         page.add("What to know", *notices)
         return
@@ -67,18 +66,18 @@ def _findings(page: Page, profile: Profile) -> None:
     items = [
         element(
             "li",
-            element("b", one.title),
-            element("span", one.evidence, class_="evidence") if one.evidence else Markup(),
-            element("span", one.advice) if one.advice else Markup(),
+            element("b", lines.title),
+            element("span", lines.evidence, class_="evidence") if lines.evidence else Markup(),
+            element("span", lines.advice) if lines.advice else Markup(),
         )
-        for one in found
+        for lines in found
     ]
-    listed = element("ol", *items, class_="findings") if items else paragraph("Nothing stands out.")
-    page.add("Findings", *notices, listed)
+    content = element("ol", *items, class_="findings") if items else paragraph("Nothing stands out.")
+    page.add("Findings", *notices, content)
 
 
 def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
-    """The components by everything that they can be measured by."""
+    """The components by MACs, by parameters and by time."""
     return page.tabs(
         "What the size of a block is",
         {
@@ -88,12 +87,10 @@ def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
     )
 
 
-def _components(page: Page, profile: Profile) -> None:
+def _add_components(page: Page, profile: Profile) -> None:
     page.add(
         "Where the cost goes",
-        paragraph(
-            "Click a block to look into it, and the bar above to go back. Equal neighbours are one block.", "note"
-        ),
+        paragraph("Click a block to zoom in and the bar above to zoom out. Equal neighbours are one block.", "note"),
         components_tabs(page, profile),
         profile_html_table(profile, ProfileTable.component, total=True),
         details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
@@ -101,13 +98,12 @@ def _components(page: Page, profile: Profile) -> None:
     )
 
 
-def _steps(page: Page, profile: Profile) -> None:
+def _add_steps(page: Page, profile: Profile) -> None:
     lines = step_lines(profile, ascii_only=False) if profile.measured else []
-    counted = [line for label, line in summary(profile) if label == "Steps"]
     page.add(
         "Denoising steps",
         *(paragraph(line) for label, line in lines if label),
-        *(paragraph(line) for line in counted if not lines),
+        *(paragraph(line) for line in stage_lines(profile) if not lines),
         page.tabs(
             "What is shown of each step",
             {
@@ -115,7 +111,7 @@ def _steps(page: Page, profile: Profile) -> None:
                 "MACs": page.chart(charts.step_macs_chart(profile), "MACs of each denoising step"),
             },
         ),
-        details("Steps as a table", html_table(_without_bars(step_columns(profile, False))))
+        details("Steps as a table", html_table(step_columns(profile, False, with_bars=False)))
         if profile.measured
         else Markup(),
         link="Steps",
@@ -123,41 +119,36 @@ def _steps(page: Page, profile: Profile) -> None:
 
 
 def _first_lines(columns: Sequence[Column]) -> list[Column]:
-    """Without the row of bars below a name, for which a page has a figure."""
+    """The columns without the sparkline below a name: a page has a chart for it."""
     return [replace(column, cells=[cell.split("\n")[0] for cell in column.cells]) for column in columns]
 
 
-def _without_bars(columns: Sequence[Column]) -> list[Column]:
-    """A page has a figure for what the console shows by bars alone."""
-    return [column for column in columns if column.name != "compared"]
-
-
-def _time(page: Page, profile: Profile) -> None:
+def _add_time(page: Page, profile: Profile) -> None:
     if profile.measured is None:
         return
     page.add(
-        "Time line of one generation",
+        "Timeline of one generation",
         labelled_list(speed_lines(profile, profile.measured)),
         page.chart(charts.timeline_chart(profile), "Sections of one iteration over time"),
         html_table(section_columns(profile, False), total=True),
-        link="Time line",
+        link="Timeline",
     )
     page.add(
         "Time against MACs",
-        paragraph("Higher is faster; the dashed line is the most that the device can do.", "note"),
-        page.chart(charts.rates_chart(profile), "What components achieved against the device's peak"),
+        paragraph("Higher is faster; the dashed line is the peak of the device.", "note"),
+        page.chart(charts.rates_chart(profile), "Throughput of the components against the peak of the device"),
         html_table(component_columns(profile, False), total=True),
     )
 
 
-def _memory(page: Page, profile: Profile) -> None:
+def _add_memory(page: Page, profile: Profile) -> None:
     if profile.measured is None:
         return
     moments = memory_moments(profile)
     last = [moment for moment in moments if moment.iteration == moments[-1].iteration]
     page.add(
         "Memory over time",
-        paragraph("Grey bands are iterations, paler ones warm-ups.", "note"),
+        paragraph("Grey bands are iterations; warm-ups are paler.", "note"),
         page.chart(charts.memory_chart(profile), "Memory of the process and the device over time"),
         html_table(peak_columns(memory_table(profile))),
         details("Moments of the last iteration", html_table(memory_columns(last)) if last else Markup()),
@@ -165,16 +156,16 @@ def _memory(page: Page, profile: Profile) -> None:
     )
 
 
-def _caches_and_moves(page: Page, profile: Profile) -> None:
+def _add_caches_and_moves(page: Page, profile: Profile) -> None:
     if profile.measured is None:
         return
-    drawn = page.chart(charts.cache_chart(profile), "Hits of each cache over the denoising steps")
-    page.add("Caches", drawn, html_table(_first_lines(cache_columns(profile, ascii_only=True))))
-    moved = page.chart(charts.moves_chart(profile), "Weights that were moved in each denoising step")
-    page.add("Weights that were moved", moved, html_table(move_columns(profile, ascii_only=True)), link="Moves")
+    chart = page.chart(charts.cache_chart(profile), "Hits of each cache over the denoising steps")
+    page.add("Caches", chart, html_table(_first_lines(cache_columns(profile, ascii_only=True))))
+    moved = page.chart(charts.moves_chart(profile), "Weights moved in each denoising step")
+    page.add("Weights moved", moved, html_table(move_columns(profile, ascii_only=True)), link="Moves")
 
 
-def _work(page: Page, profile: Profile) -> None:
+def _add_work(page: Page, profile: Profile) -> None:
     page.add(
         "Kinds of work",
         page.chart(charts.kinds_chart(profile), "Kinds of work by MACs and by bytes"),
@@ -182,8 +173,8 @@ def _work(page: Page, profile: Profile) -> None:
     )
     page.add(
         "Attention",
-        page.chart(charts.attention_chart(profile), "Attention by place"),
-        details("Every place of attention", profile_html_table(profile, ProfileTable.attention)),
+        page.chart(charts.attention_chart(profile), "Attention by layer"),
+        details("All attention layers", profile_html_table(profile, ProfileTable.attention)),
     )
     rows = operation_table(profile)
     page.add(
@@ -208,8 +199,7 @@ def _operations(rows: Sequence[OperationRow]) -> list[Column]:
     ]
 
 
-def _trust(page: Page, profile: Profile) -> None:
-    lines = [(label, line) for label, line in summary(profile, verbose=True) if label != "Made by"]
-    page.add("Ledger and assumptions", labelled_list(lines), link="Ledger")
+def _add_ledger_and_request(page: Page, profile: Profile) -> None:
+    page.add("Ledger and assumptions", labelled_list(summary(profile, verbose=True)), link="Ledger")
     notes = labelled_list(note_lines(profile, profile.measured)) if profile.measured else Markup()
     page.add("Request and environment", join(request_html(profile), notes, environment_html(profile)), link="Request")
