@@ -105,4 +105,4 @@ def test_eight_threads_generate_at_once(
         assert one.profiling_data["enabled"], one.profiling_data["reason"]
         assert len(one.profiling_data["profile"].measured.iterations) == 1
     assert len({one.filepath for one in made.values()}) == 8
-    assert set() == pipeline_monitor._WATCHED
+    assert set() == pipeline_monitor._MONITORED

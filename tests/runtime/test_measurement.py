@@ -280,7 +280,7 @@ def test_a_count_that_fails_does_not_take_the_picture_away(monkeypatch: pytest.M
 def test_an_error_of_our_own_does_not_take_the_picture_away_either(monkeypatch: pytest.MonkeyPatch) -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
-    monkeypatch.setattr(engine, "aligned", lambda *args: 1 / 0)
+    monkeypatch.setattr(engine, "align_calls", lambda *args: 1 / 0)
     with diffprof.measuring(pipeline, sample_hz=0) as run:
         assert pipeline(**small.arguments()).images is not None
     assert "division by zero" in run.notes[0]

@@ -27,7 +27,7 @@ from diffprof.generation.request import MOST_FPS, check_whole, wanted
 from diffprof.record.atomic_files import check_folder
 from diffprof.record.progress import Progress, ProgressCallback
 from diffprof.render.progress import describe_to
-from diffprof.runtime.measure import checked
+from diffprof.runtime.measure import check_pipeline
 
 __all__ = ["Batch", "Generated", "ModelResult", "ProgressCallback", "generate_image", "generate_images_sequential"]
 
@@ -79,7 +79,8 @@ def generate_image(
     job.reports.pace.begin()
     with passing_on():
         if pipe is not None:
-            return job.with_pipeline(checked(pipe), _model_of_pipeline(pipe, model_id))
+            check_pipeline(pipe)
+            return job.with_pipeline(pipe, _model_of_pipeline(pipe, model_id))
         return job.with_model(model_of(model_id or config.DEFAULT_MODEL), manager or get_model_manager())
 
 

@@ -1,4 +1,4 @@
-"""`diffprof.measure` and `diffprof.measuring`: what a pipeline really takes, beside exactly what it computes.
+"""`diffprof.measure` and `diffprof.measuring`: what a pipeline takes in reality, beside exactly what it computes.
 
 run = diffprof.measure(pipe, prompt="a cat", num_inference_steps=20)
 
@@ -22,28 +22,30 @@ from diffprof.record.display import text_of
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
-from diffprof.runtime.repetition import Repetition
+from diffprof.runtime.repetition import RepeatedCall, check_repeats
 from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
 
 SAMPLES_PER_SECOND = 10
+WHOLE_CALL = 1_000_000
+"""Active steps of a trace that is not bounded by them: it has a few steps from beginning to end."""
 
 
 class Run:
-    """What was measured. More calls may still come while `measuring` is open."""
+    """What was measured. More calls are added while `measuring` is open."""
 
-    def __init__(self, measuring: Measurement) -> None:
-        self._measuring = measuring
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement = measurement
         self.trace: TraceFile | None = None
-        """The trace that was written, if one was asked for."""
+        """The trace that was written, if one was requested."""
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
-        """One for each different call that was made, with all its iterations, in the order of the first of each."""
-        return self._measuring.profiles()
+        """One profile for each different call, with all its iterations, in the order of their first iterations."""
+        return self._measurement.profiles()
 
     @property
     def profile(self) -> Profile:
-        """Of the call that came last, when several different ones were made."""
+        """The profile of the call; of the last one, if there were different calls."""
         profiles = self.profiles
         if not profiles:
             raise RequestError("nothing was measured: the pipeline was not called")
@@ -52,11 +54,11 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be measured, and why."""
-        return tuple(self._measuring.notes)
+        return tuple(self._measurement.notes)
 
     def __str__(self) -> str:
-        shown = [text_of("Run", profile) for profile in self.profiles]
-        return "\n\n".join(shown or ("nothing was measured", *self.notes))
+        texts = [text_of("Run", profile) for profile in self.profiles]
+        return "\n\n".join(texts or ("nothing was measured", *self.notes))
 
     def __repr__(self) -> str:
         calls = sum(len(profile.measured.iterations) for profile in self.profiles if profile.measured)
@@ -77,10 +79,11 @@ def measure(
 
     Every iteration starts from the same random state. With `trace`, one more call of a few steps is traced into
     ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
-    is looked at meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
+    is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
+    check_pipeline(pipeline)
     return measure_opened(
-        open_live(checked(pipeline)), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
+        open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
         progress=progress,
     )  # fmt: skip
 
@@ -98,65 +101,65 @@ def measure_opened(
     enable: Sequence[str] = (),
     load_seconds: float | None = None,
 ) -> Run:
-    """The same for a pipeline of which more is known: where it came from, and how it was changed and loaded."""
-    repetition = Repetition(opened, arguments, warmup, iterations, progress)
-    measuring = Measurement(
-        opened, sample_hz=sample_hz, stand_ins=repetition.stand_ins, scheduler=scheduler, enable=enable,
-        repeated=True, step_ended=repetition.step_ended if progress is not None else None,
+    """The same for a pipeline whose source is known, and how it was changed and loaded."""
+    check_repeats(warmup, iterations)
+    recorder = _trace_recorder(trace)
+    call = RepeatedCall(opened, arguments, progress)
+    measurement = Measurement(
+        opened, sample_hz=sample_hz, rehearsal=call.rehearsal, scheduler=scheduler, enable=enable, repeated=True,
+        step_ended=call.step_ended if progress is not None else None,
     )  # fmt: skip
-    measuring.load_seconds = load_seconds
-    run, recorder = Run(measuring), _recorder(trace)
-    measuring.start()
+    measurement.load_seconds = load_seconds
+    run = Run(measurement)
+    measurement.start()
     try:
-        repetition.run(measuring, recorder)
+        call.run(measurement, warmup, iterations, recorder)
     except PipelineError as error:
         error.run = run
         raise
     except KeyboardInterrupt:
         raise InterruptedRun(run) from None
     finally:
-        measuring.stop()
+        measurement.stop()
     if recorder is not None:
         run.trace = recorder.traces[-1] if recorder.traces else None
         if recorder.problem is not None:
-            measuring.notes.append(f"there is no trace: {recorder.problem}")
+            measurement.notes.append(f"there is no trace: {recorder.problem}")
         elif run.trace is not None and run.trace.warning is not None:
-            measuring.notes.append(run.trace.warning)
+            measurement.notes.append(run.trace.warning)
     return run
 
 
 @contextlib.contextmanager
 def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterator[Run]:
     """Measure every call of a live pipeline that is made inside; nothing about the calls changes."""
-    watching = Measurement(open_live(checked(pipeline)), sample_hz=sample_hz)
-    watching.start()
+    check_pipeline(pipeline)
+    measurement = Measurement(open_live(pipeline), sample_hz=sample_hz)
+    measurement.start()
     try:
-        yield Run(watching)
+        yield Run(measurement)
     finally:
-        watching.stop()
+        measurement.stop()
 
 
-def checked(pipeline: Any) -> Any:
-    """The pipeline, if it is one."""
+def check_pipeline(pipeline: Any) -> None:
+    """Refuse what is not a live pipeline."""
     if isinstance(pipeline, type) or not hasattr(pipeline, "register_modules") or not callable(pipeline):
         name = f"the class {pipeline.__name__}" if isinstance(pipeline, type) else f"a {type(pipeline).__name__}"
         raise RequestError(
             f"cannot measure {name}; give a live diffusers pipeline, or use `diffprof run` for a "
             "model that has to be loaded first"
         )
-    return pipeline
 
 
-def _recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
+def _trace_recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
     if isinstance(trace, TraceRecorder):
         return trace
     if trace is False:
         return None
     if not isinstance(trace, (bool, str, Path)):
         raise RequestError(f"trace is True, False or the folder where the trace goes, not {trace!r}")
-    # One call of a few steps from beginning to end: its steps need no schedule to bound them.
     return TraceRecorder("profiling_results" if trace is True else trace, record_shapes=True, active=WHOLE_CALL)
 
 
-WHOLE_CALL = 1_000_000
 __all__ = ["DiffprofError", "Run", "measure", "measuring"]

@@ -8,93 +8,73 @@ from dataclasses import replace
 from typing import Any
 
 from diffprof.counting.pipeline_state import RandomState
-from diffprof.counting.profile import count
-from diffprof.errors import DiffprofError, PipelineError, RefusedCallError, RequestError
-from diffprof.pipelines.arguments import CallArguments, call_arguments
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.arguments import call_arguments
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opening import OpenedPipeline
-from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
-from diffprof.runtime.instrumentation.callbacks import Callbacks
+from diffprof.runtime.call_rehearsal import PROGRESS_BAR, rehearse_call
 from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
+STEPS = "num_inference_steps"
 TRACED_STEPS = 4
-"""A trace of these many steps has all that there is to see, and can still be opened."""
+"""A trace of this many steps shows everything, and is small enough to open."""
+_ABSENT = object()
 
 
-class Repetition:
-    """A call that will be measured: checked, and completed by what the pipeline needs besides."""
+def check_repeats(warmup: Any, iterations: Any) -> None:
+    """Refuse numbers of calls that cannot be made."""
+    if not all(isinstance(number, int) for number in (warmup, iterations)):
+        raise RequestError(f"warmup and iterations are whole numbers; got {warmup=}, {iterations=}")
+    if warmup < 0 or iterations < 1:
+        raise RequestError(f"a measurement needs one iteration or more; got {warmup=}, {iterations=}")
 
-    def __init__(
-        self,
-        opened: OpenedPipeline,
-        arguments: Mapping[str, Any],
-        warmup: int,
-        iterations: int,
-        progress: Progress | None,
-    ) -> None:
-        if not all(isinstance(number, int) for number in (warmup, iterations)):
-            raise RequestError(f"warmup and iterations are whole numbers; asked for: {warmup=}, {iterations=}")
-        if warmup < 0 or iterations < 1:
-            raise RequestError(f"a measurement needs one iteration or more; asked for: {warmup=}, {iterations=}")
+
+class RepeatedCall:
+    """A call that will be measured: rehearsed once, and completed by the arguments that the pipeline needs."""
+
+    def __init__(self, opened: OpenedPipeline, arguments: Mapping[str, Any], progress: Progress | None) -> None:
         self._pipeline = opened.pipeline
-        self._warmup, self._iterations, self._progress = warmup, iterations, progress
+        self._progress = progress
         call = call_arguments(self._pipeline, arguments, opened.call)
-        self.stand_ins = self._needed(call)
-        self._arguments = {**call.given, **self.stand_ins}
+        self.rehearsal = rehearse_call(self._pipeline, call, progress)
+        self._arguments = {**call.given, **self.rehearsal.stand_ins}
         self._event = ProgressEvent(Activity.measuring)
-        self._steps = self._arguments.get("num_inference_steps", call.defaults.get(STEPS))
+        self._steps = self._arguments.get(STEPS, call.defaults.get(STEPS))
 
-    def _needed(self, call: CallArguments) -> dict[str, Any]:
-        """The stand-ins that a dry run needs: what it refuses would be refused after the first minutes of a run too."""
-        # What comes out is looked at by nobody, but making pictures of it is part of what is measured.
-        stand_ins = {name: value for name, value in call.stand_ins.items() if name != "output_type"}
-        callbacks = Callbacks(self._pipeline, lambda section: contextlib.nullcontext())
-        dry = replace(call, given=callbacks.played_back(call.given), stand_ins=stand_ins)
-        try:
-            with quiet_libraries():
-                return count(self._pipeline, dry, None, self._progress)[1]
-        except RefusedCallError:
-            raise
-        except PipelineError:
-            return stand_ins  # what only a dry run cannot do is no reason not to measure
-
-    def run(self, measuring: Measurement, trace: TraceRecorder | None = None) -> None:
-        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are as before afterwards."""
-        randomness = RandomState(self._arguments)
-        with silent_progress_bars(self._pipeline):
+    def run(self, measurement: Measurement, warmup: int, iterations: int, trace: TraceRecorder | None = None) -> None:
+        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are restored afterwards."""
+        random_state = RandomState(self._arguments)
+        with silence_progress_bars(self._pipeline):
             try:
-                for number in range(self._warmup + self._iterations):
-                    measuring.warming_up = number < self._warmup
-                    self._event = self._event_of(number)
-                    randomness.restore()
+                for number in range(warmup + iterations):
+                    measurement.warming_up = number < warmup
+                    self._event = _event(number, warmup, iterations)
+                    random_state.restore()
                     self._call(self._arguments)
                 if trace is not None:
-                    measuring.tracing = True
-                    randomness.restore()
-                    self._traced(measuring, trace)
+                    measurement.tracing = True
+                    random_state.restore()
+                    self._trace(measurement, trace)
             finally:
-                randomness.restore()
-
-    def _traced(self, measuring: Measurement, trace: TraceRecorder) -> None:
-        self._event = ProgressEvent(Activity.tracing)
-        fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
-        if fewer:
-            measuring.notes.append(f"the trace is of one more call with {TRACED_STEPS} steps instead of {self._steps}")
-        with trace.profile("trace"):
-            self._call({**self._arguments, **fewer})
-
-    def _event_of(self, number: int) -> ProgressEvent:
-        if number < self._warmup:
-            return ProgressEvent(Activity.warming_up, iteration=Position(number + 1, self._warmup))
-        return ProgressEvent(Activity.measuring, iteration=Position(number - self._warmup + 1, self._iterations))
+                random_state.restore()
 
     def step_ended(self, steps: int) -> None:
         """Report the progress inside a call."""
         if self._progress is not None:
             total = self._steps if isinstance(self._steps, int) else None
             self._progress(replace(self._event, done=steps, total=total))
+
+    def _trace(self, measurement: Measurement, trace: TraceRecorder) -> None:
+        self._event = ProgressEvent(Activity.tracing)
+        fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
+        if fewer:
+            measurement.notes.append(
+                f"the trace is of one more call with {TRACED_STEPS} steps instead of {self._steps}"
+            )
+        with trace.profile("trace"):
+            self._call({**self._arguments, **fewer})
 
     def _call(self, arguments: Mapping[str, Any]) -> None:
         if self._progress is not None:
@@ -107,24 +87,24 @@ class Repetition:
             raise pipeline_failure(self._pipeline, error, "while it was measured") from error
 
 
-STEPS = "num_inference_steps"
+def _event(number: int, warmup: int, iterations: int) -> ProgressEvent:
+    if number < warmup:
+        return ProgressEvent(Activity.warming_up, iteration=Position(number + 1, warmup))
+    return ProgressEvent(Activity.measuring, iteration=Position(number - warmup + 1, iterations))
 
 
 @contextlib.contextmanager
-def silent_progress_bars(pipeline: Any) -> Iterator[None]:
-    """A bar for each call of each part would say nothing that the measurement's own does not."""
+def silence_progress_bars(pipeline: Any) -> Iterator[None]:
+    """Switch off the pipeline's own progress bars: the measurement has one."""
     holders = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
-    before = [vars(holder).get("_progress_bar_config", _ABSENT) for holder in holders]
+    before = [vars(holder).get(PROGRESS_BAR, _ABSENT) for holder in holders]
     for holder, config in zip(holders, before, strict=True):
-        holder._progress_bar_config = {**(config if isinstance(config, dict) else {}), "disable": True}
+        setattr(holder, PROGRESS_BAR, {**(config if isinstance(config, dict) else {}), "disable": True})
     try:
         yield
     finally:
         for holder, config in zip(holders, before, strict=True):
             if config is _ABSENT:
-                del holder._progress_bar_config
+                delattr(holder, PROGRESS_BAR)
             else:
-                holder._progress_bar_config = config
-
-
-_ABSENT = object()
+                setattr(holder, PROGRESS_BAR, config)

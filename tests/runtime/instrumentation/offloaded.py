@@ -18,7 +18,7 @@ from diffusers.hooks.group_offloading import GroupOffloadingConfig, GroupOffload
 from diffprof.record.measured import Iteration
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, set_current_iteration
 from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
-from diffprof.runtime.instrumentation.weight_moves import watch_moves
+from diffprof.runtime.instrumentation.weight_moves import record_moves
 from tests.runtime.timing.fakes import FakeClock
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -55,7 +55,7 @@ def watching(model: torch.nn.Module, clock: FakeClock | None = None) -> Iterator
     """A call of a pipeline whose only component is `model`, or whose components are those in it."""
     components = dict(model.items()) if isinstance(model, torch.nn.ModuleDict) else {"component": model}
     places = {id(part): (slot, path) for slot, one in components.items() for path, part in one.named_modules()}
-    undo = watch_moves([part for one in components.values() for part in one.modules()])
+    undo = record_moves([part for one in components.values() for part in one.modules()])
     iteration = IterationRecorder(None, clock or FakeClock(), places)
     before = set_current_iteration(iteration)
     try:

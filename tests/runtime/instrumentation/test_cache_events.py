@@ -16,7 +16,9 @@ from diffprof.counting.dry_run import dry_run
 from diffprof.errors import DiffprofError
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation import cache_lookups
-from diffprof.runtime.instrumentation.cache_events import memory_held, replayed_decisions, watch_caches, without_caches
+from diffprof.runtime.instrumentation.cache_events import record_cache_events
+from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
+from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
 from tests.counting.state import differences, state_of
 from tests.runtime.instrumentation.cached_runs import (
     BY_VALUES,
@@ -49,8 +51,8 @@ def test_each_decision_is_the_one_worked_out_by_hand(name: str) -> None:
 def test_what_ran_is_counted_to_the_integer_by_a_dry_run_that_decides_the_same(name: str) -> None:
     case = ALL[name]
     pipeline, events, macs = run_of(name)
-    executed = dry_run(pipeline, case.arguments(), changes=replayed_decisions(events))
-    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: without_caches(pipeline))
+    executed = dry_run(pipeline, case.arguments(), changes=replay_decisions(events))
+    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: remove_caches(pipeline))
     assert macs_of(executed) == macs
     assert not executed.assumptions, "nothing is guessed that the real run has shown"
     if any(event.hit for event in events):
@@ -63,7 +65,7 @@ def test_what_ran_is_counted_to_the_integer_by_a_dry_run_that_decides_the_same(n
 def test_without_caches_it_costs_what_it_costs_when_none_is_enabled(name: str) -> None:
     case = CASES[name]
     pipeline = case.build()
-    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: without_caches(pipeline))
+    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: remove_caches(pipeline))
     pipeline.transformer.disable_cache()
     assert macs_of(nominal) == macs_of(dry_run(pipeline, case.arguments()))
     _, macs = counted_run(pipeline, case.arguments())
@@ -164,7 +166,7 @@ def test_a_compiled_cache_that_cannot_be_seen_is_counted_all_the_same_where_it_d
     with watched(pipeline) as calls:
         pipeline(**case.arguments())
     assert calls[0].iteration.caches == ()
-    assert macs_of(dry_run(pipeline, case.arguments(), changes=replayed_decisions(()))) == macs
+    assert macs_of(dry_run(pipeline, case.arguments(), changes=replay_decisions(()))) == macs
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -176,8 +178,8 @@ def test_the_result_is_the_same_and_the_pipeline_is_left_as_it_was(name: str) ->
     with watched(pipeline) as calls:
         seen = pipeline(**case.arguments())[0]
     assert torch.equal(torch.as_tensor(plain), torch.as_tensor(seen))
-    dry_run(pipeline, case.arguments(), changes=replayed_decisions(calls[0].iteration.caches))
-    dry_run(pipeline, case.arguments(), prepare=lambda: without_caches(pipeline))
+    dry_run(pipeline, case.arguments(), changes=replay_decisions(calls[0].iteration.caches))
+    dry_run(pipeline, case.arguments(), prepare=lambda: remove_caches(pipeline))
     assert _of_hooks(differences(before, state_of(pipeline))) == []
 
 
@@ -198,8 +200,8 @@ def test_what_a_broken_call_has_left_in_a_cache_stays_there_and_does_not_disturb
         pipeline(**case.arguments())
     handle.remove()
     before = state_of(pipeline)
-    executed = dry_run(pipeline, case.arguments(), changes=replayed_decisions(events))
-    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: without_caches(pipeline))
+    executed = dry_run(pipeline, case.arguments(), changes=replay_decisions(events))
+    nominal = dry_run(pipeline, case.arguments(), prepare=lambda: remove_caches(pipeline))
     assert macs_of(executed) == macs
     assert macs_of(nominal) == macs_of(dry_run(case.small.build(), case.arguments()))
     assert differences(before, state_of(pipeline)) == []
@@ -214,7 +216,7 @@ def test_the_classes_of_diffusers_are_put_back_when_the_last_watch_ends() -> Non
         sea_cache.SeaCacheRootHook,
     ]  # fmt: skip
     before = [dict(vars(owner)) for owner in owners]
-    undo = [watch_caches(), watch_caches()]
+    undo = [record_cache_events(), record_cache_events()]
     assert [dict(vars(owner)) for owner in owners] != before
     undo[0]()
     undo[0]()
@@ -233,7 +235,7 @@ def test_a_diffusers_without_some_of_the_caches_is_watched_as_well(monkeypatch: 
     pipeline = case.build()
     events, macs = counted_run(pipeline, case.arguments())
     assert written(events) == case.decisions
-    assert macs_of(dry_run(pipeline, case.arguments(), changes=replayed_decisions(events))) == macs
+    assert macs_of(dry_run(pipeline, case.arguments(), changes=replay_decisions(events))) == macs
 
 
 def test_two_pipelines_at_once_do_not_mix() -> None:
@@ -277,7 +279,7 @@ def test_a_dry_run_that_decides_otherwise_is_refused() -> None:
     with pytest.raises(
         DiffprofError, match=r"PyramidAttentionBroadcast at transformer\.\S+ had the result in the real run"
     ):
-        dry_run(pipeline, case.arguments(), changes=replayed_decisions(events[1:]))
+        dry_run(pipeline, case.arguments(), changes=replay_decisions(events[1:]))
 
 
 @pytest.mark.parametrize("name", ["first block, all fits", "sea", "attention broadcast"])
@@ -285,14 +287,14 @@ def test_a_dry_run_that_asks_for_more_than_was_recorded_is_refused(name: str) ->
     case = CASES[name]
     pipeline, events, _ = run_of(name)
     with pytest.raises(DiffprofError, match="not known what"):
-        dry_run(pipeline, case.arguments(), changes=replayed_decisions(events[:-1]))
+        dry_run(pipeline, case.arguments(), changes=replay_decisions(events[:-1]))
 
 
 def test_a_hit_on_what_an_earlier_call_had_left_is_refused_by_name() -> None:
     case = CASES["first block, all fits"]
     pipeline, events, _ = run_of("first block, all fits")
     with pytest.raises(DiffprofError, match="a call before"):
-        dry_run(pipeline, case.arguments(), changes=replayed_decisions((*events[1:], events[1])))
+        dry_run(pipeline, case.arguments(), changes=replay_decisions((*events[1:], events[1])))
 
 
 def test_texts_too_large_to_be_real_in_a_dry_run_are_told_apart() -> None:
@@ -301,7 +303,7 @@ def test_texts_too_large_to_be_real_in_a_dry_run_are_told_apart() -> None:
     virtual = {
         name: value.to("meta") if isinstance(value, torch.Tensor) else value for name, value in case.arguments().items()
     }
-    assert macs_of(dry_run(pipeline, virtual, changes=replayed_decisions(events))) == macs
+    assert macs_of(dry_run(pipeline, virtual, changes=replay_decisions(events))) == macs
 
 
 def test_a_calibration_in_a_dry_run_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,7 +311,7 @@ def test_a_calibration_in_a_dry_run_prints_nothing(capsys: pytest.CaptureFixture
     pipeline = case.build()
     events, _ = counted_run(pipeline, case.arguments())
     assert "Calibration" in capsys.readouterr().out
-    dry_run(pipeline, case.arguments(), changes=replayed_decisions(events))
+    dry_run(pipeline, case.arguments(), changes=replay_decisions(events))
     assert capsys.readouterr().out == ""
 
 
@@ -317,14 +319,16 @@ def test_a_calibration_in_a_dry_run_prints_nothing(capsys: pytest.CaptureFixture
 def test_the_most_memory_that_a_cache_held_is_known_after_it_was_emptied(name: str) -> None:
     case = CASES[name]
     pipeline = case.build()
-    assert set(memory_held(pipeline).values()) == {0}
+    assert set(peak_cache_bytes(pipeline).values()) == {0}
     with watched(pipeline):
         pipeline(**case.arguments())
-    held = memory_held(pipeline)
+    held = peak_cache_bytes(pipeline)
     assert set(held) == set(case.decisions)
     assert all(held.values())
     pipeline(**case.arguments())
-    assert set(memory_held(pipeline).values()) == {0}, "it was asked for, nobody watched since, and now it is empty"
+    assert set(peak_cache_bytes(pipeline).values()) == {0}, (
+        "it was read, and nobody has monitored since"
+    )
 
 
 def test_memory_is_counted_once_and_as_what_is_kept_alive() -> None:
@@ -333,9 +337,9 @@ def test_memory_is_counted_once_and_as_what_is_kept_alive() -> None:
     state = _state_of_first(pipeline, "PyramidAttentionBroadcastHook")
     whole = torch.zeros(10, 4)
     state.cache = (whole[:1], whole[5:], torch.zeros(3, dtype=torch.float16))
-    assert memory_held(pipeline) == {"PyramidAttentionBroadcast": 10 * 4 * 4 + 3 * 2}
+    assert peak_cache_bytes(pipeline) == {"PyramidAttentionBroadcast": 10 * 4 * 4 + 3 * 2}
     state.cache = None
-    assert memory_held(pipeline) == {"PyramidAttentionBroadcast": 0}
+    assert peak_cache_bytes(pipeline) == {"PyramidAttentionBroadcast": 0}
 
 
 def test_first_block_cache_holds_the_output_and_residuals_of_its_first_and_last_block() -> None:
@@ -349,7 +353,7 @@ def test_first_block_cache_holds_the_output_and_residuals_of_its_first_and_last_
     handle.remove()
     text, image = sizes[:2]
     # Outputs of the first block for both, its residual for the image, residuals of the rest for both.
-    assert memory_held(pipeline) == {"FirstBlockCache": 2 * text + 3 * image}
+    assert peak_cache_bytes(pipeline) == {"FirstBlockCache": 2 * text + 3 * image}
 
 
 def test_a_pipeline_without_caches_holds_nothing_and_asks_nothing() -> None:
@@ -357,8 +361,8 @@ def test_a_pipeline_without_caches_holds_nothing_and_asks_nothing() -> None:
     pipeline: Any = case.small.build()
     events, macs = counted_run(pipeline, case.arguments())
     assert events == ()
-    assert memory_held(pipeline) == {}
-    assert macs_of(dry_run(pipeline, case.arguments(), changes=replayed_decisions(()))) == macs
+    assert peak_cache_bytes(pipeline) == {}
+    assert macs_of(dry_run(pipeline, case.arguments(), changes=replay_decisions(()))) == macs
 
 
 def _of_hooks(paths: list[str]) -> list[str]:

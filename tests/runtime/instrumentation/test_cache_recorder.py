@@ -11,7 +11,7 @@ import pytest
 
 import diffprof
 from diffprof.errors import RequestError
-from diffprof.runtime.instrumentation.cache_events import memory_held
+from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
 from tests.runtime.instrumentation.cached_runs import watched
 from tests.small_pipelines import SMALL_PIPELINES
@@ -97,7 +97,7 @@ def test_in_a_watched_pipeline_its_events_are_those_of_the_run() -> None:
     assert moments == sorted(moments)
     assert 0 < moments[0] < moments[-1] < call.iteration.wall.host_ns
     assert (kv.hits, kv.misses) == (3, 1), "what is outside of the run counts too"
-    assert memory_held(pipeline) == {"kv": 64}
+    assert peak_cache_bytes(pipeline) == {"kv": 64}
 
 
 def test_the_step_is_the_one_that_is_under_way() -> None:
@@ -130,7 +130,7 @@ def test_two_pipelines_keep_their_caches_apart() -> None:
         {"first"},
         {"second"},
     ]
-    assert [memory_held(pipeline) for pipeline, _ in pairs] == [{"first": 64}, {"second": 64}]
+    assert [peak_cache_bytes(pipeline) for pipeline, _ in pairs] == [{"first": 64}, {"second": 64}]
 
 
 def test_a_dry_run_calls_the_same_code_and_counts_nothing() -> None:

@@ -44,19 +44,19 @@ def test_a_step_goes_from_the_first_denoiser_to_the_end_of_the_schedulers_step()
     clock = FakeClock()
     iteration = iteration_on(clock)
     for number in range(2):
-        iteration.denoising()
+        iteration.begin_step()
         control = iteration.begin("controlnet_forward", "controlnet")
         clock.pass_milliseconds(2)
         iteration.end(control, failed=False)
-        iteration.denoising()  # the same step: the scheduler has not made its own yet
+        iteration.begin_step()  # the same step: the scheduler has not made its own yet
         unet = iteration.begin("unet_forward", "unet")
         clock.pass_milliseconds(10)
         iteration.end(unet, failed=False)
         assert iteration.step == number
-        scheduler = iteration.scheduler_begins()
+        scheduler = iteration.begin_scheduler()
         clock.pass_milliseconds(1)
         iteration.end(scheduler, failed=False)
-        iteration.scheduler_ended("scheduler")
+        iteration.end_step("scheduler")
         assert iteration.step is None
         clock.pass_milliseconds(4)  # a callback, say
     record = iteration.close(0, "__call__", None)
@@ -69,12 +69,12 @@ def test_a_second_scheduler_lengthens_the_step_and_a_cascade_counts_for_each_sch
     clock = FakeClock()
     iteration = iteration_on(clock)
     for slots in (("scheduler", "audio"), ("prior",), ("scheduler",)):
-        iteration.denoising()
+        iteration.begin_step()
         for slot in slots:
-            sample = iteration.scheduler_begins()
+            sample = iteration.begin_scheduler()
             clock.pass_milliseconds(3)
             iteration.end(sample, failed=False)
-            iteration.scheduler_ended(slot)
+            iteration.end_step(slot)
     record = iteration.close(0, "__call__", None)
     numbered = [(step.scheduler, step.number) for step in record.steps]
     assert numbered == [("scheduler", 0), ("prior", 0), ("scheduler", 1)]
@@ -85,7 +85,7 @@ def test_a_second_scheduler_lengthens_the_step_and_a_cascade_counts_for_each_sch
 def test_a_step_that_no_scheduler_ended_is_none() -> None:
     clock = FakeClock()
     iteration = iteration_on(clock)
-    iteration.denoising()
+    iteration.begin_step()
     unet = iteration.begin("unet_forward", "unet")
     iteration.caches.append(CacheEvent("kv", True, iteration.now(), iteration.step))
     iteration.moves.append(Move("unet", "host to device", 4, iteration.now(), 1, iteration.step))

@@ -105,7 +105,7 @@ def test_the_picture_is_the_same_and_nothing_is_left_behind() -> None:
     with watched(pipeline):
         assert torch.equal(pipeline(**{**small.arguments(), "output_type": "pt"}).images, plain)
     assert all(dict(vars(owner)) == attributes for owner, attributes in classes.items())
-    assert not interception._INTERCEPTED
+    assert not interception._FUNCTIONS
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -139,7 +139,7 @@ def test_an_exception_anywhere_is_written_down_and_leaves_the_pipeline_clean(
     assert any(sample.failed for sample in iteration.samples)
     assert iteration.samples[-1].failed
     assert len(iteration.steps) == {"vae.decode": 2, "image_processor.postprocess": 2}.get(place, 0)
-    assert not interception._INTERCEPTED
+    assert not interception._FUNCTIONS
     with watched(pipeline) as calls:
         pipeline(**small.arguments())
     assert calls[0].iteration.error is None

@@ -20,7 +20,7 @@ from torch.testing._internal.two_tensor import TwoTensor
 
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
 from diffprof.runtime.instrumentation.pipeline_monitor import PipelineMonitor
-from diffprof.runtime.instrumentation.weight_moves import watch_moves
+from diffprof.runtime.instrumentation.weight_moves import record_moves
 from tests.runtime.instrumentation.offloaded import (
     FLOAT32,
     OFFLOADS,
@@ -234,7 +234,7 @@ class TestModelOffload:
     def test_a_compiled_component_is_known_by_the_one_inside(self) -> None:
         layer = torch.nn.Linear(3, 5, bias=False)
         compiled = torch.compile(layer, backend="eager")
-        undo = watch_moves([compiled])
+        undo = record_moves([compiled])
         with watching(layer) as iteration:
             compiled.to("cpu:0")
         undo()
@@ -308,7 +308,7 @@ class TestWatching:
 
     def test_nothing_is_looked_at_outside_of_a_call(self) -> None:
         layer = GpuComponent(10, FakeClock())
-        undo = watch_moves([layer])
+        undo = record_moves([layer])
         layer.to("cuda:0")
         undo()
         assert layer.place.type == "cuda"

@@ -1,4 +1,4 @@
-"""Puts the counted calls beside the measured ones: the same code made both, so they come in the same order."""
+"""Matches the counted calls with the measured ones: the same code made both, so they come in the same order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from diffprof.record.measured import Iteration, Sample
 from diffprof.record.profile import Call
 
 
-def aligned(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration, str | None]:
-    """The iteration with the number of its counted call in every sample, and where the two differ, if they do.
+def align_calls(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration, str | None]:
+    """The iteration with the number of its counted call in every sample, and how the two differ, if they do.
 
-    A method that executed no operation was not counted, and has no number; of a forward pass that would be wrong.
+    A method that executed no operation was not counted, and has no number; a forward pass always has one.
     """
     counted = {(call.component, call.method) for call in calls}
     samples: list[Sample] = []
@@ -20,13 +20,13 @@ def aligned(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration, str
     difference = None
     uncounted: set[str] = set()
     for sample in iteration.samples:
-        entered = _entered(sample)
-        if entered is None or difference is not None:
+        entry = _entry(sample)
+        if entry is None or difference is not None:
             samples.append(sample)
-        elif entered not in counted:
+        elif entry not in counted:
             samples.append(sample)
-            uncounted |= {sample.section} if entered[1] == "forward" else set()
-        elif place < len(calls) and (calls[place].component, calls[place].method) == entered:
+            uncounted |= {sample.section} if entry[1] == "forward" else set()
+        elif place < len(calls) and (calls[place].component, calls[place].method) == entry:
             samples.append(replace(sample, call=place))
             place += 1
         else:
@@ -40,7 +40,7 @@ def aligned(iteration: Iteration, calls: Sequence[Call]) -> tuple[Iteration, str
     return replace(iteration, samples=tuple(samples)), difference
 
 
-def _entered(sample: Sample) -> tuple[str, str] | None:
+def _entry(sample: Sample) -> tuple[str, str] | None:
     """Component and method of a sample that is a call of a component."""
     if sample.component is None:
         return None

@@ -1,4 +1,4 @@
-"""diffusers' own caches while a pipeline is watched: each time one is asked, and what all of them hold."""
+"""diffusers' own caches while a pipeline is monitored: each lookup, and what the caches hold."""
 
 from __future__ import annotations
 
@@ -13,84 +13,79 @@ from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.cache_lookups import (
     DECIDING_METHODS,
-    Answer,
-    Observed,
+    ObservedAttribute,
+    OnResult,
     cache_of,
-    class_of_hooks,
+    hook_class,
     observed_attributes,
 )
-from diffprof.runtime.instrumentation.cache_memory import look_at, memory_held
-from diffprof.runtime.instrumentation.cache_replay import replayed_decisions, without_caches
+from diffprof.runtime.instrumentation.cache_memory import update_peak
 from diffprof.runtime.instrumentation.interception import intercept
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
-__all__ = ["memory_held", "replayed_decisions", "watch_caches", "without_caches"]
+EMPTIED_BY_ITSELF = frozenset({"MagCache"})
+"""Emptied after its last step. All others are full until the pipeline empties them."""
+
+_MONITORS: list[object] = []
+_UNDO: list[Callable[[], None]] = []
+"""Several monitors share what is patched in diffusers: an event belongs to one iteration, however many there are."""
 
 
-def watch_caches() -> Callable[[], None]:
-    """Write down each decision of a cache in the iteration that it falls into, until the given function is called.
+def record_cache_events() -> Callable[[], None]:
+    """Record each lookup in a cache into the iteration that is running, until the returned function is called.
 
-    What counts as a decision is said in `cache_lookups`. Caches may be put on a pipeline before or after. In code that
-    `torch.compile` has compiled, PyramidAttentionBroadcast, FasterCache and TextKVCache cannot be seen.
+    `cache_lookups` says what counts as a lookup. Caches may be enabled before or after. In code that `torch.compile`
+    has compiled, PyramidAttentionBroadcast, FasterCache and TextKVCache cannot be observed.
     """
     with DRY_RUN_LOCK:
-        if not _WATCHES:
-            _UNDO.extend(_begin())
-        watch = object()
-        _WATCHES.append(watch)
-    return functools.partial(_end, watch)
+        if not _MONITORS:
+            _UNDO.extend(_patch_diffusers())
+        monitor = object()
+        _MONITORS.append(monitor)
+    return functools.partial(_end, monitor)
 
 
-_WATCHES: list[object] = []
-_UNDO: list[Callable[[], None]] = []
-"""Several watches share what is changed in diffusers: an event belongs to one iteration, however many are watched."""
-
-
-def _end(watch: object) -> None:
+def _end(monitor: object) -> None:
     with DRY_RUN_LOCK:
-        if watch in _WATCHES:
-            _WATCHES.remove(watch)
-            while not _WATCHES and _UNDO:
+        if monitor in _MONITORS:
+            _MONITORS.remove(monitor)
+            while not _MONITORS and _UNDO:
                 _UNDO.pop()()
 
 
-def _begin() -> list[Callable[[], None]]:
+def _patch_diffusers() -> list[Callable[[], None]]:
     from diffusers.hooks.hooks import HookFunctionReference, HookRegistry
 
-    undo = [intercept(HookRegistry, "reset_stateful_hooks", _emptying)]
+    undo = [intercept(HookRegistry, "reset_stateful_hooks", _wrap_reset)]
     for method in DECIDING_METHODS:
-        owner = class_of_hooks(method.module, method.owner)
+        owner = hook_class(method.module, method.owner)
         if owner is not None:
-            undo.append(intercept(owner, method.name, functools.partial(method.call, _asked)))
-            # Compiled code calls it: what looks on must not be compiled as well.
+            undo.append(intercept(owner, method.name, functools.partial(method.call, _begin_lookup)))
+            # Compiled code calls it: the wrapper must not be compiled too.
             setattr(owner, method.name, torch.compiler.disable(getattr(owner, method.name)))
     for name, attribute in observed_attributes().items():
         setattr(HookFunctionReference, name, attribute)
         undo.append(functools.partial(delattr, HookFunctionReference, name))
-    Observed.asked = _asked
-    undo.append(_no_longer_asked)
+    ObservedAttribute.on_lookup = _begin_lookup
+    undo.append(_stop_lookups)
     return undo
 
 
-def _no_longer_asked() -> None:
-    Observed.asked = None
+def _stop_lookups() -> None:
+    ObservedAttribute.on_lookup = None
 
 
-def _here() -> IterationRecorder | None:
+def _measured_iteration() -> IterationRecorder | None:
     return None if is_dry_running() else current_iteration()
 
 
-EMPTIED_BY_ITSELF = frozenset({"MagCache"})
-"""After its last step. All others are full until the pipeline empties them."""
-
-
-def _asked(cache: str, hook: Any, module: Any) -> Answer | None:
-    iteration = _here()
+def _begin_lookup(cache: str, hook: Any, module: Any) -> OnResult | None:
+    iteration = _measured_iteration()
     place = iteration.slot_of(module) if iteration is not None else None
     if iteration is None or place is None:
         return None
     if cache in EMPTIED_BY_ITSELF:
-        look_at(hook)
+        update_peak(hook)
     return functools.partial(
         _record_lookup, iteration, len(iteration.caches), cache, iteration.now(), iteration.step, place
     )
@@ -109,10 +104,10 @@ def _record_lookup(
     iteration.caches.insert(number, CacheEvent(cache, hit, at_ns, step, *place))
 
 
-def _emptying(original: Callable[..., Any], registry: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    iteration = _here()
+def _wrap_reset(original: Callable[..., Any], registry: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    iteration = _measured_iteration()
     if iteration is not None and iteration.slot_of(registry._module_ref) is not None:
         for hook in registry.hooks.values():
             if cache_of(hook) is not None:
-                look_at(hook)
+                update_peak(hook)
     return original(registry, *args, **kwargs)

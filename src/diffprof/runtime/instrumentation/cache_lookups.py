@@ -1,6 +1,6 @@
-"""When one of diffusers' caches is asked, and whether it had the result: the same for a real run and for a dry one.
+"""Lookups in diffusers' caches, and whether they hit: the same for a real run and for a dry run.
 
-What counts as being asked is chosen so that a hit rate says how much was skipped:
+What counts as a lookup is chosen so that a hit rate says how much was skipped:
 
 =======================================  =============================================================================
 ``FirstBlockCache``                      each call of the denoiser, at its first block: a hit skips all blocks after it
@@ -12,7 +12,7 @@ What counts as being asked is chosen so that a hit rate says how much was skippe
 ``TextKVCache``                          each call of each block: a hit has the keys and values of this text already
 =======================================  =============================================================================
 
-A cache that may not answer yet, such as in its first steps, is asked all the same, and misses.
+A cache that may not answer yet, such as in its first steps, is looked up all the same, and misses.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from torch._dynamo.eval_frame import skip_code
 
 from diffprof.pipelines.components import components_of, unwrap_compiled
 
-Answer = Callable[[bool], None]
-"""Is told whether it was a hit."""
-Asked = Callable[[str, Any, Any], Answer | None]
-"""Is told the cache that is asked, its hook and the module; gives None where it does not care for the answer."""
+OnResult = Callable[[bool], None]
+"""Called when a lookup has ended, with whether it was a hit."""
+OnLookup = Callable[[str, Any, Any], OnResult | None]
+"""Called when a lookup begins, with the cache, its hook and the module; None where its result does not matter."""
 
+READER = "new_forward"
+"""Name of the functions that read the observed attributes: those that diffusers puts in place of ``forward``."""
 FIRST_BLOCK_CACHE, SEA_CACHE = "FirstBlockCache", "SeaCache"
 
 CACHES = {
@@ -54,11 +56,11 @@ CACHES = {
     "TextKVCacheTransformerHook": "TextKVCache",
     "TextKVCacheBlockHook": "TextKVCache",
 }
-"""Hooks of diffusers by the name of their class, so that a version without some of them is as good as any."""
+"""Hooks of diffusers by the name of their class, because not every version of diffusers has all of them."""
 
 
 def cache_of(hook: Any) -> str | None:
-    """Name of the cache that a hook belongs to; None for hooks that are no caches."""
+    """Name of the cache that a hook belongs to; None for other hooks."""
     kind = type(hook)
     return CACHES.get(kind.__name__) if kind.__module__.startswith("diffusers.hooks.") else None
 
@@ -73,8 +75,13 @@ def cache_hooks(pipeline: Any) -> Iterator[tuple[torch.nn.Module, str, Any]]:
                     yield module, name, hook
 
 
-def class_of_hooks(module: str, name: str) -> type | None:
-    """A class of `diffusers.hooks`; None where the installed version has no such thing."""
+def has_caches(pipeline: Any) -> bool:
+    """Whether any of diffusers' caches is enabled on the pipeline."""
+    return next(cache_hooks(pipeline), None) is not None
+
+
+def hook_class(module: str, name: str) -> type | None:
+    """A class of `diffusers.hooks`; None where the installed version does not have it."""
     try:
         found = getattr(importlib.import_module(f"diffusers.hooks.{module}"), name, None)
     except ModuleNotFoundError:
@@ -84,20 +91,22 @@ def class_of_hooks(module: str, name: str) -> type | None:
 
 @dataclass(frozen=True)
 class DecidingMethod:
-    """A method of a hook that decides. It is looked up at each call, also by compiled code, which cannot contain it."""
+    """A method of a hook that decides. It is looked up at each call, also by compiled code, which cannot inline it."""
 
     module: str
     owner: str
     name: str
-    hit: Callable[[Any], bool]
-    """Of what the method gives back."""
+    is_hit: Callable[[Any], bool]
+    """Whether what the method returned means a hit."""
 
-    def call(self, asked: Asked, original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    def call(
+        self, on_lookup: OnLookup, original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
         module = args[0] if args and isinstance(args[0], torch.nn.Module) else _module_of(hook)
-        answer = asked(CACHES[self.owner], hook, module)
+        on_result = on_lookup(CACHES[self.owner], hook, module)
         result = original(hook, *args, **kwargs)
-        if answer is not None:
-            answer(self.hit(result))
+        if on_result is not None:
+            on_result(self.is_hit(result))
         return result
 
 
@@ -105,26 +114,28 @@ DECIDING_METHODS = (
     DecidingMethod(
         "first_block_cache", "FBCHeadBlockHook", "_should_compute_remaining_blocks", lambda computes: not computes
     ),
-    DecidingMethod("taylorseer_cache", "TaylorSeerCacheHook", "_measure_should_compute", lambda given: not given[0]),
-    DecidingMethod("sea_cache", "SeaCacheRootHook", "prepare_decoder_stack", lambda given: not given[2]),
+    DecidingMethod(
+        "taylorseer_cache", "TaylorSeerCacheHook", "_measure_should_compute", lambda decision: not decision[0]
+    ),
+    DecidingMethod("sea_cache", "SeaCacheRootHook", "prepare_decoder_stack", lambda decision: not decision[2]),
 )
 
 
 def _module_of(hook: Any) -> Any:
-    """The module that a hook is on: it is bound into the function that stands in for the module's own."""
+    """The module that a hook is on: it is bound into the function that replaces the module's own."""
     forward = vars(hook.fn_ref)["forward"]
     return forward.args[0] if isinstance(forward, functools.partial) else None
 
 
-class Observed:
+class ObservedAttribute:
     """An attribute of diffusers' ``HookFunctionReference``, which is read when a module that has a hook is called.
 
-    The other hooks decide in the midst of ``new_forward``. That was bound to the module when the hook was registered:
+    The other hooks decide inside ``new_forward``. That was bound to the module when the hook was registered:
     replaced in the class, it would be missed by every hook that is there already. This attribute is looked up.
     """
 
-    asked: Asked | None = None
-    """Who wants to know: one for the process, as there is one such class."""
+    on_lookup: OnLookup | None = None
+    """One for the process, because there is one such class."""
 
     def __init__(self, name: str, read: Callable[[Any, Any], Any]) -> None:
         self._name, self._read = name, read
@@ -136,45 +147,43 @@ class Observed:
         if reference is None:
             return self
         value = reference.__dict__[self._name]
-        # What is compiled lasts and must not contain those who looked on; and what `torch.compile` reads by itself, in
-        # order to tell whether its code still fits, must be what it was.
+        # Compiled code outlives the measurement and must not contain it; and what `torch.compile` reads by itself, to
+        # check whether its code is still valid, must be the original.
         if torch.compiler.is_compiling() or sys._getframe(1).f_code.co_name != READER:
             return value
         return self._read(reference, value)
 
 
-READER = "new_forward"
-"""Name of the functions that read these attributes: those that diffusers puts in the place of ``forward``."""
-
-
-def observed_attributes() -> dict[str, Observed]:
+def observed_attributes() -> dict[str, ObservedAttribute]:
     """What to put into the class, by name."""
     return {
-        "forward": Observed("forward", _about_to_call_the_hook),
-        "original_forward": Observed("original_forward", _about_to_call_the_module),
+        "forward": ObservedAttribute("forward", _wrap_hook),
+        "original_forward": ObservedAttribute("original_forward", _wrap_module),
     }
 
 
-def _about_to_call_the_hook(reference: Any, forward: Any) -> Any:
+def _wrap_hook(reference: Any, forward: Any) -> Any:
     hook = getattr(forward.func, "__self__", None) if isinstance(forward, functools.partial) else None
     was_hit = DECIDED_WITHIN.get(type(hook).__name__)
     if was_hit is None:
         return forward
-    if _compiler_here() is None:
-        return functools.partial(_ask, was_hit, reference, hook, forward)
-    # Between two pieces of compiled code: what would be compiled as well must not be kept from it by being looked at.
+    if _active_compiler() is None:
+        return functools.partial(_look_up, was_hit, reference, hook, forward)
+    # Between two pieces of compiled code: what would be compiled too must stay compilable while it is observed.
     if getattr(forward.func, "_torchdynamo_disable", False):
-        return functools.partial(_ask_uncompiled, was_hit, reference, hook, forward)
+        return functools.partial(_look_up_uncompiled, was_hit, reference, hook, forward)
     return forward
 
 
-def _about_to_call_the_module(reference: Any, original: Any) -> Any:
-    ask = _ASKS.open[-1] if _ASKS.open else None
-    return original if ask is None or ask.reference is not reference else functools.partial(_compute, ask, original)
+def _wrap_module(reference: Any, original: Any) -> Any:
+    lookup = _LOOKUPS.open[-1] if _LOOKUPS.open else None
+    if lookup is None or lookup.reference is not reference:
+        return original
+    return functools.partial(_compute, lookup, original)
 
 
-class _Ask:
-    """One call of a hook while it is under way."""
+class _Lookup:
+    """A call of a hook that is in progress."""
 
     def __init__(self, reference: Any, hook: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.reference, self.hook = reference, hook
@@ -184,75 +193,75 @@ class _Ask:
         self.texts = _texts(hook)
 
 
-class _Asks(threading.local):
+class _Lookups(threading.local):
     def __init__(self) -> None:
-        self.open: list[_Ask] = []
+        self.open: list[_Lookup] = []
 
 
-_ASKS = _Asks()
+_LOOKUPS = _Lookups()
 
 
-def _ask(
-    was_hit: Callable[[_Ask], bool | None], reference: Any, hook: Any, forward: Any, /, *args: Any, **kwargs: Any
+def _look_up(
+    was_hit: Callable[[_Lookup], bool | None], reference: Any, hook: Any, forward: Any, /, *args: Any, **kwargs: Any
 ) -> Any:
-    asked = Observed.asked
-    answer = asked(CACHES[type(hook).__name__], hook, forward.args[0]) if asked is not None else None
-    if answer is None:
+    on_lookup = ObservedAttribute.on_lookup
+    on_result = on_lookup(CACHES[type(hook).__name__], hook, forward.args[0]) if on_lookup is not None else None
+    if on_result is None:
         return forward(*args, **kwargs)
-    ask = _Ask(reference, hook, args, kwargs)
-    _ASKS.open.append(ask)
+    lookup = _Lookup(reference, hook, args, kwargs)
+    _LOOKUPS.open.append(lookup)
     try:
         output = forward(*args, **kwargs)
     finally:
-        _ASKS.open.pop()
-    hit = was_hit(ask)
+        _LOOKUPS.open.pop()
+    hit = was_hit(lookup)
     if hit is not None:
-        answer(hit)
+        on_result(hit)
     return output
 
 
-_compiler_here: Callable[[], Any] = getattr(eval_frame, "get_eval_frame_callback", lambda: None)
-_ask_uncompiled = torch.compiler.disable(_ask)
-for _function in (Observed.__get__, _about_to_call_the_hook, _about_to_call_the_module):
-    skip_code(_function.__code__)  # else `torch.compile` compiles them, once for every module
+_active_compiler: Callable[[], Any] = getattr(eval_frame, "get_eval_frame_callback", lambda: None)
+_look_up_uncompiled = torch.compiler.disable(_look_up)
+for _function in (ObservedAttribute.__get__, _wrap_hook, _wrap_module):
+    skip_code(_function.__code__)  # otherwise `torch.compile` compiles them, once for every module
 
 
-def _compute(ask: _Ask, original: Any, /, *args: Any, **kwargs: Any) -> Any:
-    ask.computed_rows = _rows(args, kwargs)
+def _compute(lookup: _Lookup, original: Any, /, *args: Any, **kwargs: Any) -> Any:
+    lookup.computed_rows = _rows(args, kwargs)
     return original(*args, **kwargs)
 
 
 def _rows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    """Of all tensors together, along their first dimension: fewer when only half a batch is computed."""
+    """First dimensions of all tensors, summed: fewer when only half a batch is computed."""
     return sum(value.shape[0] for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor) and value.dim())
 
 
-def _module_was_skipped(ask: _Ask) -> bool:
-    return ask.computed_rows is None
+def _module_was_skipped(lookup: _Lookup) -> bool:
+    return lookup.computed_rows is None
 
 
-def _half_was_skipped(ask: _Ask) -> bool | None:
-    if ask.hook.is_guidance_distilled:  # there are no halves, and nothing is decided
+def _half_was_skipped(lookup: _Lookup) -> bool | None:
+    if lookup.hook.is_guidance_distilled:  # there are no halves, and nothing is decided
         return None
-    return ask.computed_rows is not None and ask.computed_rows < ask.rows
+    return lookup.computed_rows is not None and lookup.computed_rows < lookup.rows
 
 
-def _text_was_known(ask: _Ask) -> bool:
-    return _texts(ask.hook) == ask.texts
+def _text_was_cached(lookup: _Lookup) -> bool:
+    return _texts(lookup.hook) == lookup.texts
 
 
 def _texts(hook: Any) -> int:
-    """How many texts a block has keys and values of."""
+    """Number of texts whose keys and values a block has."""
     states = hook.block_state_manager._state_cache.values() if hasattr(hook, "block_state_manager") else ()
     return sum(len(state.kv_cache) for state in states)
 
 
-DECIDED_WITHIN: dict[str, Callable[[_Ask], bool | None]] = {
+DECIDED_WITHIN: dict[str, Callable[[_Lookup], bool | None]] = {
     "PyramidAttentionBroadcastHook": _module_was_skipped,
     "FasterCacheBlockHook": _module_was_skipped,
     "MagCacheHeadHook": _module_was_skipped,
     "SeaCacheLeaderBlockHook": _module_was_skipped,
     "FasterCacheDenoiserHook": _half_was_skipped,
-    "TextKVCacheBlockHook": _text_was_known,
+    "TextKVCacheBlockHook": _text_was_cached,
 }
-"""Hooks that decide in the midst of their function, and how it shows afterwards what they decided."""
+"""Hooks that decide inside their function, and how their decision shows afterwards."""

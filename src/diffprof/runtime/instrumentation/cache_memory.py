@@ -9,35 +9,35 @@ from weakref import WeakKeyDictionary
 import torch
 
 from diffprof.runtime.instrumentation.cache_lookups import cache_hooks, cache_of
-from diffprof.runtime.instrumentation.cache_recorder import memory_told
+from diffprof.runtime.instrumentation.cache_recorder import recorded_cache_bytes
+
+_PEAKS: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""The most bytes that an object with cached tensors held."""
 
 
-def memory_held(pipeline: Any) -> dict[str, int]:
-    """The most bytes that each cache of the pipeline held since this was asked last, what it holds now included.
+def peak_cache_bytes(pipeline: Any) -> dict[str, int]:
+    """The most bytes that each cache of the pipeline held since this was last called, including now.
 
-    Pipelines empty their caches before they return: while one is watched, they are looked at just before. Of a user's
-    own cache it is what its `CacheRecorder` was told.
+    Pipelines empty their caches before they return: while one is monitored, they are read just before that. The size
+    of a user's own cache is what its `CacheRecorder` was given.
     """
     holders: dict[str, dict[int, Any]] = {}
     for _, _, hook in cache_hooks(pipeline):
         for holder in _holders(hook):
             holders.setdefault(cache_of(hook) or "", {})[id(holder)] = holder
-    held = {
-        cache: sum(max(_bytes_in(holder), _MOST.pop(holder, 0)) for holder in parts.values())
+    cache_bytes = {
+        cache: sum(max(_bytes_in(holder), _PEAKS.pop(holder, 0)) for holder in parts.values())
         for cache, parts in holders.items()
     }
-    return {**held, **memory_told(pipeline)}
+    return {**cache_bytes, **recorded_cache_bytes(pipeline)}
 
 
-def look_at(hook: Any) -> None:
-    """Remember what the hook holds, if it never held more."""
+def update_peak(hook: Any) -> None:
+    """Remember what the hook holds, if that is more than before."""
     for holder in _holders(hook):
-        held = _bytes_in(holder)
-        if held > _MOST.get(holder, 0):
-            _MOST[holder] = held
-
-
-_MOST: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        held_bytes = _bytes_in(holder)
+        if held_bytes > _PEAKS.get(holder, 0):
+            _PEAKS[holder] = held_bytes
 
 
 def _holders(hook: Any) -> Iterator[Any]:
@@ -49,7 +49,7 @@ def _holders(hook: Any) -> Iterator[Any]:
 
 
 def _bytes_in(holder: Any) -> int:
-    """Of all tensors in it; what shares its memory is counted once, and as all of that memory, which it keeps."""
+    """Bytes of the storages of all tensors in it: a storage is kept whole, and counted once."""
     storages = {}
     for tensor in _tensors(holder):
         if not tensor.is_meta:

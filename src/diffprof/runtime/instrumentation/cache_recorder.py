@@ -1,4 +1,4 @@
-"""A user's own cache: told by its owner what it did, it counts, and is written down in a pipeline that is measured."""
+"""A user's own cache: its hits and misses are counted, and are events of a run that is being measured."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from diffprof.errors import RequestError
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
+_USED: WeakKeyDictionary[Any, dict[int, CacheRecorder]] = WeakKeyDictionary()
+"""Monitor of a pipeline -> the recorders that were used in it."""
+_LOCK = threading.Lock()
+
 
 class CacheRecorder:
     """Counts the hits and misses of a cache that you made yourself, and how much memory it holds.
@@ -22,7 +26,7 @@ class CacheRecorder:
         else:
             kv.miss(nbytes=sum(value.nbytes for value in cache.values()))
 
-    Where that happens in a pipeline that is being measured, it is also an event of that run, with step and time.
+    Inside a pipeline that is being measured, each is also an event of that run, with its step and time.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,15 +38,15 @@ class CacheRecorder:
         self.held_bytes = self.most_held_bytes = 0
 
     def hit(self, module: Any = None, nbytes: int | None = None) -> None:
-        """It had the result. `module` is what was skipped, or its path; `nbytes` what the cache holds now."""
-        self._asked(True, module, nbytes)
+        """The cache had the result. `module` is what was skipped, or its path; `nbytes` what the cache holds now."""
+        self._record(True, module, nbytes)
 
     def miss(self, module: Any = None, nbytes: int | None = None) -> None:
         """The result had to be computed."""
-        self._asked(False, module, nbytes)
+        self._record(False, module, nbytes)
 
     def holds(self, nbytes: int) -> None:
-        """So many bytes are in the cache now."""
+        """Set how many bytes the cache holds now."""
         if nbytes < 0:
             raise RequestError(f"a cache cannot hold {nbytes} bytes")
         with self._lock:
@@ -55,12 +59,12 @@ class CacheRecorder:
 
     @property
     def rate(self) -> float | None:
-        """The share of hits; None as long as it was not asked."""
+        """The share of hits; None before the first lookup."""
         hits, misses = self.hits, self.misses
         return hits / (hits + misses) if hits + misses else None
 
     def reset(self) -> None:
-        """Begin again with nothing."""
+        """Start again from zero."""
         with self._lock:
             self.hits = self.misses = 0
             self.held_bytes = self.most_held_bytes = 0
@@ -68,8 +72,8 @@ class CacheRecorder:
     def __repr__(self) -> str:
         return f"CacheRecorder({self.name!r}, hits={self.hits}, misses={self.misses})"
 
-    def _asked(self, hit: bool, module: Any, nbytes: int | None) -> None:
-        if _in_a_dry_run():
+    def _record(self, hit: bool, module: Any, nbytes: int | None) -> None:
+        if _is_dry_running():
             return
         if nbytes is not None:
             self.holds(nbytes)
@@ -84,29 +88,24 @@ class CacheRecorder:
                 _USED.setdefault(iteration.owner, {})[id(self)] = self
 
 
-_USED: WeakKeyDictionary[Any, dict[int, CacheRecorder]] = WeakKeyDictionary()
-"""Who watches a pipeline -> the recorders that were used in it."""
-_LOCK = threading.Lock()
-
-
-def memory_told(pipeline: Any) -> Mapping[str, int]:
-    """The most bytes that the caches held of which a recorder was told inside of this pipeline."""
+def recorded_cache_bytes(pipeline: Any) -> Mapping[str, int]:
+    """The most bytes that the user's own caches held, by name, as recorded inside this pipeline."""
     with _LOCK:
         used = [
-            one
-            for watch, ones in _USED.items()
-            if getattr(watch, "pipeline", None) is pipeline
-            for one in ones.values()
+            recorder
+            for monitor, recorders in _USED.items()
+            if getattr(monitor, "pipeline", None) is pipeline
+            for recorder in recorders.values()
         ]
-    held: dict[str, int] = {}
+    cache_bytes: dict[str, int] = {}
     for recorder in used:
         if recorder.most_held_bytes:
-            held[recorder.name] = held.get(recorder.name, 0) + recorder.most_held_bytes
-    return held
+            cache_bytes[recorder.name] = cache_bytes.get(recorder.name, 0) + recorder.most_held_bytes
+    return cache_bytes
 
 
-def _in_a_dry_run() -> bool:
-    """A pipeline that is counted calls the user's code once more. That needs torch; without it nothing is counted."""
+def _is_dry_running() -> bool:
+    """A dry run calls the user's code once more. It needs torch: without torch there is none."""
     dry_run = sys.modules.get("diffprof.counting.dry_run")
     return dry_run is not None and dry_run.is_dry_running()
 

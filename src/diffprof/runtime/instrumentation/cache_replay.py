@@ -1,4 +1,4 @@
-"""Caches in a dry run: the decisions of a real run taken again, or no caches at all."""
+"""Caches in a dry run: they decide as they did in a real run, or are removed."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from diffprof.runtime.instrumentation.cache_lookups import (
     DECIDING_METHODS,
     FIRST_BLOCK_CACHE,
     SEA_CACHE,
-    Answer,
-    Asked,
-    Observed,
+    ObservedAttribute,
+    OnLookup,
+    OnResult,
     cache_hooks,
-    class_of_hooks,
+    hook_class,
     observed_attributes,
 )
 
 Changes = Callable[[Any, Patches], None]
 
 DECIDED_BY_VALUES = frozenset({FIRST_BLOCK_CACHE, SEA_CACHE})
-"""Caches that compare tensors. All others decide by the number of the step, which a dry run knows as well."""
+"""Caches that compare tensors. All others decide by the number of the step, which a dry run knows too."""
 
 
-def replayed_decisions(events: Sequence[CacheEvent]) -> Changes:
-    """Changes for a dry run, in which each cache decides as it did in the iteration that these events are of.
+def replay_decisions(events: Sequence[CacheEvent]) -> Changes:
+    """Changes for a dry run that make each cache decide as it did in the iteration with these events.
 
-    A cache that decides by values is told what to decide. One that decides by itself is checked: `DiffprofError` where
-    it decides otherwise than it did.
+    A cache that decides by values gets its recorded decision. One that decides by itself is checked: `DiffprofError`
+    where it decides differently.
     """
 
     def change(pipeline: Any, patches: Patches) -> None:
         replay = _Replay(pipeline, events)
         for module, _, hook in cache_hooks(pipeline):
             if hook._is_stateful:
-                hook.reset_state(module)  # a call that was broken off may have left something
-        _tell(replay, patches)
-        _observe(replay, patches)
+                hook.reset_state(module)  # an interrupted call may have left something
+        _override_decisions(replay, patches)
+        _observe_lookups(replay, patches)
 
     return change
 
 
-def without_caches(pipeline: Any) -> None:
-    """Let every module with a cache be called as if it had none. For `prepare` of a dry run, which puts that back."""
+def remove_caches(pipeline: Any) -> None:
+    """Call every module with a cache as if it had none. For `prepare` of a dry run, which restores the caches."""
     for module, name, hook in cache_hooks(pipeline):
         registry, reference = vars(module)["_diffusers_hook"], hook.fn_ref
-        hook.deinitalize_hook(module)  # SeaCache also stands in for a method of the module
-        reference.pre_forward, reference.post_forward = _inputs_as_they_are, _output_as_it_is
+        hook.deinitalize_hook(module)  # SeaCache also replaces a method of the module
+        reference.pre_forward, reference.post_forward = _unchanged_inputs, _unchanged_output
         if reference.original_forward is not None:
             reference.forward = reference.original_forward
         number = registry._hook_order.index(name)
         del registry.hooks[name], registry._hook_order[number], registry._fn_refs[number]
 
 
-def _inputs_as_they_are(module: Any, *args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _unchanged_inputs(module: Any, *args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return args, kwargs
 
 
-def _output_as_it_is(module: Any, output: Any) -> Any:
+def _unchanged_output(module: Any, output: Any) -> Any:
     return output
 
 
@@ -85,103 +85,104 @@ class _Replay:
         self._recorded: dict[tuple[str, str | None, str], deque[bool]] = {}
         for event in events:
             self._recorded.setdefault((event.cache, event.component, event.module), deque()).append(event.hit)
-        self.told: bool | None = None
-        """What the cache that is being asked has to decide; None where it may decide itself."""
+        self.decision: bool | None = None
+        """Whether the current lookup has to be a hit; None where the cache may decide itself."""
 
-    def asked(self, others: Asked | None, cache: str, hook: Any, module: Any) -> Answer | None:
+    def begin_lookup(self, others: OnLookup | None, cache: str, hook: Any, module: Any) -> OnResult | None:
         if threading.get_ident() != self._thread:
             return others(cache, hook, module) if others is not None else None
-        self.told = None
+        self.decision = None
         place = self._places.get(id(module))
-        if place is None:  # of another pipeline
+        if place is None:  # belongs to another pipeline
             return None
         recorded = self._recorded.get((cache, *place))
         if recorded:
-            self.told = recorded.popleft()
-            return functools.partial(self._answered, cache, place, self.told)
+            self.decision = recorded.popleft()
+            return functools.partial(self._check, cache, place, self.decision)
         if recorded is None and cache not in DECIDED_BY_VALUES:
             return None
-        raise DiffprofError(f"it is not known what {cache} at {_text(place)} decided in the real run")
+        raise DiffprofError(f"it is not known what {cache} at {_module_name(place)} decided in the real run")
 
-    def _answered(self, cache: str, place: tuple[str, str], told: bool, hit: bool) -> None:
-        if hit != told:
+    def _check(self, cache: str, place: tuple[str, str], recorded: bool, hit: bool) -> None:
+        if hit != recorded:
             raise DiffprofError(
-                f"{cache} at {_text(place)} {_did(told)} in the real run and {_did(hit)} in the dry run; "
-                "a call before it may have left something in the cache"
+                f"{cache} at {_module_name(place)} {_outcome(recorded)} in the real run and {_outcome(hit)} in the dry "
+                "run; an earlier call may have left something in the cache"
             )
 
 
-def _text(place: tuple[str, str]) -> str:
+def _module_name(place: tuple[str, str]) -> str:
     return ".".join(place).rstrip(".")
 
 
-def _did(hit: bool) -> str:
+def _outcome(hit: bool) -> str:
     return "had the result" if hit else "computed"
 
 
-def _observe(replay: _Replay, patches: Patches) -> None:
+def _observe_lookups(replay: _Replay, patches: Patches) -> None:
     from diffusers.hooks.hooks import HookFunctionReference
 
     for name, attribute in observed_attributes().items():
-        if name not in vars(HookFunctionReference):  # else they are there for somebody who watches
+        if name not in vars(HookFunctionReference):  # otherwise a monitor has set them
             patches.set(HookFunctionReference, name, attribute)
-    patches.set(Observed, "asked", functools.partial(replay.asked, Observed.asked))
+    on_lookup = functools.partial(replay.begin_lookup, ObservedAttribute.on_lookup)
+    patches.set(ObservedAttribute, "on_lookup", on_lookup)
     for method in DECIDING_METHODS:
-        owner = class_of_hooks(method.module, method.owner)
+        owner = hook_class(method.module, method.owner)
         if owner is not None:
-            patches.function(owner, method.name, functools.partial(_observed, method.call, replay))
+            patches.function(owner, method.name, functools.partial(_wrap_method, method.call, replay))
 
 
-def _observed(call: Callable[..., Any], replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
-    def observed(hook: Any, *args: Any, **kwargs: Any) -> Any:
-        return call(functools.partial(replay.asked, None), original, hook, args, kwargs)
+def _wrap_method(call: Callable[..., Any], replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapped(hook: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(functools.partial(replay.begin_lookup, None), original, hook, args, kwargs)
 
-    return observed
+    return wrapped
 
 
-def _tell(replay: _Replay, patches: Patches) -> None:
-    for module, owner, name, told in (
-        ("first_block_cache", "FBCHeadBlockHook", "_should_compute_remaining_blocks", _told_first_block),
-        ("sea_cache", "SeaCacheSharedState", "resolve_gate", _told_gate),
-        ("sea_cache", "SeaCacheRootHook", "prepare_decoder_stack", _with_virtual_tokens),
-        ("mag_cache", "MagCacheBlockHook", "_perform_calibration_step", _unread),
+def _override_decisions(replay: _Replay, patches: Patches) -> None:
+    for module, owner, name, wrap in (
+        ("first_block_cache", "FBCHeadBlockHook", "_should_compute_remaining_blocks", _decide_first_block),
+        ("sea_cache", "SeaCacheSharedState", "resolve_gate", _decide_gate),
+        ("sea_cache", "SeaCacheRootHook", "prepare_decoder_stack", _prepare_virtual_tokens),
+        ("mag_cache", "MagCacheBlockHook", "_perform_calibration_step", _calibrate_without_reading),
     ):
-        found = class_of_hooks(module, owner)
-        if found is not None:
-            patches.function(found, name, functools.partial(told, replay))
-    patches.function(torch.Tensor, "data_ptr", _addresses)
+        hook_type = hook_class(module, owner)
+        if hook_type is not None:
+            patches.function(hook_type, name, functools.partial(wrap, replay))
+    patches.function(torch.Tensor, "data_ptr", _address_virtual_tensors)
     mag_cache = sys.modules.get("diffusers.hooks.mag_cache")
-    if mag_cache is not None:  # it prints what it has calibrated, which is nothing here
+    if mag_cache is not None:  # it prints its calibration, which is empty here
         patches.set(mag_cache, "print", lambda *texts: None)
 
 
-def _told_first_block(replay: _Replay, original: Callable[..., bool]) -> Callable[..., bool]:
+def _decide_first_block(replay: _Replay, original: Callable[..., bool]) -> Callable[..., bool]:
     def should_compute(hook: Any, residual: torch.Tensor) -> bool:
-        if replay.told is None:
+        if replay.decision is None:
             return original(hook, residual)
-        with _NothingRead():  # for the operations that it executes
+        with _ZeroReads():  # it runs for the operations that it executes
             original(hook, residual)
-        if replay.told and hook.state_manager.get_state().tail_block_residuals is None:
-            raise DiffprofError(f"{FIRST_BLOCK_CACHE} used what a call before this one had left in it")
-        return not replay.told
+        if replay.decision and hook.state_manager.get_state().tail_block_residuals is None:
+            raise DiffprofError(f"{FIRST_BLOCK_CACHE} used what an earlier call had left in it")
+        return not replay.decision
 
     return should_compute
 
 
-def _told_gate(replay: _Replay, original: Callable[..., bool]) -> Callable[..., bool]:
+def _decide_gate(replay: _Replay, original: Callable[..., bool]) -> Callable[..., bool]:
     def resolve_gate(shared: Any, state: Any, *args: Any) -> bool:
-        if replay.told is None:
+        if replay.decision is None:
             return original(shared, state, *args)
-        with _NothingRead():
+        with _ZeroReads():
             original(shared, state, *args)
-        state.gate_should_compute = not replay.told
-        return not replay.told
+        state.gate_should_compute = not replay.decision
+        return not replay.decision
 
     return resolve_gate
 
 
-def _with_virtual_tokens(replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
-    """What is in the cache came out of a layer and is virtual: tokens that are still real would not seem to fit."""
+def _prepare_virtual_tokens(replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Cached tensors came out of a layer and are virtual: tokens that are still real would not match them."""
 
     def prepare(hook: Any, module: Any, *tokens: torch.Tensor) -> Any:
         return original(hook, module, *map(_virtual, tokens))
@@ -194,21 +195,21 @@ def _virtual(tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
-def _addresses(original: Callable[[torch.Tensor], int]) -> Callable[[torch.Tensor], int]:
-    """TextKVCache knows a text by its address. A virtual tensor has none, but it is one and no other."""
+def _address_virtual_tensors(original: Callable[[torch.Tensor], int]) -> Callable[[torch.Tensor], int]:
+    """TextKVCache identifies a text by its address. A virtual tensor has none, but its storage has an identity."""
     return lambda tensor: tensor.untyped_storage()._cdata if tensor.is_meta else original(tensor)
 
 
-def _unread(replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
+def _calibrate_without_reading(replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
     def calibrate(*args: Any) -> Any:
-        with _NothingRead():
+        with _ZeroReads():
             return original(*args)
 
     return calibrate
 
 
-class _NothingRead(TorchFunctionMode):
-    """Values that are only read in order to decide what is decided already are zero, and nothing is assumed."""
+class _ZeroReads(TorchFunctionMode):
+    """Reads zeros where a value only serves a decision that is already known: no assumption is recorded for them."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

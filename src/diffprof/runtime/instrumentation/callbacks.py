@@ -1,4 +1,4 @@
-"""The user's own callbacks: timed when they run, and played back, not called again, when the call is counted."""
+"""The user's own callbacks: timed when they run, and replayed, not called again, when the call is counted."""
 
 from __future__ import annotations
 
@@ -11,66 +11,72 @@ import torch
 CALLBACKS = ("callback_on_step_end", "callback", "callback_on_step_begin", "prior_callback_on_step_end")
 """Call arguments of pipelines that take a function of the user."""
 
-PLAIN = (bool, int, float, str, type(None))
+PLAIN_TYPES = (bool, int, float, str, type(None))
 _ABSENT = object()
 
 
 class Callbacks:
-    """Knows what each call of a callback changed: attributes of the pipeline, and the tensors that it gave back."""
+    """Records what each call of a callback changed: attributes of the pipeline, and the tensors that it returned."""
 
     def __init__(self, pipeline: Any, section: Callable[[str], contextlib.AbstractContextManager[None]]) -> None:
         self._pipeline = pipeline
         self._section = section
         self._effects: dict[str, list[_Effect]] = {}
 
-    def watched(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, with the user's functions timed and their effects written down."""
-        return {name: self._watching(name, value) for name, value in arguments.items()}
+    def wrap(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, with the user's functions timed and their effects recorded."""
+        return {
+            name: self._wrap_callback(name, value) if _is_callback(name, value) else value
+            for name, value in arguments.items()
+        }
 
-    def played_back(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments, with functions that have the same effects and call nothing of the user."""
-        return {name: self._player(name, value) for name, value in arguments.items()}
+    def replay(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments, with functions that have the recorded effects and call nothing of the user."""
+        return {
+            name: self._replay_callback(name) if _is_callback(name, value) else value
+            for name, value in arguments.items()
+        }
 
     @property
     def signature(self) -> Any:
         """Equal for calls whose callbacks had the same effects."""
-        return tuple((name, tuple(effect.signature for effect in made)) for name, made in self._effects.items())
+        return tuple((name, tuple(effect.signature for effect in effects)) for name, effects in self._effects.items())
 
-    def _watching(self, name: str, value: Any) -> Any:
-        if name not in CALLBACKS or not _is_function(value):
-            return value
+    @property
+    def have_effects(self) -> bool:
+        """Whether any callback changed anything."""
+        return any(effect.changed or effect.tensors for effects in self._effects.values() for effect in effects)
 
-        def watched(*args: Any, **kwargs: Any) -> Any:
+    def _wrap_callback(self, name: str, callback: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             before = dict(vars(self._pipeline))
             with self._section(name):
-                given = value(*args, **kwargs)
-            self._effects.setdefault(name, []).append(_Effect(before, vars(self._pipeline), given))
-            return given
+                output = callback(*args, **kwargs)
+            self._effects.setdefault(name, []).append(_Effect(before, vars(self._pipeline), output))
+            return output
 
-        return watched
+        return wrapped
 
-    def _player(self, name: str, value: Any) -> Any:
-        if name not in CALLBACKS or not _is_function(value):
-            return value
+    def _replay_callback(self, name: str) -> Callable[..., Any]:
         effects = iter(self._effects.get(name, ()))
 
-        def played(*args: Any, **kwargs: Any) -> Any:
+        def replayed(*args: Any, **kwargs: Any) -> Any:
             effect = next(effects, None)
-            return effect.play(self._pipeline) if effect is not None else {}
+            return effect.apply(self._pipeline) if effect is not None else {}
 
-        return played
+        return replayed
 
 
 class _Effect:
     """What one call of a callback did."""
 
-    def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any], given: Any) -> None:
+    def __init__(self, before: Mapping[str, Any], after: Mapping[str, Any], output: Any) -> None:
         self.changed = {
             name: value
             for name, value in after.items()
-            if isinstance(value, PLAIN) and before.get(name, _ABSENT) is not value and before.get(name) != value
+            if isinstance(value, PLAIN_TYPES) and before.get(name, _ABSENT) is not value and before.get(name) != value
         }
-        values = given if isinstance(given, Mapping) else {}
+        values = output if isinstance(output, Mapping) else {}
         self.tensors = {
             name: (tuple(value.shape), value.dtype) for name, value in values.items() if isinstance(value, torch.Tensor)
         }
@@ -79,12 +85,12 @@ class _Effect:
     def signature(self) -> Any:
         return tuple(self.changed.items()), tuple(self.tensors.items())
 
-    def play(self, pipeline: Any) -> dict[str, torch.Tensor]:
+    def apply(self, pipeline: Any) -> dict[str, torch.Tensor]:
         for name, value in self.changed.items():
             setattr(pipeline, name, value)
         return {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in self.tensors.items()}
 
 
-def _is_function(value: Any) -> bool:
-    """Callbacks of diffusers itself are objects that the pipeline asks for more than a call; they do nothing else."""
-    return callable(value) and not type(value).__module__.startswith("diffusers.")
+def _is_callback(name: str, value: Any) -> bool:
+    """Whether it is the user's: callbacks of diffusers itself have more methods, and do nothing else."""
+    return name in CALLBACKS and callable(value) and not type(value).__module__.startswith("diffusers.")

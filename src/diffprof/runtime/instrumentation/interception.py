@@ -1,4 +1,4 @@
-"""Functions of classes that somebody looks at while they are called; put back when nobody does any more."""
+"""Wraps functions of classes while they are monitored, and restores them when no handler is left."""
 
 from __future__ import annotations
 
@@ -9,59 +9,62 @@ from typing import Any
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 
 Handler = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
-"""Is given the original function, the object, and the arguments; makes the call and gives its result."""
+"""Takes the original function, the object and the arguments; makes the call and returns its result."""
+
+_ABSENT = object()
+_FUNCTIONS: dict[tuple[type, str], _InterceptedFunction] = {}
 
 
 def intercept(owner: type, name: str, handler: Handler) -> Callable[[], None]:
-    """Let `handler` make every call of ``owner.name``, until the function that this gives back is called.
+    """Let `handler` make every call of ``owner.name``, until the returned function is called.
 
-    Several handlers of one function nest, the latest outermost, and may leave in any order.
+    Several handlers of one function nest, the latest outermost, and may be removed in any order.
     """
-    # A dry run changes the same classes: it begins and ends between two changes that are made here, never across one.
+    # A dry run patches the same classes: the lock keeps both from changing them at the same time.
     with DRY_RUN_LOCK:
-        intercepted = _INTERCEPTED.get((owner, name))
+        intercepted = _FUNCTIONS.get((owner, name))
         if intercepted is None:
-            intercepted = _INTERCEPTED[owner, name] = _Intercepted(owner, name)
+            intercepted = _FUNCTIONS[owner, name] = _InterceptedFunction(owner, name)
         intercepted.handlers = (handler, *intercepted.handlers)
-    return functools.partial(_leave, intercepted, handler)
+    return functools.partial(_remove, intercepted, handler)
 
 
 def intercept_own(subject: Any, name: str, handler: Handler) -> Callable[[], None]:
-    """The same for a function that somebody has put on this very object; only calls through the object are seen."""
+    """The same for a function that was set on this very object; only calls through the object are seen."""
     original = vars(subject)[name]
 
     @functools.wraps(original)
     def intercepted(*args: Any, **kwargs: Any) -> Any:
         return handler(lambda subject, *args, **kwargs: original(*args, **kwargs), subject, args, kwargs)
 
-    def put_back() -> None:
-        if vars(subject).get(name) is intercepted:  # else its owner has put another one there meanwhile
+    def restore() -> None:
+        if vars(subject).get(name) is intercepted:  # otherwise another one was set meanwhile
             vars(subject)[name] = original
 
     vars(subject)[name] = intercepted
-    return put_back
+    return restore
 
 
-def _leave(intercepted: _Intercepted, handler: Handler) -> None:
+def _remove(intercepted: _InterceptedFunction, handler: Handler) -> None:
     with DRY_RUN_LOCK:
         if handler not in intercepted.handlers:
             return
-        left = list(intercepted.handlers)
-        left.remove(handler)
-        intercepted.handlers = tuple(left)
-        if not left:
-            intercepted.put_back()
-            del _INTERCEPTED[intercepted.owner, intercepted.name]
+        remaining = list(intercepted.handlers)
+        remaining.remove(handler)
+        intercepted.handlers = tuple(remaining)
+        if not remaining:
+            intercepted.restore()
+            del _FUNCTIONS[intercepted.owner, intercepted.name]
 
 
-class _Intercepted:
+class _InterceptedFunction:
     """One function that was replaced."""
 
     def __init__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
         self.handlers: tuple[Handler, ...] = ()
         self._own = vars(owner).get(name, _ABSENT)
-        original = self._own if self._own is not _ABSENT else _inherited(owner, name)
+        original = self._own if self._own is not _ABSENT else _inherited_function(owner, name)
 
         @functools.wraps(original)
         def intercepted(subject: Any, *args: Any, **kwargs: Any) -> Any:
@@ -69,18 +72,18 @@ class _Intercepted:
 
         setattr(owner, name, intercepted)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         if self._own is _ABSENT:
             delattr(self.owner, self.name)
         else:
             setattr(self.owner, self.name, self._own)
 
 
-def _inherited(owner: type, name: str) -> Callable[..., Any]:
-    """The function that the class has from another; looked up at each call, as a dry run may have replaced it there."""
-    found = getattr(owner, name)
+def _inherited_function(owner: type, name: str) -> Callable[..., Any]:
+    """The function that the class inherits; looked up at each call, because a dry run may have replaced it."""
+    function = getattr(owner, name)
 
-    @functools.wraps(found)
+    @functools.wraps(function)
     def inherited(subject: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(super(owner, subject), name)(*args, **kwargs)
 
@@ -94,12 +97,8 @@ def _call(handlers: tuple[Handler, ...], original: Any, subject: Any, args: tupl
     if rest:
         remaining = tuple(rest)
 
-        def original_of_first(subject: Any, *args: Any, **kwargs: Any) -> Any:
+        def call_remaining(subject: Any, *args: Any, **kwargs: Any) -> Any:
             return _call(remaining, original, subject, args, kwargs)
 
-        return first(original_of_first, subject, args, kwargs)
+        return first(call_remaining, subject, args, kwargs)
     return first(original, subject, args, kwargs)
-
-
-_ABSENT = object()
-_INTERCEPTED: dict[tuple[type, str], _Intercepted] = {}

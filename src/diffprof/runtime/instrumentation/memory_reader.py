@@ -1,4 +1,4 @@
-"""The memory at one moment of a run, read as cheaply as it can be: this happens at both ends of every call."""
+"""The memory at one moment of a run, read as cheaply as possible: this happens at both ends of every call."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from typing import Any
 from diffprof.record.measured import MemoryPoint
 from diffprof.runtime.timing.memory_snapshots import Allocator, DeviceMemory, TorchAllocator, process_memory
 
+KIBIBYTE = 1024
+STATM = Path("/proc/self/statm")
+LONGEST_STATM = 256
+_OPEN: dict[str, int] = {}
+
 
 class MemoryReader:
     """Reads the process's memory, and that of the device where `allocator` is given."""
 
     def __init__(self, allocator: Allocator | None = None) -> None:
         self._allocator = allocator
-        # The kernel's own peak is quick to ask for, but may come from the program that started this one.
-        self._page = os.sysconf("SC_PAGE_SIZE") if STATM.is_file() and _peak_is_our_own() else 0
+        # The kernel's own peak is quick to read, but may come from the program that started this one.
+        self._page = os.sysconf("SC_PAGE_SIZE") if STATM.is_file() and _is_own_peak() else 0
 
     def point(self, label: str, at_ns: int, sample: int | None = None) -> MemoryPoint:
-        """How the memory stands; the device's peak begins anew."""
+        """The present memory; the peak of the device is reset."""
         rss, peak_rss = self._process()
         device = self._allocator.read() if self._allocator is not None else None
         if self._allocator is None or device is None:
@@ -32,36 +37,28 @@ class MemoryReader:
         if not self._page:
             return process_memory()
         rss = int(os.pread(_statm(), LONGEST_STATM, 0).split()[1]) * self._page
-        return rss, max(rss, _kernels_peak())
+        return rss, max(rss, _kernel_peak())
 
 
 def _statm() -> int:
-    """The open file: opening it each time would take most of the time. A process that was forked opens its own."""
+    """The open file: opening it each time would take most of the time. A forked process opens its own."""
     if _OPEN.get("process") != os.getpid():
         _OPEN["file"], _OPEN["process"] = os.open(STATM, os.O_RDONLY | os.O_CLOEXEC), os.getpid()
     return _OPEN["file"]
 
 
-_OPEN: dict[str, int] = {}
-LONGEST_STATM = 256
+def _is_own_peak() -> bool:
+    return _kernel_peak() <= process_memory().peak_rss
 
 
-def _peak_is_our_own() -> bool:
-    return _kernels_peak() <= process_memory().peak_rss
-
-
-def _kernels_peak() -> int:
+def _kernel_peak() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIBIBYTE
 
 
-KIBIBYTE = 1024
-STATM = Path("/proc/self/statm")
-
-
 class DeviceAllocator(TorchAllocator):
-    """The allocator of the device in use; CUDA's is asked in the way that does not sort a hundred figures by name."""
+    """The allocator of the device in use; CUDA's is read in the way that does not sort a hundred values by name."""
 
     def read(self) -> DeviceMemory | None:
         cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)

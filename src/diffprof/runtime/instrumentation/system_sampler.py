@@ -1,4 +1,4 @@
-"""What the process and its GPU do while a pipeline runs, looked at in the background a few times a second."""
+"""What the process and its GPU do while a pipeline runs, sampled in the background a few times a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_POINTS = 36_000
 
 
 class ProcessReading(NamedTuple):
-    """How a process stands: what it has used so far. None: this platform does not tell."""
+    """What a process has used so far; None where the platform does not say."""
 
     cpu_ns: int
     rss_bytes: int
@@ -31,7 +31,7 @@ class ProcessReading(NamedTuple):
 
 
 class GpuReading(NamedTuple):
-    """How a GPU stands, with all programs that use it."""
+    """The present use of a GPU, by all programs."""
 
     percent: float
     memory_bytes: int
@@ -44,7 +44,7 @@ ReadGpu = Callable[[], GpuReading]
 class SystemSampler:
     """Takes points on a thread of its own, from `start` to `stop`; also a context manager.
 
-    It never disturbs what it watches: an error in it ends the sampling and is told in `problem`.
+    It never disturbs the run: an error in it ends the sampling and is kept in `problem`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SystemSampler:
         gpu: ReadGpu | None = None,
         place: torch.device | None = None,
     ) -> None:
-        """`process` and `gpu` read what is sampled: this process and the GPU at `place`, unless they are given."""
+        """`process` and `gpu` read what is sampled; by default this process and the GPU at `place`."""
         if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
             raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
@@ -70,7 +70,7 @@ class SystemSampler:
         self._thread: threading.Thread | None = None
 
     def start(self, began_ns: int | None = None) -> None:
-        """Begin. The points count from `began_ns` on the clock, where the measurement began earlier than now."""
+        """Begin; times count from `began_ns` on the clock, where the measurement began earlier than now."""
         try:
             if self._gpu is None:
                 self._gpu, self.problem = find_gpu(self._place)
@@ -83,12 +83,12 @@ class SystemSampler:
         self._thread.start()
 
     def stop(self) -> tuple[SystemPoint, ...]:
-        """End, and give the points in the order of time."""
+        """End, and return the points in order of time."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(timeout=1)
             if self._thread.is_alive():
-                self.problem = "The system sampler did not answer: a driver was asked and has not replied."
+                self.problem = "The system sampler did not end: a driver has not answered."
         return tuple(self._points)
 
     def __enter__(self) -> SystemSampler:
@@ -103,7 +103,7 @@ class SystemSampler:
             due = self._clock() + self._period_ns
             while not self._stopping.wait(max(due - self._clock(), 0) / SECOND):
                 self._keep(reader.read())
-                due = max(due + self._period_ns, self._clock())  # what was missed is not made up for
+                due = max(due + self._period_ns, self._clock())  # missed points are not made up for
             # The rest of the run, unless it is too short for a rate.
             if not self._points or self._clock() > due - self._period_ns // 2:
                 self._keep(reader.read())
@@ -114,7 +114,7 @@ class SystemSampler:
         self._points.append(point)
         if len(self._points) >= MOST_POINTS:
             pairs = zip(self._points[::2], self._points[1::2], strict=True)
-            self._points = [_as_one(first, second) for first, second in pairs]
+            self._points = [_merge(first, second) for first, second in pairs]
             self._period_ns *= 2
 
     def _give_up(self, error: Exception) -> None:
@@ -122,7 +122,7 @@ class SystemSampler:
 
 
 class SystemReader:
-    """Makes a point of what was used since the point before; the first since it was made."""
+    """Reads what was used since the previous point; the first time, since it was created."""
 
     def __init__(self, process: ReadProcess, gpu: ReadGpu | None, clock: Clock, began_ns: int | None = None) -> None:
         self._process, self._gpu, self._clock = process, gpu, clock
@@ -150,8 +150,8 @@ def _rate(before: int | None, after: int | None, seconds: float) -> float | None
     return None if before is None or after is None else (after - before) / seconds
 
 
-def _as_one(first: SystemPoint, second: SystemPoint) -> SystemPoint:
-    """Two points as one of half the resolution: rates are averaged, of memory the most is kept."""
+def _merge(first: SystemPoint, second: SystemPoint) -> SystemPoint:
+    """Two points as one of half the resolution: mean rates, and the larger memory."""
 
     def mean(*rates: float | None) -> float | None:
         known = [rate for rate in rates if rate is not None]
@@ -170,9 +170,9 @@ def _as_one(first: SystemPoint, second: SystemPoint) -> SystemPoint:
 
 
 def this_process() -> ReadProcess:
-    """Reads the process that it is called in."""
+    """A function that reads the present process."""
     process = psutil.Process()
-    has_io = _tells_io(process)
+    has_io = _has_io_counters(process)
 
     def read() -> ProcessReading:
         io = process.io_counters() if has_io else None
@@ -187,7 +187,7 @@ def this_process() -> ReadProcess:
     return read
 
 
-def _tells_io(process: Any) -> bool:
+def _has_io_counters(process: Any) -> bool:
     """macOS has no such counters, and some containers do not show them."""
     try:
         process.io_counters()
@@ -197,11 +197,11 @@ def _tells_io(process: Any) -> bool:
 
 
 def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | None]:
-    """What reads the GPU at `place` or else the current one, or why nothing does; neither where none is in use."""
+    """A function that reads the GPU at `place` or else the current one, or why there is none; neither without a GPU."""
     if not torch.cuda.is_initialized() or (place is not None and place.type != "cuda"):
         return None, None
     if torch.version.hip is not None:
-        return None, "The GPU is not sampled: that is done by NVML, which is NVIDIA's."
+        return None, "The GPU is not sampled: NVML, which samples it, is for NVIDIA only."
     try:
         import pynvml
     except ImportError:
@@ -213,7 +213,7 @@ def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | N
 
 
 def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
-    """Reads the GPU with this UUID: NVML's own numbers do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
+    """A function that reads the GPU with this UUID: NVML's indices do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
     nvml.nvmlInit()
     handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
 
@@ -221,5 +221,5 @@ def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
         used = nvml.nvmlDeviceGetUtilizationRates(handle).gpu
         return GpuReading(float(used), nvml.nvmlDeviceGetMemoryInfo(handle).used)
 
-    read()  # what it cannot tell is known now, not in the middle of a run
+    read()  # fails now, not in the middle of a run
     return read

@@ -1,10 +1,9 @@
-"""Offloading: which weights go between host, device and disk, when, and how long the host is busy with it.
+"""Offloading: which weights move between host, device and disk, when, and how long the host is busy with it.
 
-The host's time has in it what it waits for the device's earlier work, as a copy back to the host does.
-What counts is what happened to the weights: those that came to another memory were moved, nothing else was. Letting go
-of a copy on the device while the host keeps its own moves nothing. What is read from disk counts as that, also where
-the same call takes it on to a device; whether the disk or the system's cache of it answered is not known. What a
-quantized weight of bitsandbytes carries beside its data is not counted.
+The host time of a move includes waiting for earlier work of the device, as a copy back to the host does.
+Only weights that changed their memory were moved. Freeing a copy on the device while the host keeps its own moves
+nothing. What is read from disk counts as that, also where the same call takes it on to a device; whether it came from
+the disk or from the page cache is not known. The quantization state of a bitsandbytes weight is not counted.
 """
 
 from __future__ import annotations
@@ -26,56 +25,56 @@ from diffprof.runtime.instrumentation.interception import intercept
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
 
 
-def watch_moves(components: Iterable[torch.nn.Module]) -> Callable[[], None]:
-    """Write down every move of weights in the iteration that is open, until the function given back is called.
+def record_moves(components: Iterable[torch.nn.Module]) -> Callable[[], None]:
+    """Record every move of weights into the iteration in progress, until the returned function is called.
 
-    Model offload, and whoever moves a component by hand, calls the component's own ``to``; sequential and disk offload
-    fill empty modules just before they run; group offload has functions of its own.
+    Model offload, and code that moves a component by hand, calls the component's own ``to``; sequential and disk
+    offload fill empty modules just before they run; group offload has functions of its own.
     """
     functions = [
-        *((owner, "to", _component_moves) for owner in dict.fromkeys(type(component) for component in components)),
-        (AlignDevicesHook, "pre_forward", _module_is_filled),
-        (ModuleGroup, "onload_", _group_comes),
-        (ModuleGroup, "offload_", _group_goes),
+        *((owner, "to", _handle_to) for owner in dict.fromkeys(type(component) for component in components)),
+        (AlignDevicesHook, "pre_forward", _handle_pre_forward),
+        (ModuleGroup, "onload_", _handle_onload),
+        (ModuleGroup, "offload_", _handle_offload),
     ]
     with contextlib.ExitStack() as undo:
         for owner, name, handler in functions:
-            # Compiled code does not look into what these stand for, and must not look into them either.
+            # Compiled code does not trace into these functions, and must not trace into their handlers either.
             undo.callback(intercept(owner, name, torch.compiler.disable(handler)))
         return undo.pop_all().close
 
 
-def _component_moves(original: Callable[..., Any], component: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    here = _here(component)
-    if here is None:
+def _handle_to(original: Callable[..., Any], component: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    target = _move_target(component)
+    if target is None:
         return original(component, *args, **kwargs)
     origins = [weight.device.type for weight in _weights(component)]
-    # Not blocking, it goes on whatever stream is current: what else is under way there cannot be seen from here.
+    # A non-blocking copy runs on the current stream: whether other work overlaps with it is not known.
     hidden = None if kwargs.get("non_blocking") or any(argument is True for argument in args) else False
     on_cpu = any(_is_cpu_as_device(argument) for argument in (*args, kwargs.get("device")))
-    began = here.begin()
+    began = target.begin()
     try:
         return original(component, *args, **kwargs)
     finally:
-        here.end(began, zip(origins, _weights(component), strict=True), hidden, on_cpu=on_cpu)
+        target.end(began, zip(origins, _weights(component), strict=True), hidden, on_cpu=on_cpu)
 
 
-def _module_is_filled(original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """Accelerate keeps modules empty and fills each before it runs; most of its hooks only see to the inputs."""
-    here = _here(args[0]) if hook.offload else None
-    if here is None:
+def _handle_pre_forward(original: Callable[..., Any], hook: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """Accelerate keeps modules empty and fills each before it runs; most of its hooks only move the inputs."""
+    target = _move_target(args[0]) if hook.offload else None
+    if target is None:
         return original(hook, *args, **kwargs)
-    # A weight that several modules share is used again where another of them has it on the device already.
+    # A weight that several modules share is reused where another of them has it on the device already.
     shared = {id(weight) for copies in (hook.tied_params_map or {}).values() for weight in copies.values()}
-    began = here.begin()
+    began = target.begin()
     try:
         return original(hook, *args, **kwargs)
     finally:
-        here.end(began, _filled(hook, args[0]), hidden=False, there=shared)
+        target.end(began, _filled_weights(hook, args[0]), hidden=False, already_moved=shared)
 
 
-def _filled(hook: Any, module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """The weights that accelerate has filled in, each with where it keeps them while the module is empty."""
+def _filled_weights(hook: Any, module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The weights that accelerate has filled in, each with where it is kept while the module is empty."""
     weights, prefix = hook.weights_map, ""
     while isinstance(weights, PrefixedDataset):
         weights, prefix = weights.dataset, weights.prefix + prefix
@@ -84,22 +83,22 @@ def _filled(hook: Any, module: torch.nn.Module) -> Iterator[tuple[str, torch.Ten
         yield FROM_DISK if may_be_on_disk and prefix + name not in weights.state_dict else "cpu", weight
 
 
-def _group_comes(original: Callable[..., Any], group: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    here = _here(group.offload_leader)
-    if here is None:
+def _handle_onload(original: Callable[..., Any], group: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    target = _move_target(group.offload_leader)
+    if target is None:
         return original(group, *args, **kwargs)
-    # With a stream the host keeps a copy of each, and it is that copy which is sent.
+    # With a stream, the host keeps a copy of each weight and sends that copy.
     copies = group.cpu_param_dict
     origins = [copies[weight].device.type if copies else weight.device.type for weight in _weights_of_group(group)]
     on_disk, hidden, on_cpu = _is_on_disk(group), _is_hidden(group), _is_cpu_as_device(group.onload_device)
-    began = here.begin()
+    began = target.begin()
     try:
         result = original(group, *args, **kwargs)
         if on_disk:  # and could be read
             origins = [FROM_DISK] * len(origins)
         return result
     finally:
-        here.end(began, zip(origins, _weights_of_group(group), strict=True), hidden, on_cpu=on_cpu)
+        target.end(began, zip(origins, _weights_of_group(group), strict=True), hidden, on_cpu=on_cpu)
 
 
 def _is_on_disk(group: Any) -> bool:
@@ -107,40 +106,40 @@ def _is_on_disk(group: Any) -> bool:
 
 
 def _is_hidden(group: Any) -> bool | None:
-    """Is this group fetched on a stream of its own while the one before it computes?
+    """Whether this group is fetched on its own stream while the group before it computes; None if that is not known.
 
-    The host waits for a group that fetches itself, and for every group in the first pass, which finds out their order.
-    It also waits, later, for one that the order has left out; the same call fetches that one, with no way to tell.
+    The host waits for a group that fetches itself, and for every group in the first pass, which determines their
+    order. It also waits for a group that this order has left out, but that cannot be recognised here.
     """
     if group.stream is None or not group.non_blocking or group.onload_self:
         return False
-    # The host reads the file before it sends anything; whether the device had enough to do meanwhile is not known.
+    # The host reads the file before it sends anything; whether the device was busy meanwhile is not known.
     return None if _is_on_disk(group) else True
 
 
-def _group_goes(original: Callable[..., Any], group: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    kept = group.stream is not None or _is_on_disk(group)
-    here = None if kept else _here(group.offload_leader)
-    if here is None:
+def _handle_offload(original: Callable[..., Any], group: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    host_keeps_copy = group.stream is not None or _is_on_disk(group)
+    target = None if host_keeps_copy else _move_target(group.offload_leader)
+    if target is None:
         return original(group, *args, **kwargs)
     origins = [weight.device.type for weight in _weights_of_group(group)]
-    began = here.begin()
+    began = target.begin()
     try:
         return original(group, *args, **kwargs)
     finally:
-        here.end(began, zip(origins, _weights_of_group(group), strict=True), hidden=False)
+        target.end(began, zip(origins, _weights_of_group(group), strict=True), hidden=False)
 
 
 class _Thread(threading.local):
     moving = False
-    """Is a move being watched? Functions that it calls in turn belong to it."""
+    """Whether a move is being recorded: functions that it calls in turn belong to it."""
 
 
 _THREAD = _Thread()
 
 
-class _Here(NamedTuple):
-    """Where a move is written down: the iteration that is open, and the component whose weights they are."""
+class _MoveTarget(NamedTuple):
+    """Where a move is recorded: the iteration in progress, and the component that the weights belong to."""
 
     iteration: IterationRecorder
     component: str
@@ -156,17 +155,17 @@ class _Here(NamedTuple):
         hidden: bool | None,
         *,
         on_cpu: bool = False,
-        there: AbstractSet[int] = frozenset(),
+        already_moved: AbstractSet[int] = frozenset(),
     ) -> None:
-        """Write down which of the `weights` were moved from where they were: on disk, or on what kind of device.
+        """Record which of the `weights` were moved; each comes with its origin, a kind of device or the disk.
 
-        `on_cpu`: also those that stay on the CPU were copied. Those in `there`, by their `id`, were moved before.
+        With `on_cpu`, weights that stay on the CPU were copied too. Those in `already_moved`, by `id`, moved before.
         """
         host_ns = self.iteration.now() - began
         _THREAD.moving = False
         step = self.iteration.step
-        moved = _moved_bytes(weights, on_cpu, there)
-        # Which part of the time went into which cannot be told where there are two; reading is slower than sending.
+        moved = _moved_bytes(weights, on_cpu, already_moved)
+        # With two directions, the time of each is not known: it is assigned to reading, which is slower than sending.
         for direction in (FROM_DISK, HOST_TO_DEVICE, DEVICE_TO_HOST) if moved else ():
             if direction in moved:
                 move = Move(self.component, direction, moved[direction], began, host_ns, step, hidden)
@@ -174,21 +173,21 @@ class _Here(NamedTuple):
                 host_ns = 0
 
 
-def _here(module: torch.nn.Module) -> _Here | None:
-    """None where there is nothing to write down: another pipeline's module, or part of a move that is watched."""
+def _move_target(module: torch.nn.Module) -> _MoveTarget | None:
+    """None where there is nothing to record: another pipeline's module, or part of a move that is being recorded."""
     iteration = current_iteration()
     if iteration is None or _THREAD.moving:
         return None
     place = iteration.slot_of(module) or iteration.slot_of(unwrap_compiled(module))
-    return None if place is None else _Here(iteration, place[0])
+    return None if place is None else _MoveTarget(iteration, place[0])
 
 
 def _moved_bytes(
-    weights: Iterable[tuple[str, torch.Tensor]], on_cpu: bool, there: AbstractSet[int]
+    weights: Iterable[tuple[str, torch.Tensor]], on_cpu: bool, already_moved: AbstractSet[int]
 ) -> Mapping[str, int]:
-    """Bytes that came to another memory, by direction."""
+    """Bytes that changed their memory, by direction."""
     moved: dict[str, int] = {}
-    seen = set(there)
+    seen = set(already_moved)
     for origin, weight in weights:
         direction = _direction(origin, weight.device.type, on_cpu)
         if direction is not None and id(weight) not in seen:
@@ -208,18 +207,18 @@ def _direction(origin: str, place: str, on_cpu: bool) -> str | None:
 
 
 def _is_cpu_as_device(device: Any) -> bool:
-    """Is it ``cpu:0``? To torch that is another device than ``cpu``: it copies what is moved there, each time."""
+    """Whether it is ``cpu:0``: for torch another device than ``cpu``, so that it copies each time."""
     return isinstance(device, (str, torch.device)) and str(device).startswith("cpu:")
 
 
 def _held_bytes(weight: torch.Tensor) -> int:
-    """Of the tensors that hold the data: a quantized weight can be a shell around several."""
+    """Bytes of the tensors with the data: a quantized weight can be a wrapper around several."""
     flatten = getattr(weight, "__tensor_flatten__", None)
     return weight.nbytes if flatten is None else sum(_held_bytes(getattr(weight, name)) for name in flatten()[0])
 
 
 def _weights(module: torch.nn.Module) -> list[torch.Tensor]:
-    """Parameters and buffers; a shared one as often as it is shared, as moving may make several of it."""
+    """Parameters and buffers; a shared one as often as it is shared, because moving may duplicate it."""
     return [
         weight
         for part in module.modules()

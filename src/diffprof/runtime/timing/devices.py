@@ -100,7 +100,7 @@ class DeviceTimer:
         """Give the time between two marks to `receiver` as soon as it is known, without waiting for it."""
         if begin is None or end is None or begin.device != end.device:  # no clock is common to two accelerators
             receiver(None)
-            self.give_back(begin, end)
+            self.reuse(begin, end)
             return
         self._outstanding.append((begin, end, receiver))
         if len(self._outstanding) >= self._sweep_at and self._lock.acquire(blocking=False):
@@ -141,7 +141,7 @@ class DeviceTimer:
             receiver(None)
         else:
             receiver(nanoseconds)
-        self.give_back(begin, end)
+        self.reuse(begin, end)
 
     def _free_event(self, device: int) -> Event | None:
         try:
@@ -149,8 +149,8 @@ class DeviceTimer:
         except (KeyError, IndexError):
             return None
 
-    def give_back(self, *marks: Mark | None) -> None:
-        """Their events may be recorded again."""
+    def reuse(self, *marks: Mark | None) -> None:
+        """Let the events of these marks be recorded again."""
         for mark in marks:
             if mark is not None:
                 self._free.setdefault(mark.device, []).append(mark.event)
