@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from diffprof.breakdown.caches import CacheRow, cache_table
 from diffprof.breakdown.moves import move_table, step_move_table, sum_of
-from diffprof.breakdown.moves import moved_each_step as moved_again
+from diffprof.breakdown.moves import moved_each_step as components_moved_each_step
 from diffprof.breakdown.shares import share
 from diffprof.breakdown.steps import NANOSECONDS
 from diffprof.findings.finding import Evidence, Finding, Rule, Threshold
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 
-MOVING = Threshold("busy_share", 0.25, "a quarter of the time is worth a change, and nothing is computed by it")
-ASKED_AGAIN = Threshold("asked_again", 3, "the first time always misses, and the second may by chance")
-SELDOM = Threshold("hit_share", 0.1, "nine of ten times it is kept for nothing")
-HELD = Threshold("held_bytes", 64 * 1024**2, "less is not missed elsewhere")
+MOVING = Threshold("busy_share", 0.25, "a quarter of the time is worth a change, and moving computes nothing")
+LATER_LOOKUPS = Threshold("asked_again", 3, "the first lookup always misses, and the second may miss by chance")
+RARE_HITS = Threshold("hit_share", 0.1, "nine times of ten the memory is held for nothing")
+HELD_MEMORY = Threshold("held_bytes", 64 * 1024**2, "less is not needed elsewhere")
 
 
 def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """The host's time for moving weights in the wall time, without what ran beside other work."""
+    """Share of the wall time in which the host moved weights, without moves that overlapped with other work."""
     rows = move_table(measured.timed)
     wall_ns = _wall_ns(measured)
     whole = sum_of(move for iteration in measured.timed for move in iteration.moves)
@@ -46,7 +46,7 @@ def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]
 
 def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """Components that were moved to the device again in every step that they ran in."""
-    for component in moved_again(measured.timed):
+    for component in components_moved_each_step(measured.timed):
         rows = [
             row
             for one in measured.timed
@@ -75,36 +75,36 @@ def _wall_ns(measured: Measured) -> int:
 
 
 def cache_never_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Caches that were asked again and again and never had the result."""
+    """Caches that were looked up again and again and never hit."""
     for row in cache_table(profile):
-        again = row.asks - _first_asks(measured, row)
-        if row.hits == 0 and again >= ASKED_AGAIN.value:
-            yield Finding("cache_never_hits", "no_hit", _held_share(measured, row), _use(row))
+        later = row.asks - _first_lookups(measured, row)
+        if row.hits == 0 and later >= LATER_LOOKUPS.value:
+            yield Finding("cache_never_hits", "no_hit", _held_share(measured, row), _evidence(row))
 
 
 def cache_seldom_hits(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """Caches that hold memory for few hits."""
     for row in cache_table(profile):
-        if 0 < row.hit_rate < SELDOM.value and (row.held_bytes or 0) >= HELD.value:
-            yield Finding("cache_seldom_hits", "few_hits", _held_share(measured, row), _use(row))
+        if 0 < row.hit_rate < RARE_HITS.value and (row.held_bytes or 0) >= HELD_MEMORY.value:
+            yield Finding("cache_seldom_hits", "few_hits", _held_share(measured, row), _evidence(row))
 
 
-def _first_asks(measured: Measured, row: CacheRow) -> int:
-    """In each call of the pipeline each module has to be computed once before there is anything to hit."""
-    asked = [
+def _first_lookups(measured: Measured, row: CacheRow) -> int:
+    """Number of lookups that could not hit: in each call of the pipeline the first one of each module."""
+    lookups = [
         (number, event.module)
         for number, iteration in enumerate(measured.timed)
         for event in iteration.caches
         if (event.cache, event.component) == (row.cache, row.component)
     ]
-    return len(set(asked))
+    return len(set(lookups))
 
 
 def _held_share(measured: Measured, row: CacheRow) -> float:
     return share(row.held_bytes or 0, measured.device.memory_bytes or 0)
 
 
-def _use(row: CacheRow) -> Evidence:
+def _evidence(row: CacheRow) -> Evidence:
     return {
         "cache": row.cache,
         "component": row.component,
@@ -132,15 +132,15 @@ MOVED_EACH_STEP = Rule(
 )
 CACHE_NEVER_HITS = Rule(
     "cache_never_hits",
-    "A cache is asked again and again and never has the result.",
+    "A cache is looked up again and again and never hits.",
     ("no_hit",),
-    (ASKED_AGAIN,),
+    (LATER_LOOKUPS,),
     cache_never_hits,
 )
 CACHE_SELDOM_HITS = Rule(
     "cache_seldom_hits",
-    "A cache holds memory and seldom has the result.",
+    "A cache holds memory and seldom hits.",
     ("few_hits",),
-    (SELDOM, HELD),
+    (RARE_HITS, HELD_MEMORY),
     cache_seldom_hits,
 )

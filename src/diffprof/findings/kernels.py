@@ -1,4 +1,4 @@
-"""How the work is done: attention that is not fused, operations that are too short for what it costs to start them."""
+"""How the work is done: attention that is not fused, operations that are shorter than their launch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from diffprof.record.profile import NO_WORK, Operation, Profile
 ATTENTION = "attention"
 SOFTMAX = "_softmax"
 WRITTEN_OUT = frozenset({"bmm", "baddbmm", SOFTMAX})
-"""Operations of kind attention that are a part of it: QKᵀ, softmax and AV one by one. A fused one is one operation."""
+"""Operations of unfused attention: QKᵀ, softmax and AV one by one. Fused attention is one operation."""
 
 WRITTEN_OUT_SHARE = Threshold("written_share", 0.05, "of the MACs or of the bytes: with less there is little to gain")
-COMPONENT_SHARE = Threshold("component_share", 0.05, "a component with less of the time is not worth a change")
+COMPONENT_SHARE = Threshold(
+    "component_share", 0.05, "a component with a smaller share of the time is not worth a change"
+)
 LOW_PEAK_SHARE = Threshold("peak_share", 0.25, "kernels that are kept busy reach more than a quarter of the peak")
 SHORT_OPERATION = Threshold(
-    "operation_seconds", 20e-6, "to start an operation takes PyTorch some 10 microseconds on the host"
+    "operation_seconds", 20e-6, "launching an operation takes PyTorch some 10 microseconds on the host"
 )
-MANY_OPERATIONS = Threshold("operations", 100, "fewer take no time that could be gained")
+MANY_OPERATIONS = Threshold("operations", 100, "with fewer there is little time to gain")
 
 
 def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Finding]:
@@ -53,7 +55,7 @@ def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Find
 
 
 def _written_out(profile: Profile, component: str) -> Iterator[tuple[Operation, int]]:
-    """The parts of such attention in one call, and how many calls were like it."""
+    """The operations of unfused attention in one call, and how many calls were like it."""
     for call, times in profile.costs():
         if call.component == component:
             for operation in call.cost.operations:
@@ -95,7 +97,7 @@ ATTENTION_WRITTEN_OUT = Rule(
 )
 LAUNCH_BOUND = Rule(
     "launch_bound",
-    "A low share of the device's peak with many short operations: starting them takes the time.",
+    "A low share of the device's peak with many short operations: launching them takes the time.",
     ("accelerator", "cpu"),
     (LOW_PEAK_SHARE, SHORT_OPERATION, MANY_OPERATIONS, COMPONENT_SHARE),
     launch_bound,

@@ -1,4 +1,4 @@
-"""What the memory shows: a VAE that needs the most of it, memory that is not freed, reserves that cannot be used."""
+"""Memory: a VAE that needs the most of it, memory that is not freed, reserved memory that cannot be used."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from diffprof.record.measured import Iteration, Measured, MemoryPoint
 from diffprof.record.profile import Profile
 
 MEBIBYTE = 1024**2
-LARGE = Threshold("large_bytes", 256 * MEBIBYTE, "allocators take memory in large pieces: less may be chance")
-ABOVE_THE_REST = Threshold("peak_ratio", 1.2, "with less to gain, another part is soon the one that does not fit")
-NEARLY_FULL = Threshold("full_share", 0.8, "a somewhat larger picture would not fit any more")
+LARGE = Threshold("large_bytes", 256 * MEBIBYTE, "allocators reserve memory in large blocks: less may be chance")
+ABOVE_THE_REST = Threshold("peak_ratio", 1.2, "with less to gain, another part would soon be the one that does not fit")
+NEARLY_FULL = Threshold("full_share", 0.8, "a somewhat larger image would no longer fit")
 GROWTH_ON_DEVICE = Threshold("growth_bytes", 64 * MEBIBYTE, "the workspaces that libraries keep are smaller")
-GROWTHS = Threshold("iterations", 3, "two figures are no trend")
+ITERATIONS_OF_A_TREND = Threshold("iterations", 3, "two values are no trend")
 FRAGMENTED = Threshold("reserved_ratio", 1.2, "allocators round up; a fifth more than was ever needed is not rounding")
 
 DEVICE, PROCESS = "device", "process"
-"""Which memory it is: the accelerator's, or the resident memory of the process."""
+"""The memory of the accelerator, or the resident memory of the process."""
 
 
 def vae_decode_memory(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """A VAE that needs more memory than everything else: it decides what fits."""
+    """A VAE that needs more memory than everything else, and so determines what fits."""
     found = _peaks_on_device(profile) or _peaks_of_process(profile, measured)
     if found is None:
         return
@@ -35,10 +35,10 @@ def vae_decode_memory(profile: Profile, measured: Measured) -> Iterator[Finding]
     fills = there is not None and peak > rest and peak >= NEARLY_FULL.value * there
     if not decides and not fills:
         return
-    pictures = _pictures_at_once(profile)
+    images = _images_at_once(profile)
     yield Finding(
         "vae_decode_memory",
-        "one_picture" if pictures == 1 else "several_pictures",
+        "one_picture" if images == 1 else "several_pictures",
         share(peak - rest, there or peak),
         {
             "component": next(slot for slot in profile.components if _is_vae(profile, slot)),
@@ -49,7 +49,7 @@ def vae_decode_memory(profile: Profile, measured: Measured) -> Iterator[Finding]
             "there_bytes": there,
             "full_share": share(peak, there) if there else None,
             "activation_bytes": _vae_activations(profile),
-            "pictures": pictures,
+            "pictures": images,
         },
     )
 
@@ -85,7 +85,7 @@ def _vae_activations(profile: Profile) -> int | None:
     return max(counted, default=0) or None
 
 
-def _pictures_at_once(profile: Profile) -> int:
+def _images_at_once(profile: Profile) -> int:
     """The first size of what the VAE is given: ``z 4x4x64x64`` are the latents of 4 pictures."""
     inputs = [call.inputs for call in profile.calls if _is_vae(profile, call.component)]
     sizes = [re.search(r" (\d+)x", text) for text in inputs]
@@ -100,7 +100,7 @@ def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
         held = [bytes_ for bytes_ in map(read, ends) if bytes_ is not None]
         if len(held) != len(ends) or not held:
             continue
-        grew = len(held) >= GROWTHS.value and all(later > earlier for earlier, later in pairwise(held))
+        grew = len(held) >= ITERATIONS_OF_A_TREND.value and all(later > earlier for earlier, later in pairwise(held))
         if grew and held[-1] - held[0] >= least.value:
             yield _not_freed("grows", memory, held[0], held[-1], len(held), measured)
             return
@@ -108,7 +108,7 @@ def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def _kept_by_last(whole: Sequence[Iteration], measured: Measured) -> Iterator[Finding]:
-    # What the very first call keeps is what later ones use again: workspaces, weights that were moved there.
+    # What the very first call keeps is reused by later ones: workspaces, weights that were moved there.
     last = whole[-1] if whole and whole[-1] is not measured.iterations[0] else None
     before, after = (_allocated(last.memory[0]), _allocated(last.memory[-1])) if last else (None, None)
     if before is not None and after is not None and after - before >= GROWTH_ON_DEVICE.value:
@@ -135,12 +135,12 @@ def _allocated(point: MemoryPoint) -> int | None:
 
 
 def _resident(point: MemoryPoint) -> int | None:
-    """Of the process, where that is the memory that the models are in."""
+    """Resident memory of the process, where the models are in it."""
     return point.rss_bytes if point.allocated_bytes is None else None
 
 
 def fragmentation(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Memory that the allocator took from the device while it had more than was ever in use at once."""
+    """Memory that the allocator has reserved beyond what was ever in use at once."""
     points = [point for iteration in measured.iterations for point in iteration.memory]
     worst: tuple[int, int, str] | None = None
     needed = 0
@@ -148,7 +148,7 @@ def fragmentation(profile: Profile, measured: Measured) -> Iterator[Finding]:
         allocated, reserved = point.allocated_bytes, point.reserved_bytes
         if allocated is None or reserved is None:
             continue
-        # What was reserved before the measurement may have been in use then: nobody looked.
+        # What was reserved before the measurement may have been in use then.
         needed = max(needed or reserved, allocated, point.peak_allocated_bytes or 0)
         if worst is None or reserved - needed > worst[0] - worst[1]:
             worst = (reserved, needed, point.label)
@@ -171,21 +171,21 @@ def fragmentation(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 VAE_DECODE_MEMORY = Rule(
     "vae_decode_memory",
-    "The VAE needs more memory than everything else, so that it decides what fits: worth tiling or slicing.",
+    "The VAE needs more memory than everything else and so determines what fits: worth tiling or slicing.",
     ("one_picture", "several_pictures"),
     (ABOVE_THE_REST, LARGE, NEARLY_FULL),
     vae_decode_memory,
 )
 MEMORY_NOT_FREED = Rule(
     "memory_not_freed",
-    "Memory grows from iteration to iteration, or is still held when the call is over.",
+    "Memory grows from iteration to iteration, or is still held after the call.",
     ("grows", "kept"),
-    (GROWTHS, GROWTH_ON_DEVICE, LARGE),
+    (ITERATIONS_OF_A_TREND, GROWTH_ON_DEVICE, LARGE),
     memory_not_freed,
 )
 FRAGMENTATION = Rule(
     "fragmentation",
-    "The allocator has reserved far more than was ever allocated: free memory in pieces that are too small.",
+    "The allocator has reserved far more than was ever allocated: its free blocks are too small.",
     ("reserved",),
     (FRAGMENTED, LARGE),
     fragmentation,

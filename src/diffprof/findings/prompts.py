@@ -1,4 +1,4 @@
-"""Prompts that are encoded although that was done before."""
+"""Prompts that are encoded more than once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ WORTH_SAVING = Threshold("saved_share", 0.01, "less is not worth a change of the
 
 
 @dataclass(frozen=True)
-class _Again:
+class _RepeatedEncoding:
     sample: Sample
     in_same_call: bool
-    """Was it encoded before in the same call of the pipeline?"""
+    """Whether it was encoded before in the same call of the pipeline."""
 
 
 def prompt_encoded_again(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Encodings of what has the same digest as something that the same section encoded before."""
-    # A measurement repeats its call, the encoding with it: that is no program that encodes a prompt twice.
+    """Encodings of texts that the same section has encoded before, by their digest."""
+    # A measurement repeats its call and the encoding in it: that is no program that encodes a prompt twice.
     groups = [(one,) for one in measured.timed] if measured.repeated else [measured.iterations]
-    again = [found for iterations in groups for found in _encoded_again(iterations)]
+    again = [found for iterations in groups for found in _repeated_encodings(iterations)]
     ran = [iteration for iterations in groups for iteration in iterations]
     clock = clock_of(ran)
     whole_ns = sum(clock.length_ns(iteration.wall) for iteration in ran)
@@ -49,18 +49,18 @@ def prompt_encoded_again(profile: Profile, measured: Measured) -> Iterator[Findi
         )
 
 
-def _encoded_again(iterations: Sequence[Iteration]) -> Iterator[_Again]:
+def _repeated_encodings(iterations: Sequence[Iteration]) -> Iterator[_RepeatedEncoding]:
     first: dict[tuple[str, str | None, str], int] = {}
     for number, iteration in enumerate(iterations):
         counted: set[int] = set()
         for place, sample in enumerate(iteration.samples):
             if sample.parent in counted:
-                counted.add(place)  # it is a part of the time that was counted
+                counted.add(place)  # its time is part of what was counted
             elif sample.digest is not None and not sample.failed:
                 key = (sample.section, sample.component, sample.digest)
                 if key in first:
                     counted.add(place)
-                    yield _Again(sample, first[key] == number)
+                    yield _RepeatedEncoding(sample, first[key] == number)
                 first.setdefault(key, number)
 
 

@@ -1,4 +1,4 @@
-"""Where the time goes: what takes most of it, and what the scheduler takes of a step."""
+"""Where the time goes: what takes most of it, and the share of the scheduler in a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 
 DOMINANT = Threshold("total_share", 0.5, "everything else together takes less")
-SCHEDULER = Threshold("scheduler_share", 0.01, "a few operations on the latents are next to nothing beside a model")
+SCHEDULER = Threshold(
+    "scheduler_share", 0.01, "a few operations on the latents are next to nothing compared with a model"
+)
 
 CASES_BY_ROLE = {
     "denoiser": "denoiser",
@@ -25,7 +27,7 @@ CASES_BY_ROLE = {
 
 
 def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """The row of the section table with at least half of the time: its own, without the sections inside it."""
+    """The row of the section table with at least half of the time, without the sections inside it."""
     rows = section_table(measured.timed)
     most = max(rows, key=lambda row: row.self_ns, default=None)
     if most is None or most.self_share < DOMINANT.value:
@@ -35,7 +37,7 @@ def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
         "dominant_section",
         "between" if most.section == BETWEEN else _case(profile, component),
         most.self_share,
-        {**_taken(most), "component": component, **_longest(rows, most)},
+        {**_evidence(most), "component": component, **_longest(rows, most)},
     )
 
 
@@ -49,7 +51,7 @@ def _case(profile: Profile, component: str | None) -> str:
     return CASES_BY_ROLE.get(part.role, "other") if part is not None else "other"
 
 
-def _taken(row: SectionRow) -> Evidence:
+def _evidence(row: SectionRow) -> Evidence:
     return {
         "section": row.section,
         "calls": row.count,
@@ -61,7 +63,7 @@ def _taken(row: SectionRow) -> Evidence:
 
 
 def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
-    """What has the longest calls and is not what takes most of the time: the wrong place to begin."""
+    """The section with the longest calls, if another one takes most of the time: the wrong place to begin."""
     sections = [row for row in rows if row.section != BETWEEN]
     longest = max(sections, key=lambda row: row.self_ns / row.count, default=most)
     if longest is most:
@@ -77,21 +79,21 @@ def scheduler_overhead(profile: Profile, measured: Measured) -> Iterator[Finding
     """The scheduler's share of the denoising steps."""
     clock = clock_of(measured.timed)
     steps = [clock.length_ns(step.span) for iteration in measured.timed for step in iteration.steps]
-    taken = [
+    scheduler_ns = [
         clock.length_ns(sample.span)
         for iteration in measured.timed
         for sample in iteration.samples
         if sample.section.endswith("scheduler_step") and sample.step is not None
     ]
-    if share(sum(taken), sum(steps)) > SCHEDULER.value:
+    if share(sum(scheduler_ns), sum(steps)) > SCHEDULER.value:
         yield Finding(
             "scheduler_overhead",
             "step",
-            share(sum(taken), sum(clock.length_ns(iteration.wall) for iteration in measured.timed)),
+            share(sum(scheduler_ns), sum(clock.length_ns(iteration.wall) for iteration in measured.timed)),
             {
-                "scheduler_share": share(sum(taken), sum(steps)),
-                "total_seconds": sum(taken) / NANOSECONDS,
-                "mean_seconds": sum(taken) / len(taken) / NANOSECONDS,
+                "scheduler_share": share(sum(scheduler_ns), sum(steps)),
+                "total_seconds": sum(scheduler_ns) / NANOSECONDS,
+                "mean_seconds": sum(scheduler_ns) / len(scheduler_ns) / NANOSECONDS,
                 "step_seconds": sum(steps) / len(steps) / NANOSECONDS,
                 "steps": len(steps),
             },

@@ -1,4 +1,4 @@
-"""How far the figures can be trusted: runs that did not end, warm-up among them, iterations that differ."""
+"""How far the measured times can be trusted: runs that failed, warm-up among them, iterations that differ."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ from diffprof.findings.finding import Finding, Rule, Threshold
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 
-SPREAD = Threshold(
-    "spread_share", 0.05, "two runs that differ by less than their own spread cannot be told from each other"
-)
-ITERATIONS_FOR_A_SPREAD = Threshold("iterations", 3, "two figures show a difference, not a spread")
+SPREAD = Threshold("spread_share", 0.05, "two runs that differ by less than their own spread cannot be distinguished")
+ITERATIONS_FOR_A_SPREAD = Threshold("iterations", 3, "two values show a difference, not a spread")
 SLOW_FIRST_ITERATION = Threshold(
-    "first_ratio", 1.5, "loading, compiling and tuning happen once; chance seldom makes a call half as long again"
+    "first_ratio", 1.5, "loading, compiling and tuning happen once; noise seldom makes a call half as long again"
 )
 SLOW_FIRST_STEP = Threshold("first_step_ratio", 2.0, "a single step varies more than a whole call")
-STEPS_TO_COMPARE = Threshold("following_steps", 3, "the median of fewer may be one that was disturbed")
+STEPS_TO_COMPARE = Threshold("following_steps", 3, "the median of fewer may be a disturbed one")
 NOTICED = Threshold("extra_seconds", 0.1, "nobody notices less")
 
 
 def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Iterations that an error ended, and what the figures are made of."""
-    ended = [iteration for iteration in measured.iterations if iteration.error is not None]
-    if not ended:
+    """Iterations that ended with an error, and which iterations the times are from."""
+    failed = [iteration for iteration in measured.iterations if iteration.error is not None]
+    if not failed:
         return
-    last = ended[-1]
+    last = failed[-1]
     whole = all(iteration.error is None for iteration in measured.timed)
     yield Finding(
         "incomplete_run",
         "others_ended" if whole else "none_ended",
         1.0,
         {
-            "failed": len(ended),
+            "failed": len(failed),
             "iterations": len(measured.iterations),
             "timed": len(measured.timed),
             "error": last.error,
@@ -46,10 +44,10 @@ def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def unstable_timings(profile: Profile, measured: Measured) -> Iterator[Finding]:
-    """Iterations, which are equal calls, that took different times."""
+    """Iterations, which make the same call, that took different times."""
     clock = clock_of(measured.timed)
     first = _first_iteration(measured)
-    # A first one that is warm-up is told of by its own rule, and does not make the others unstable.
+    # A first iteration that is warm-up has a rule of its own, and does not make the others unstable.
     timed = measured.timed[1:] if first is not None and first.case == "in_the_figures" else measured.timed
     walls = [clock.length_ns(iteration.wall) / NANOSECONDS for iteration in timed]
     if len(walls) < ITERATIONS_FOR_A_SPREAD.value or not all(walls):
@@ -97,7 +95,7 @@ def _first_iteration(measured: Measured) -> Finding | None:
 
 def _first_step(profile: Profile, measured: Measured) -> Finding | None:
     timed = measured.timed[0] if measured.timed else None
-    # A cache computes the first step and skips later ones: that one is not slower, it does more.
+    # A cache computes the first step and skips later ones: the first is not slower, it does more.
     if timed is None or timed.caches:
         return None
     place = next(number for number, one in enumerate(measured.iterations) if one is timed)
@@ -113,7 +111,7 @@ def _first_step(profile: Profile, measured: Measured) -> Finding | None:
 
 
 def _same_work(steps: list[StepSample]) -> bool:
-    """Whether all steps were counted, and the first not to do more than the others."""
+    """Whether all steps were counted, and the first does not compute more than the others."""
     macs = [step.macs for step in steps if step.macs is not None]
     return len(macs) == len(steps) and macs[0] <= median(macs[1:])
 
@@ -132,14 +130,14 @@ def _slow_first(first_ns: int, others_ns: list[int], ratio: Threshold) -> dict[s
 
 INCOMPLETE_RUN = Rule(
     "incomplete_run",
-    "An iteration did not come to its end; says what the figures are made of.",
+    "An iteration failed; says which iterations the times are from.",
     ("others_ended", "none_ended"),
     (),
     incomplete_run,
 )
 UNSTABLE_TIMINGS = Rule(
     "unstable_timings",
-    "Iterations of the same call took different times, so that a comparison with them is not to be trusted.",
+    "Iterations of the same call took different times, so that a comparison with them cannot be trusted.",
     ("iterations",),
     (SPREAD, ITERATIONS_FOR_A_SPREAD),
     unstable_timings,

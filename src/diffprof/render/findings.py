@@ -7,6 +7,7 @@ from string import Formatter
 from typing import TYPE_CHECKING, NamedTuple
 
 from diffprof.findings.finding import Finding, Value
+from diffprof.findings.registry import added_text
 from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.finding_words import WORDS
@@ -48,7 +49,7 @@ class FindingLines(NamedTuple):
 
 def finding_lines(finding: Finding) -> FindingLines:
     """The finding in words; sentences whose numbers are unknown are left out."""
-    title, evidence, advice = WORDS[finding.rule, finding.case]
+    title, evidence, advice = added_text(finding) or WORDS[finding.rule, finding.case]
     texts = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
     return FindingLines(
         title.format(**texts),

@@ -326,9 +326,7 @@ def test_the_most_memory_that_a_cache_held_is_known_after_it_was_emptied(name: s
     assert set(held) == set(case.decisions)
     assert all(held.values())
     pipeline(**case.arguments())
-    assert set(peak_cache_bytes(pipeline).values()) == {0}, (
-        "it was read, and nobody has monitored since"
-    )
+    assert set(peak_cache_bytes(pipeline).values()) == {0}, "it was read, and nobody has monitored since"
 
 
 def test_memory_is_counted_once_and_as_what_is_kept_alive() -> None:
