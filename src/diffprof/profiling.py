@@ -1,4 +1,4 @@
-"""Time, memory and traces of anybody's code, with the names that users of the original guides know.
+"""Time, memory and traces of any code, with the names that users of the original guides know.
 
     with profile_section("vae_decode"):
         image = vae.decode(latents)
@@ -21,7 +21,7 @@ from diffprof.record.atomic_files import replace_file
 from diffprof.render.guides.memory_summary import memory_summary
 from diffprof.render.guides.timing_summary import iteration_summary, timing_summary
 from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
-from diffprof.runtime.timing.functions import timed_function
+from diffprof.runtime.timing.functions import time_function
 from diffprof.runtime.timing.loop_timer import LoopTimer
 from diffprof.runtime.timing.memory_log import MemoryFinding, MemoryLog
 from diffprof.runtime.timing.memory_snapshots import MemorySnapshot
@@ -54,9 +54,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def profile_section(name: str, sync: bool = False) -> Section | DisabledSection:
     """A context manager that times what happens inside it, into `get_global_stats()`.
 
-    With `sync` the accelerator is waited for at both ends, so that the host's time is that of the work itself.
+    With `sync` both ends wait for the accelerator, so that the host time is that of the work itself.
     """
-    # Written out, not `_RECORDER.section`: one call less in what is meant to cost nothing.
+    # Inlined, not `_RECORDER.section`: one call less in what is meant to cost nothing.
     return Section(_RECORDER, name, sync) if _RECORDER.enabled else DISABLED_SECTION
 
 
@@ -67,11 +67,11 @@ def profile_function(name: str | None = None, /) -> Callable[[Function], Functio
 def profile_function(name: Any = None, /) -> Any:
     """Time every call of a function, method, coroutine or generator; by its own name where none is given.
 
-    A generator is counted once, with the time that it ran itself, not the time of those who take its items.
+    A generator is counted once, with the time that it ran itself, without its consumer.
     """
     if name is None or isinstance(name, str):
-        return lambda function: timed_function(_RECORDER, function, name)
-    return timed_function(_RECORDER, name)
+        return lambda function: time_function(_RECORDER, function, name)
+    return time_function(_RECORDER, name)
 
 
 def get_global_stats() -> TimingStats:
@@ -80,7 +80,7 @@ def get_global_stats() -> TimingStats:
 
 
 def enable() -> None:
-    """Time sections and functions, as is done from the start."""
+    """Time sections and functions; this is the default."""
     _RECORDER.enabled = True
 
 
@@ -95,7 +95,7 @@ def is_enabled() -> bool:
 
 
 def reset() -> None:
-    """Forget all times of sections and functions."""
+    """Delete all times of sections and functions."""
     _STATS.reset()
 
 
@@ -123,12 +123,12 @@ class MemoryTracker(MemoryLog):
         _print(self.summary())
 
     def export_json(self, path: str | Path) -> Path:
-        """Write all snapshots and findings to a file, in one go."""
+        """Write all snapshots and findings to a file, atomically."""
         return replace_file(path, json.dumps(self.to_dict(), indent=2).encode())
 
 
 class IterationProfiler(LoopTimer):
-    """Times each iteration of a loop: ``with profiler.iteration(): ...``. The first `warmup` are kept apart."""
+    """Times each iteration of a loop (``with profiler.iteration(): ...``), the first `warmup` apart from the others."""
 
     def summary(self) -> str:
         """The table that `print_summary` prints."""
@@ -144,7 +144,7 @@ class PyTorchProfiler(TraceRecorder):
 
 
 def _print(text: str) -> None:
-    # A name may have letters that the terminal has not: that must not end a program.
+    # A name may have characters that the terminal cannot show: that must not end a program.
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(f"{text}\n".encode(encoding, "replace").decode(encoding))
 

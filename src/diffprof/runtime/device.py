@@ -1,4 +1,4 @@
-"""The device that a pipeline runs on, and what it can do at most: published figures, or a matrix product timed here."""
+"""The device that a pipeline runs on and its peak performance: published, or of matrix products timed here."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from diffprof.record.measured import Device
 
 TIMED_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 PUBLISHED_DTYPES = ("float32", "bfloat16", "float16")
-"""Those that networks compute in: weights of 8 bits are nearly always made larger before they are multiplied."""
+"""Dtypes that networks compute in: weights of 8 bits are nearly always widened before they are multiplied."""
 
 SMALLEST, LARGEST = 128, 2048
 REPEATS = 5
 BUDGET_NS = 400_000_000
-"""For one dtype: where a CPU only emulates it, a large product would take a minute."""
+"""Time limit for one dtype: where a CPU only emulates it, a large product would take a minute."""
 
 
 def device_of(pipeline: Any) -> Device:
-    """Where the pipeline's models are executed, also where offloading keeps their weights elsewhere."""
+    """The device that executes the pipeline's models, also where offloading keeps their weights elsewhere."""
     place = torch.device(pipeline._execution_device)
     return _processor(pipeline) if place.type == "cpu" else _accelerator(place)
 
@@ -43,7 +43,7 @@ def _processor(pipeline: Any) -> Device:
         memory_bytes=psutil.virtual_memory().total,
         threads=threads,
         peak_flops_per_second={dtype: peak.flops_per_second for dtype, peak in timed.items()},
-        peak_source=_how_timed(timed),
+        peak_source=_timing_note(timed),
     )
 
 
@@ -63,21 +63,21 @@ def _accelerator(place: torch.device) -> Device:
         place.type,
         memory,
         peak_flops_per_second={dtype: peak for dtype, peak in peaks.items() if peak is not None},
-        peak_source=f"{known.source}: dense, accumulated in float32{_float32_runs(known.peak_flops_per_second, tf32)}",
+        peak_source=f"{known.source}: dense, accumulated in float32{_float32_note(known.peak_flops_per_second, tf32)}",
     )
 
 
 def _properties(place: torch.device) -> Any:
-    """What torch tells about an accelerator; None where it tells nothing."""
+    """What torch knows about an accelerator; None where it knows nothing."""
     if place.type == "mps":
         name = getattr(torch.backends.mps, "get_name", _processor_name)()  # not in every torch
         return SimpleNamespace(name=name, total_memory=torch.mps.recommended_max_memory())
-    tell = getattr(getattr(torch, place.type, None), "get_device_properties", None)
-    return tell(place) if tell is not None else None
+    get_properties = getattr(getattr(torch, place.type, None), "get_device_properties", None)
+    return get_properties(place) if get_properties is not None else None
 
 
-def _float32_runs(peaks: Mapping[str, float], tf32: bool) -> str:
-    """Which of its two peaks an NVIDIA accelerator has for float32: nothing where it has but one."""
+def _float32_note(peaks: Mapping[str, float], tf32: bool) -> str:
+    """Which of its two peaks for float32 an NVIDIA accelerator uses; empty where it has only one."""
     if tf32:
         return "; float32 is that of TF32, which torch is allowed to use"
     if "tf32" not in peaks:
@@ -87,7 +87,7 @@ def _float32_runs(peaks: Mapping[str, float], tf32: bool) -> str:
 
 
 def _tf32_in_products() -> bool:
-    # The older switch may not be asked once a program has set the newer one.
+    # Reading the older switch fails once a program has set the newer one.
     precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
     return bool(torch.backends.cuda.matmul.allow_tf32) if precision is None else precision == "tf32"
 
@@ -102,39 +102,39 @@ class TimedPeak(NamedTuple):
 
     flops_per_second: float
     products: int
-    """So many were timed."""
+    """Number of products that were timed."""
     size: int
-    """Rows and columns of the largest."""
+    """Rows and columns of the largest one."""
 
 
 @cache
 def timed_peak(dtype: torch.dtype, threads: int) -> TimedPeak:
-    """What matrix products of this dtype reach here with so many threads; timed once in a process."""
+    """The best rate of matrix products of this dtype with this number of threads; timed once in a process."""
 
-    def product_of(size: int) -> Callable[[], object]:
-        # Ones, not random numbers: the program's own random numbers stay as they would have been.
+    def create_product(size: int) -> Callable[[], object]:
+        # Ones, not random numbers: the program's own random numbers must stay the same.
         left, right, result = (torch.ones(size, size, dtype=dtype, device="cpu") for _ in range(3))
         return lambda: torch.mm(left, right, out=result)
 
     with torch.inference_mode(), without_autocast():
-        return best_rate(product_of)
+        return best_rate(create_product)
 
 
 def best_rate(
-    product_of: Callable[[int], Callable[[], object]], clock: Callable[[], int] = time.perf_counter_ns
+    create_product: Callable[[int], Callable[[], object]], clock: Callable[[], int] = time.perf_counter_ns
 ) -> TimedPeak:
-    """Time ever larger products, as long as the next size is expected to fit into the budget."""
+    """Time ever larger products, as long as the next size is expected to stay within the time limit."""
     deadline = clock() + BUDGET_NS
     best, products, size = 0.0, 0, SMALLEST
     while True:
-        multiply = product_of(size)
-        multiply()  # sets up what later ones find ready
+        multiply = create_product(size)
+        multiply()  # warm-up
         shortest = 0
         for _ in range(REPEATS):
             began = clock()
             multiply()
-            took = max(clock() - began, 1)
-            shortest = min(shortest or took, took)
+            elapsed = max(clock() - began, 1)
+            shortest = min(shortest or elapsed, elapsed)
             products += 1
             if clock() >= deadline:
                 break
@@ -145,7 +145,7 @@ def best_rate(
         size *= 2
 
 
-def _how_timed(timed: Mapping[str, TimedPeak]) -> str:
+def _timing_note(timed: Mapping[str, TimedPeak]) -> str:
     if not timed:
         return "nothing was timed: no weights of a dtype that this processor multiplies in"
     each = [f"{dtype} best of {peak.products} of up to {peak.size}x{peak.size}" for dtype, peak in timed.items()]

@@ -13,7 +13,7 @@ def iteration_on(
 ) -> IterationRecorder:
     timer = timer_of(accelerator) if accelerator else None
     if timer is not None:
-        timer.look()
+        timer.search()
     return IterationRecorder(object(), clock, {}, timer, MemoryReader(allocator))
 
 
@@ -122,7 +122,7 @@ def test_the_device_runs_behind_the_host_and_its_spans_nest_and_begin_where_the_
 def test_events_are_used_again() -> None:
     clock, accelerator = FakeClock(), FakeAccelerator()
     timer = timer_of(accelerator)
-    timer.look()
+    timer.search()
     made = []
     for _ in range(3):
         iteration = IterationRecorder(object(), clock, {}, timer, MemoryReader())

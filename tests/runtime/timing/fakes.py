@@ -84,7 +84,7 @@ class FakeAccelerator:
         self.made.append(FakeEvent(self))
         return self.made[-1]
 
-    def capturing(self) -> bool:
+    def is_capturing(self) -> bool:
         return self.in_capture
 
     def synchronize(self) -> None:

@@ -228,6 +228,6 @@ def test_a_backend_of_torch_is_asked_by_its_own_names() -> None:
     accelerator = TorchAccelerator(backend)
     accelerator.event()
     accelerator.synchronize()
-    assert (accelerator.index(), accelerator.capturing(), made) == (3, True, [True, False])
+    assert (accelerator.index(), accelerator.is_capturing(), made) == (3, True, [True, False])
     metal = TorchAccelerator(SimpleNamespace())
-    assert (metal.index(), metal.capturing()) == (0, False)
+    assert (metal.index(), metal.is_capturing()) == (0, False)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from diffprof.runtime.timing.functions import timed_function
+from diffprof.runtime.timing.functions import time_function
 from diffprof.runtime.timing.sections import SectionRecorder
 from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, timer_of
 
@@ -38,7 +38,7 @@ def test_a_function_keeps_its_name_signature_and_result(recorder: SectionRecorde
         clock.pass_milliseconds(1)
         return value * by
 
-    timed = timed_function(recorder, scaled, "scaling")
+    timed = time_function(recorder, scaled, "scaling")
     assert (timed(3), timed(3, by=5)) == (6, 15)
     assert timed.__name__ == "scaled" and timed.__doc__ == "Multiply."
     assert inspect.signature(timed) == inspect.signature(scaled)
@@ -50,12 +50,12 @@ def test_an_exception_of_a_function_comes_through_and_is_marked(recorder: Sectio
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        timed_function(recorder, fails)()
+        time_function(recorder, fails)()
     assert totals(recorder) == {"fails": (1, 0.0, 1)}
 
 
 def test_methods_of_all_kinds_are_timed(recorder: SectionRecorder) -> None:
-    timed: Callable[[Any], Any] = functools.partial(timed_function, recorder)
+    timed: Callable[[Any], Any] = functools.partial(time_function, recorder)
 
     class Model:
         factor = 3
@@ -88,14 +88,14 @@ def test_callables_without_a_name_have_that_of_what_they_are(recorder: SectionRe
         def __call__(self) -> int:
             return 1
 
-    assert timed_function(recorder, Model())() == 1
-    assert timed_function(recorder, functools.partial(max, 1))(2) == 2
+    assert time_function(recorder, Model())() == 1
+    assert time_function(recorder, functools.partial(max, 1))(2) == 2
     assert set(totals(recorder)) == {"Model", "max"}
 
 
 def test_functions_that_call_each_other_nest(recorder: SectionRecorder) -> None:
-    inner = timed_function(recorder, lambda: None, "inner")
-    timed_function(recorder, lambda: inner(), "outer")()
+    inner = time_function(recorder, lambda: None, "inner")
+    time_function(recorder, lambda: inner(), "outer")()
     assert set(totals(recorder)) == {"outer", "outer/inner"}
 
 
@@ -105,7 +105,7 @@ def test_coroutines_are_timed_until_they_end_and_stay_coroutines(recorder: Secti
         await asyncio.sleep(0)
         return value
 
-    timed = timed_function(recorder, fetch)
+    timed = time_function(recorder, fetch)
     assert inspect.iscoroutinefunction(timed)
 
     async def main() -> list[int]:
@@ -122,7 +122,7 @@ def test_a_generator_is_counted_once_with_the_time_it_ran_itself(recorder: Secti
             yield number
         return "done"
 
-    timed = timed_function(recorder, frames)
+    timed = time_function(recorder, frames)
     assert inspect.isgeneratorfunction(timed)
 
     def consumer() -> Generator[int, None, str]:
@@ -149,7 +149,7 @@ def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: SectionRecor
             except KeyError as error:  # noqa: PERF203  a generator that goes on after what is thrown into it
                 heard = f"caught {error}"
 
-    talk = timed_function(recorder, echo)()
+    talk = time_function(recorder, echo)()
     assert (next(talk), talk.send("hello"), talk.throw(KeyError("x"))) == ("nothing", "hello", "caught 'x'")
     with pytest.raises(ValueError, match="y"):
         talk.throw(ValueError("y"))
@@ -164,7 +164,7 @@ def test_a_generator_that_is_closed_cleans_up_and_is_no_failure(recorder: Sectio
             with recorder.section("clean up"):
                 pass
 
-    made = timed_function(recorder, rows)()
+    made = time_function(recorder, rows)()
     next(made)
     made.close()
     assert totals(recorder) == {"rows": (1, 0.0, 0), "rows/clean up": (1, 0.0, 0)}
@@ -176,7 +176,7 @@ def test_a_generator_belongs_to_where_it_was_started(recorder: SectionRecorder) 
         with recorder.section("second"):
             yield 2
 
-    made = timed_function(recorder, rows)()
+    made = time_function(recorder, rows)()
     with recorder.section("start"):
         next(made)
     with recorder.section("elsewhere"):
@@ -191,7 +191,7 @@ def test_what_is_open_in_a_generator_pauses_with_it(recorder: SectionRecorder) -
                 with recorder.section("row"):
                     yield number
 
-    for _ in timed_function(recorder, rows)():
+    for _ in time_function(recorder, rows)():
         with recorder.section("consume"):
             pass
     counts = {path: count for path, (count, _, _) in totals(recorder).items()}
@@ -202,7 +202,7 @@ def test_a_generator_that_never_ran_is_not_counted(recorder: SectionRecorder) ->
     def rows() -> Generator[int, None, None]:
         yield 1
 
-    timed_function(recorder, rows)().close()
+    time_function(recorder, rows)().close()
     assert totals(recorder) == {}
 
 
@@ -213,7 +213,7 @@ def test_generators_that_take_turns_keep_their_own_nesting(recorder: SectionReco
                 clock.pass_milliseconds(1)
             yield name
 
-    first, second = (timed_function(recorder, rows, name)(name) for name in ("first", "second"))
+    first, second = (time_function(recorder, rows, name)(name) for name in ("first", "second"))
     assert [*map("".join, zip(first, second, strict=True))] == ["firstsecond"] * 2
     assert {path: total for path, (_, total, _) in totals(recorder).items()} == {
         **{"first": 0.002, "first/row": 0.002, "second": 0.002, "second/row": 0.002},
@@ -229,7 +229,7 @@ def test_the_device_time_of_a_generator_is_one_sum(clock: FakeClock) -> None:
             gpu.launch(5)
             yield number
 
-    for _ in timed_function(recorder, frames)():
+    for _ in time_function(recorder, frames)():
         gpu.launch(100)
     device = recorder.timings.get_stats("frames")["device"]
     assert (device["count"], device["total"]) == (1, 0.02)
@@ -243,7 +243,7 @@ def test_an_asynchronous_generator_is_counted_once_and_stays_one(recorder: Secti
             sent = yield number
             assert sent is None or sent == 7
 
-    timed = timed_function(recorder, frames)
+    timed = time_function(recorder, frames)
     assert inspect.isasyncgenfunction(timed)
 
     async def consume() -> list[int]:
@@ -276,10 +276,10 @@ def test_while_disabled_functions_of_all_kinds_just_run(recorder: SectionRecorde
         yield 2
 
     async def collect() -> list[int]:
-        return [number async for number in timed_function(recorder, frames)()]
+        return [number async for number in time_function(recorder, frames)()]
 
     recorder.enabled = False
-    assert list(timed_function(recorder, rows)()) == [1]
+    assert list(time_function(recorder, rows)()) == [1]
     assert asyncio.run(collect()) == [2]
-    assert timed_function(recorder, lambda: 3)() == 3
+    assert time_function(recorder, lambda: 3)() == 3
     assert totals(recorder) == {}

@@ -149,7 +149,7 @@ class PipelineMonitor:
 
     def _intercept(self) -> None:
         if self._device is not None:
-            self._device.look()
+            self._device.search()
         self._undo += [record_cache_events(), record_moves(self._components.values())]
         for owner, name, handler in self._intercepted_functions():
             self._undo.append(intercept(owner, name, handler))

@@ -1,4 +1,4 @@
-"""Time on an accelerator: events on its streams, resolved when they are done, never by waiting in the timed code."""
+"""Time on an accelerator: events on its streams, read once they are done, without waiting in the timed code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 MILLISECOND = 1_000_000
 SWEEP_AT = 64
-"""So many outstanding measurements are looked through at once; after that as many as were left, twice."""
+"""Number of outstanding measurements that triggers a sweep; later, twice as many as the last sweep left."""
 MOST_OUTSTANDING = 8192
 
 
 class Event(Protocol):
-    """A moment on a stream, as `torch.cuda.Event` and its likes have it."""
+    """A moment on a stream, such as a `torch.cuda.Event`."""
 
     def record(self) -> None: ...
     def query(self) -> bool: ...
@@ -25,19 +25,19 @@ class Event(Protocol):
 
 
 class AcceleratorBackend(Protocol):
-    """What is needed of an accelerator; a test has one of its own."""
+    """What is needed of an accelerator; tests have one of their own."""
 
     def index(self) -> int:
-        """Which of several is current: events belong to one."""
+        """Index of the current device: events belong to one device."""
 
     def event(self) -> Event:
         """A new event that can be timed."""
 
-    def capturing(self) -> bool:
+    def is_capturing(self) -> bool:
         """Whether work is being captured into a graph, where nothing takes time yet."""
 
     def synchronize(self) -> None:
-        """Wait for all work on the current one."""
+        """Wait for all work on the current device."""
 
 
 class Mark(NamedTuple):
@@ -48,13 +48,13 @@ class Mark(NamedTuple):
 
 
 Receiver = Callable[[int | None], None]
-"""Is given the nanoseconds between two marks, or None where they cannot be known."""
+"""Called with the nanoseconds between two marks, or None where they are not known."""
 
 
 class DeviceTimer:
-    """Marks moments on the accelerator that is in use, and hands over the time between them once it is known.
+    """Marks moments on the accelerator that is in use, and delivers the time between them once it is known.
 
-    `find` looks for the accelerator. It is asked again with every section until it has settled the matter.
+    `find` looks for the accelerator. It is called again with every section until its answer is final.
     """
 
     def __init__(self, find: Callable[[], tuple[AcceleratorBackend | None, bool]] | None = None) -> None:
@@ -64,15 +64,16 @@ class DeviceTimer:
         self._outstanding: deque[tuple[Mark, Mark, Receiver]] = deque()
         self._sweep_at = SWEEP_AT
         self.accelerator: AcceleratorBackend | None = None
-        self.looking = True
+        self.is_searching = True
         """Whether an accelerator may still come into use."""
-        self.watched = True
+        self.is_active = True
         """Whether there is anything to do for a section: an accelerator is in use, or may come into use."""
 
-    def look(self) -> None:
-        self.accelerator, settled = self._find()
-        self.looking = not settled
-        self.watched = self.looking or self.accelerator is not None
+    def search(self) -> None:
+        """Look for the accelerator in use."""
+        self.accelerator, is_final = self._find()
+        self.is_searching = not is_final
+        self.is_active = self.is_searching or self.accelerator is not None
 
     def mark(self) -> Mark | None:
         """Record an event on the current stream; None where that cannot be done."""
@@ -80,25 +81,25 @@ class DeviceTimer:
         if accelerator is None:
             return None
         try:
-            if accelerator.capturing():
+            if accelerator.is_capturing():
                 return None
             device = accelerator.index()
             event = self._free_event(device) or accelerator.event()
             event.record()
         except RuntimeError:
-            return None  # what failed on the device is told to the timed code by its own next call
+            return None  # the timed code gets the device's error with its own next call
         return Mark(event, device)
 
     def synchronize(self) -> None:
         """Wait for the accelerator, if there is one."""
         if self.accelerator is not None:
-            # As above: the timed code is told.
+            # As above: the timed code gets the error itself.
             with contextlib.suppress(RuntimeError):
                 self.accelerator.synchronize()
 
-    def hand_over(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
-        """Give the time between two marks to `receiver` as soon as it is known, without waiting for it."""
-        if begin is None or end is None or begin.device != end.device:  # no clock is common to two accelerators
+    def deliver(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
+        """Deliver the time between two marks to `receiver` as soon as it is known, without waiting for it."""
+        if begin is None or end is None or begin.device != end.device:  # two accelerators have no common clock
             receiver(None)
             self.reuse(begin, end)
             return
@@ -110,7 +111,7 @@ class DeviceTimer:
                 self._lock.release()
 
     def resolve_all(self) -> None:
-        """Wait for whatever is still outstanding: for those who read the figures."""
+        """Wait for whatever is still outstanding, before the times are read."""
         with self._lock:
             while self._outstanding:
                 begin, end, receiver = self._outstanding.popleft()
@@ -123,10 +124,10 @@ class DeviceTimer:
         return len(self._outstanding)
 
     def _sweep(self) -> None:
-        """Take out all that are done, in whatever order the streams finished them."""
+        """Deliver all that are done, in whatever order the streams finished them."""
         for _ in range(len(self._outstanding)):
             begin, end, receiver = self._outstanding.popleft()
-            if _done(end):
+            if _is_done(end):
                 self._resolve(begin, end, receiver)
             elif len(self._outstanding) >= MOST_OUTSTANDING:
                 receiver(None)
@@ -156,15 +157,15 @@ class DeviceTimer:
                 self._free.setdefault(mark.device, []).append(mark.event)
 
 
-def _done(mark: Mark) -> bool:
+def _is_done(mark: Mark) -> bool:
     try:
         return mark.event.query()
     except RuntimeError:
-        return True  # it will not get any better; resolving it says that its time is not known
+        return True  # it stays that way; resolving it says that its time is not known
 
 
 class DeviceSum:
-    """The time of several stretches as one: handed on when the last of them is known."""
+    """The time of several intervals as one: delivered when the last of them is known."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -178,11 +179,11 @@ class DeviceSum:
         return self._add
 
     def finish(self, receiver: Receiver) -> None:
-        """No more will come. Where none came, there is nothing to hand on."""
+        """Deliver the sum once it is known; nothing where no time was expected."""
         with self._lock:
             if self._expected:
                 self._receiver = receiver
-                self._hand_on_if_complete()
+                self._deliver_if_complete()
 
     def _add(self, nanoseconds: int | None) -> None:
         with self._lock:
@@ -191,21 +192,21 @@ class DeviceSum:
             else:
                 self._nanoseconds += nanoseconds
             self._expected -= 1
-            self._hand_on_if_complete()
+            self._deliver_if_complete()
 
-    def _hand_on_if_complete(self) -> None:
+    def _deliver_if_complete(self) -> None:
         if not self._expected and self._receiver is not None:
             self._receiver(self._nanoseconds)
 
 
 class TorchSearch:
-    """Finds the accelerator that torch uses. Torch is never imported for it, and no device is woken up."""
+    """Finds the accelerator that torch uses, without importing torch or initializing a device."""
 
     def __init__(self) -> None:
         self._backend: Any = None
 
     def __call__(self) -> tuple[AcceleratorBackend | None, bool]:
-        """The accelerator once it is in use, and whether there is no need to ask again."""
+        """The accelerator once it is in use, and whether that is final."""
         if self._backend is None:
             torch = sys.modules.get("torch")
             accelerators = getattr(torch, "accelerator", None)  # missing while torch is just being imported
@@ -215,25 +216,25 @@ class TorchSearch:
             if kind is None:
                 return None, True  # torch was built for the CPU alone
             self._backend = getattr(torch, kind.type)
-        if not in_use(self._backend):
+        if not is_in_use(self._backend):
             return None, False
         return TorchAccelerator(self._backend), True
 
 
-def in_use(backend: Any) -> bool:
-    """Whether a program has begun to use ``torch.cuda``, ``torch.xpu``, ``torch.mps``...; asking does not begin it."""
+def is_in_use(backend: Any) -> bool:
+    """Whether the program uses ``torch.cuda``, ``torch.xpu``, ``torch.mps``...; this check does not initialize it."""
     initialized = getattr(backend, "is_initialized", None)
-    # Metal needs no waking up: where it is there, it can be used.
+    # Metal needs no initialization: where it is available, it can be used.
     return bool(initialized() if initialized is not None else backend.is_available())
 
 
 class TorchAccelerator:
-    """``torch.cuda``, ``torch.xpu``, ``torch.mps`` or another module of their kind."""
+    """``torch.cuda``, ``torch.xpu``, ``torch.mps`` or a similar module."""
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
         self._index: Callable[[], int] = getattr(backend, "current_device", lambda: 0)
-        self._capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
+        self._is_capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
 
     def index(self) -> int:
         return int(self._index())
@@ -242,8 +243,8 @@ class TorchAccelerator:
         event: Event = self._backend.Event(enable_timing=True)
         return event
 
-    def capturing(self) -> bool:
-        return bool(self._capturing())
+    def is_capturing(self) -> bool:
+        return bool(self._is_capturing())
 
     def synchronize(self) -> None:
         self._backend.synchronize()

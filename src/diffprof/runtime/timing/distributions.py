@@ -1,4 +1,4 @@
-"""Many samples in little memory: what is exact stays exact, the rest comes from a fair choice of them."""
+"""Many samples in little memory: sums stay exact, quantiles come from a random sample of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Summary:
-    """What is said about one set of samples; times in seconds."""
+    """Statistics of one set of samples; times in seconds."""
 
     count: int
     total: float
@@ -26,7 +26,7 @@ class Summary:
     max: float
     median: float
     std: float
-    """Of the samples around their mean (divided by count - 1); 0 for a single one."""
+    """Sample standard deviation (divided by count - 1); 0 for a single sample."""
     p95: float
 
     def to_dict(self) -> dict[str, int | float]:
@@ -37,8 +37,8 @@ class Distribution:
     """Samples in whole nanoseconds.
 
     Count, total, mean, minimum, maximum and standard deviation are exact for any number of samples, because they come
-    from sums of integers. Median and 95th percentile are exact up to `capacity` samples; beyond, each sample has the
-    same chance to be among those that are kept (algorithm L of Li, 1994), with a seed, so that a test repeats.
+    from sums of integers. Median and 95th percentile are exact up to `capacity` samples; beyond, each sample is
+    kept with the same probability (algorithm L of Li, 1994), with a seed, so that a test repeats.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Distribution:
 
     @property
     def complete(self) -> bool:
-        """Whether every sample is still there, in the order in which it came."""
+        """Whether every sample is kept, in order."""
         return self.count == len(self.kept)
 
     def samples_seconds(self) -> list[float]:
@@ -83,9 +83,9 @@ class Distribution:
         return summary_of([self])
 
     def _keep(self, samples: Sequence[int]) -> None:
-        room = self.capacity - len(self.kept)
-        self.kept.extend(samples[:room])
-        if len(samples) <= room:
+        free = self.capacity - len(self.kept)
+        self.kept.extend(samples[:free])
+        if len(samples) <= free:
             return
         if self._generator is None:
             self._generator = random.Random(0)
@@ -96,7 +96,7 @@ class Distribution:
             self._skip(self._generator)
 
     def _skip(self, generator: random.Random) -> None:
-        """Decide which sample is taken next: far fewer random numbers than samples."""
+        """Choose the sample to keep next: far fewer random numbers than samples."""
         # 1 - random() is in (0, 1], whose logarithm exists.
         self._threshold *= math.exp(math.log(1.0 - generator.random()) / self.capacity)
         below = math.log1p(-self._threshold) if self._threshold < 1 else -math.inf

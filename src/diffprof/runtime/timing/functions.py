@@ -1,4 +1,4 @@
-"""Functions of every kind, timed whenever they run."""
+"""Times functions of every kind whenever they run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from diffprof.runtime.timing.sections import ResumedSection, SectionRecorder
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def timed_function(recorder: SectionRecorder, function: Function, name: str | None = None) -> Function:
-    """The function, each call of which is a section; it keeps its name, signature and kind.
+def time_function(recorder: SectionRecorder, function: Function, name: str | None = None) -> Function:
+    """Wrap a function so that each call is a section; it keeps its name, signature and kind.
 
-    A generator is counted once, with the time during which it ran itself, not the time of those who take its items.
-    A coroutine is counted with the time that it waited.
+    A generator is counted once, with the time that it ran itself, without its consumer. A coroutine is counted with
+    the time that it waited.
     """
     if isinstance(function, (classmethod, staticmethod)):
-        return type(function)(timed_function(recorder, function.__func__, name))
+        return type(function)(time_function(recorder, function.__func__, name))
     name = name or _name_of(function)
     wrapped: Any = functools.wraps(function)(_wrapper_of(function)(recorder, function, name))
     return wrapped
@@ -59,18 +59,18 @@ def _coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: st
 
 def _generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def timed(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-        made = function(*arguments, **named)
+        generator = function(*arguments, **named)
         if not recorder.enabled:
-            return (yield from made)
-        return (yield from _resumed(made, ResumedSection(recorder, name)))
+            return (yield from generator)
+        return (yield from _run_generator(generator, ResumedSection(recorder, name)))
 
     return timed
 
 
-def _resumed(made: Generator[Any, Any, Any], section: ResumedSection) -> Generator[Any, Any, Any]:
-    """What ``yield from made`` does, with the section open only while `made` runs."""
+def _run_generator(generator: Generator[Any, Any, Any], section: ResumedSection) -> Generator[Any, Any, Any]:
+    """``yield from generator``, with the section open only while the generator runs."""
     failed = True
-    resume: Callable[[], Any] = functools.partial(next, made)
+    resume: Callable[[], Any] = functools.partial(next, generator)
     try:
         while True:
             try:
@@ -80,39 +80,39 @@ def _resumed(made: Generator[Any, Any, Any], section: ResumedSection) -> Generat
                 failed = False
                 return end.value
             try:
-                resume = functools.partial(made.send, (yield item))
+                resume = functools.partial(generator.send, (yield item))
             except GeneratorExit:
                 with section:
-                    made.close()
+                    generator.close()
                 failed = False
                 raise
             except BaseException as error:  # noqa: BLE001  whatever it is, it is meant for the generator
-                resume = functools.partial(made.throw, error)
+                resume = functools.partial(generator.throw, error)
     finally:
         section.finish(failed)
 
 
 def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def timed(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
-        made = function(*arguments, **named)
+        generator = function(*arguments, **named)
         section = ResumedSection(recorder, name) if recorder.enabled else None
         failed = True
-        resume = made.__anext__()
+        resume = generator.__anext__()
         try:
             while True:
                 try:
-                    item = await _awaited(resume, section)
+                    item = await _await_step(resume, section)
                 except StopAsyncIteration:
                     failed = False
                     return
                 try:
-                    resume = made.asend((yield item))
+                    resume = generator.asend((yield item))
                 except GeneratorExit:
-                    await _awaited(made.aclose(), section)
+                    await _await_step(generator.aclose(), section)
                     failed = False
                     raise
                 except BaseException as error:  # noqa: BLE001  whatever it is, it is meant for the generator
-                    resume = made.athrow(error)
+                    resume = generator.athrow(error)
         finally:
             if section is not None:
                 section.finish(failed)
@@ -120,7 +120,7 @@ def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., A
     return timed
 
 
-async def _awaited(step: Any, section: ResumedSection | None) -> Any:
+async def _await_step(step: Any, section: ResumedSection | None) -> Any:
     if section is None:
         return await step
     with section:

@@ -1,4 +1,4 @@
-"""Iterations of a loop, timed one by one, warm-up apart."""
+"""Times the iterations of a loop one by one, with the warm-up apart."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WARM_UP, MEASURED = "warm-up", "measured"
 
 
 class LoopTimer:
-    """Times each iteration of a loop. The first `warmup` of them are kept apart from the statistics.
+    """Times each iteration of a loop. The statistics leave out the first `warmup` iterations.
 
-    A trace that is running goes on to its next step with each iteration.
+    Each iteration is also a step of a trace that is being recorded.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class LoopTimer:
         self.name = name
         self.warmup = warmup
         self.first_seconds: float | None = None
-        """Of the very first iteration, warm-up or not."""
+        """Time of the very first iteration, warm-up or not."""
         self._timings = Timings()
         self._recorder = SectionRecorder(self._timings, clock, device)
         self._numbers = itertools.count()
@@ -53,7 +53,7 @@ class LoopTimer:
         return self._stats(WARM_UP)
 
     def reset(self) -> None:
-        """Begin anew, with the warm-up."""
+        """Start again, with the warm-up."""
         self._timings.reset()
         self._numbers = itertools.count()
         self.first_seconds = None
@@ -89,7 +89,7 @@ class LoopIteration(Section):
     __slots__ = ("_iterations", "number")
 
     number: int
-    """Which one it is, from 0."""
+    """Counted from 0."""
 
     def __init__(self, iterations: LoopTimer, sync: bool) -> None:
         super().__init__(iterations._recorder, iterations.name, sync)

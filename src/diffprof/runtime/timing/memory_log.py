@@ -21,7 +21,7 @@ from diffprof.runtime.timing.sections import Clock
 
 MEBIBYTE = 1024**2
 LARGE_BYTES = 256 * MEBIBYTE
-"""Reserves and changes of the whole process below this say little: allocators take memory in large pieces."""
+"""Smaller reserves and changes of the whole process mean little: allocators take memory in large blocks."""
 NOTICEABLE_BYTES = 64 * MEBIBYTE
 FRAGMENTED = 1.2
 FAR_ABOVE = 1.5
@@ -35,12 +35,12 @@ class MemoryFinding:
     kind: str
     """``fragmentation``, ``held_in_reserve``, ``not_given_back`` or ``grows``."""
     label: str
-    """Of the snapshot that shows it."""
+    """Label of the snapshot that shows it."""
     memory: str
     """``device``, or ``process`` for its resident memory."""
     evidence: dict[str, int]
     before: str | None = None
-    """The snapshot that it is compared with."""
+    """Label of the snapshot that it is compared with."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value is not None}
@@ -58,22 +58,22 @@ class MemoryLog:
         self._allocator = allocator if allocator is not None else TorchAllocator()
         self._process = process
         self._clock = clock
-        self._begun: int | None = None
+        self._began: int | None = None
         self.snapshots: list[MemorySnapshot] = []
 
     def snapshot(self, label: str) -> MemorySnapshot:
-        """Write down how the memory stands, and let the accelerator's peak begin anew."""
+        """Record the present memory, and reset the peak of the accelerator."""
         now = self._clock()
-        self._begun = now if self._begun is None else self._begun
+        self._began = now if self._began is None else self._began
         device = self._allocator.read()
         if device is not None:
             self._allocator.reset_peak()
-        taken = MemorySnapshot(label, (now - self._begun) / NANOSECONDS, *self._process(), *(device or ()))
-        self.snapshots.append(taken)
-        return taken
+        snapshot = MemorySnapshot(label, (now - self._began) / NANOSECONDS, *self._process(), *(device or ()))
+        self.snapshots.append(snapshot)
+        return snapshot
 
     def not_given_back(self, before: str, after: str) -> MemoryFinding | None:
-        """What the last snapshot `after` holds more than the last one `before`; None where that is little."""
+        """How much more the last snapshot `after` holds than the last one `before`; None where that is little."""
         return _growth("not_given_back", self._last(before), self._last(after))
 
     def findings(self) -> list[MemoryFinding]:
@@ -88,7 +88,7 @@ class MemoryLog:
     def reset(self) -> None:
         """Forget all snapshots."""
         self.snapshots.clear()
-        self._begun = None
+        self._began = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
@@ -106,7 +106,7 @@ class MemoryLog:
 
 
 def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
-    """The largest reserve that was never needed, and the largest that is not needed any more."""
+    """The largest reserve that was never needed, and the largest that is no longer needed."""
     fragmented: list[MemoryFinding] = []
     held: list[MemoryFinding] = []
     needed = 0
@@ -115,7 +115,7 @@ def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
         if allocated is None or reserved is None:
             continue
         needed = max(needed, allocated, snapshot.max_allocated_bytes or 0)
-        # An allocator keeps what it once needed: only what it holds beyond that cannot be used as it is cut up.
+        # An allocator keeps what it once needed: only what it holds beyond that is fragmented.
         if reserved - needed >= LARGE_BYTES and reserved >= FRAGMENTED * needed:
             evidence = {"reserved_bytes": reserved, "most_allocated_bytes": needed, "excess_bytes": reserved - needed}
             fragmented.append(MemoryFinding("fragmentation", snapshot.label, "device", evidence))
@@ -129,12 +129,12 @@ def _reserves(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
 
 def _pairs(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
     """Each ``after`` that holds noticeably more than the last ``before`` of the same name."""
-    begun: dict[str, MemorySnapshot] = {}
+    starts: dict[str, MemorySnapshot] = {}
     for snapshot in snapshots:
         if "before" in snapshot.label:
-            begun[snapshot.label.replace("before", "after")] = snapshot
-        elif snapshot.label in begun:
-            found = _growth("not_given_back", begun.pop(snapshot.label), snapshot)
+            starts[snapshot.label.replace("before", "after")] = snapshot
+        elif snapshot.label in starts:
+            found = _growth("not_given_back", starts.pop(snapshot.label), snapshot)
             if found is not None:
                 yield found
 

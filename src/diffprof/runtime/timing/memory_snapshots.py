@@ -1,4 +1,4 @@
-"""How the memory stands: of the process, and of the accelerator that is in use."""
+"""The memory of the process, and of the accelerator in use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Protocol
 
 import psutil  # type: ignore[import-untyped]
 
-from diffprof.runtime.timing.devices import in_use
+from diffprof.runtime.timing.devices import is_in_use
 
 STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
 class MemorySnapshot:
-    """The memory at one moment. An accelerator's figures are None where there is none, or it does not tell."""
+    """The memory at one moment. The numbers of an accelerator are None where there is none, or it does not say."""
 
     label: str
     seconds: float
@@ -32,7 +32,7 @@ class MemorySnapshot:
     """Since the last snapshot; in the first one, since the process began."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; what is not known is not there."""
+        """As plain values, without those that are not known."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
@@ -44,7 +44,7 @@ class ProcessMemory(NamedTuple):
 
 
 class DeviceMemory(NamedTuple):
-    """Bytes of an accelerator's allocator; None is what it does not tell."""
+    """Bytes of an accelerator's allocator; None where it does not say."""
 
     allocated: int | None
     reserved: int | None
@@ -52,25 +52,25 @@ class DeviceMemory(NamedTuple):
 
 
 class Allocator(Protocol):
-    """What is asked about an accelerator's memory; a test has one of its own."""
+    """What is read of an accelerator's memory; tests have one of their own."""
 
     def read(self) -> DeviceMemory | None:
-        """How it stands, or None while no accelerator is in use."""
+        """The present memory, or None while no accelerator is in use."""
 
     def reset_peak(self) -> None:
-        """Let the peak begin anew."""
+        """Reset the peak."""
 
 
 class TorchAllocator:
-    """The allocator of the current accelerator of torch, which is not imported for it."""
+    """The allocator of the current accelerator of torch, without importing torch."""
 
     def read(self) -> DeviceMemory | None:
         backend = _backend()
         if backend is None:
             return None
-        allocated = _figure(backend, "memory_allocated", "current_allocated_memory")
-        reserved = _figure(backend, "memory_reserved", "driver_allocated_memory")
-        return DeviceMemory(allocated, reserved, _figure(backend, "max_memory_allocated"))
+        allocated = _read(backend, "memory_allocated", "current_allocated_memory")
+        reserved = _read(backend, "memory_reserved", "driver_allocated_memory")
+        return DeviceMemory(allocated, reserved, _read(backend, "max_memory_allocated"))
 
     def reset_peak(self) -> None:
         reset = getattr(_backend(), "reset_peak_memory_stats", None)
@@ -79,32 +79,32 @@ class TorchAllocator:
 
 
 def process_memory() -> ProcessMemory:
-    """As the operating system counts it."""
+    """The memory of this process, as the operating system counts it."""
     memory = psutil.Process().memory_info()
     # The two are not counted at the same moment.
     return ProcessMemory(memory.rss, max(memory.rss, _peak_rss(memory)))
 
 
 def _backend() -> Any:
-    """``torch.cuda`` or one of its kind, once the program uses it."""
+    """``torch.cuda`` or a similar module, once the program uses it."""
     torch = sys.modules.get("torch")
     accelerators = getattr(torch, "accelerator", None)
     kind = accelerators.current_accelerator() if accelerators is not None else None
     backend = getattr(torch, kind.type) if kind is not None else None
-    return backend if backend is not None and in_use(backend) else None
+    return backend if backend is not None and is_in_use(backend) else None
 
 
-def _figure(backend: Any, *names: str) -> int | None:
-    """What the backend calls by one of these names; Metal has names of its own."""
-    asked: Callable[[], int] | None = next((getattr(backend, name) for name in names if hasattr(backend, name)), None)
-    return int(asked()) if asked is not None else None
+def _read(backend: Any, *names: str) -> int | None:
+    """The value of the first of these functions that the backend has; Metal has names of its own."""
+    read: Callable[[], int] | None = next((getattr(backend, name) for name in names if hasattr(backend, name)), None)
+    return int(read()) if read is not None else None
 
 
 def _peak_rss(memory: Any) -> int:
     if hasattr(memory, "peak_wset"):  # Windows
         return int(memory.peak_wset)
     if STATUS.is_file():
-        # getrusage also counts what the process was before it became this program, and a large parent lasts in it.
+        # getrusage includes what the process was before it became this program, such as a large parent.
         for line in STATUS.read_text(encoding="utf-8").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""Sections of code, timed: nested by path, right in threads and asyncio, and cheap."""
+"""Timed sections of code: nested by path, correct in threads and asyncio, and cheap."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from diffprof.runtime.timing.distributions import NANOSECONDS
 from diffprof.runtime.timing.statistics import SectionSeries, Timings
 
 Clock = Callable[[], int]
-"""Gives nanoseconds since some moment."""
+"""Returns nanoseconds since some moment."""
 Annotate = Callable[[str], Any]
-"""Gives a context manager that marks a span of that name in a trace."""
+"""Returns a context manager that marks a span of that name in a trace."""
+CLOSED, OPEN, LEFT_EARLY = range(3)
+
+_annotate: Annotate | None = None
+_innermost: ContextVar[Section | None] = ContextVar("diffprof_innermost_section", default=None)
 
 
 class SectionRecorder:
-    """Times sections into `timings`: on the host by `clock`, and by `device` on the accelerator that is in use."""
+    """Times sections into `timings`: on the host with `clock`, and with `device` on the accelerator in use."""
 
     __slots__ = ("clock", "device", "enabled", "root", "timings")
 
@@ -39,24 +43,24 @@ class SectionRecorder:
     def section(self, name: str, sync: bool = False) -> Section | DisabledSection:
         """A context manager that times what happens inside it; one that does nothing while disabled.
 
-        With `sync` the accelerator is waited for at both ends, so that the host's time is that of the work itself.
+        With `sync` both ends wait for the accelerator, so that the host time is that of the work itself.
         """
         return Section(self, name, sync) if self.enabled else DISABLED_SECTION
 
-    def around(self, opened: Section | None) -> Section:
-        """This recorder's innermost section around `opened`, which may be another recorder's."""
-        while opened is not None and opened.recorder is not self:
-            opened = opened.parent
-        return opened if opened is not None else self.root
+    def enclosing(self, section: Section | None) -> Section:
+        """This recorder's innermost section around `section`, which may belong to another recorder."""
+        while section is not None and section.recorder is not self:
+            section = section.parent
+        return section if section is not None else self.root
 
 
 class Section:
-    """One timed stretch of code. What is written out here instead of called is so for speed."""
+    """One timed block of code. Functions are inlined here for speed."""
 
     __slots__ = ("began", "extras", "name", "nanoseconds", "parent", "recorder", "series", "state", "sync")
 
     parent: Section | None
-    """The section around it, of whatever recorder."""
+    """The section around it, of any recorder."""
     series: SectionSeries
     began: int
     nanoseconds: int
@@ -71,7 +75,7 @@ class Section:
     def __enter__(self) -> Section:
         if self.state == OPEN:
             raise RequestError(f"The section {self.name!r} is open already; make a new one for each `with`.")
-        self.go_in()
+        self.enter()
         self.began = self.recorder.clock()
         return self
 
@@ -88,35 +92,35 @@ class Section:
             series.fold()
         if kind is not None and kind is not GeneratorExit:  # closing a generator early is no failure
             series.add_error()
-        self.go_out()
+        self.leave()
 
     @property
     def seconds(self) -> float:
-        """What it took on the host, once it has ended."""
+        """Host time, once the section has ended."""
         return self.nanoseconds / NANOSECONDS
 
     def span_name(self) -> str:
-        """What it is called in a trace."""
+        """Its name in a trace."""
         return self.name
 
-    def go_in(self) -> None:
+    def enter(self) -> None:
         """Become the innermost section of this thread or task."""
         recorder = self.recorder
-        # One that was left early may still be around what is innermost now, and must not become its own parent.
+        # A section that was left early may still enclose the innermost one, and must not become its own parent.
         self.parent = parent = _innermost.get() if self.state == CLOSED else None
         if parent is None or parent.recorder is not recorder:
-            parent = recorder.around(parent)
+            parent = recorder.enclosing(parent)
         series = parent.series.children.get(self.name)
         self.series = series if series is not None else recorder.timings.child(parent.series, self.name)
         self.state = OPEN
         _innermost.set(self)
-        self.extras = extras_of(self) if recorder.device.watched or _annotate is not None else None
+        self.extras = extras_of(self) if recorder.device.is_active or _annotate is not None else None
 
-    def go_out(self) -> None:
-        """Give the place back to the section around it."""
+    def leave(self) -> None:
+        """Make the section around it the innermost one again."""
         if _innermost.get() is not self:
-            # Generators may leave sections in another order than they entered them. Whoever is innermost now does not
-            # give the place back to one that was left already.
+            # Generators may leave sections in another order than they entered them. The innermost one skips those
+            # that were left already.
             self.state = LEFT_EARLY
             return
         self.state = CLOSED
@@ -127,9 +131,9 @@ class Section:
 
 
 class ResumedSection(Section):
-    """A stretch of code that pauses, as a generator does: counted once, with the time that it ran.
+    """A block of code that pauses, as a generator does: counted once, with the time that it ran.
 
-    What is open inside it pauses with it, and is open again when it is resumed.
+    Sections inside it pause with it, and are open again when it is resumed.
     """
 
     __slots__ = ("_device", "_inside", "_outside")
@@ -144,9 +148,9 @@ class ResumedSection(Section):
     def __enter__(self) -> Section:
         self._outside = _innermost.get()
         if self._inside is None:
-            self.go_in()
+            self.enter()
         else:
-            # However it is resumed, it belongs to where it was started.
+            # Wherever it is resumed, it belongs to where it was started.
             _innermost.set(self._inside)
             self.extras = extras_of(self)
         self.began = self.recorder.clock()
@@ -162,7 +166,7 @@ class ResumedSection(Section):
         _innermost.set(self._outside)
 
     def finish(self, failed: bool) -> None:
-        """The last pause is over: count it, unless it never ran."""
+        """Count it after its last pause, unless it never ran."""
         if self.state == OPEN:
             self.state = CLOSED
             self.series.add(self.nanoseconds)
@@ -172,7 +176,7 @@ class ResumedSection(Section):
 
 
 class Extras:
-    """What a section does beyond reading the host's clock: marks on the accelerator, a span in a running trace."""
+    """What a section does beyond reading the host clock: marks on the accelerator, a span in a running trace."""
 
     __slots__ = ("_annotation", "_begin", "_device", "_sync")
 
@@ -188,7 +192,7 @@ class Extras:
 
     def end(self, receiver: Receiver) -> None:
         if self._device.accelerator is not None:
-            self._device.hand_over(self._begin, self._device.mark(), receiver)
+            self._device.deliver(self._begin, self._device.mark(), receiver)
         if self._sync:
             self._device.synchronize()
         if self._annotation is not None:
@@ -198,8 +202,8 @@ class Extras:
 def extras_of(section: Section) -> Extras | None:
     """What there is to do for a section, if anything."""
     device = section.recorder.device
-    if device.looking:
-        device.look()
+    if device.is_searching:
+        device.search()
     return None if device.accelerator is None and _annotate is None else Extras(section)
 
 
@@ -217,8 +221,11 @@ class DisabledSection:
         return None
 
 
+DISABLED_SECTION = DisabledSection()
+
+
 def annotation(name: str) -> Any:
-    """A span of that name, begun in the trace that is running; None where none is. It has to be ended by its user."""
+    """A span of that name, begun in the running trace; None where there is none. The caller has to end it."""
     if _annotate is None:
         return None
     span = _annotate(name)
@@ -227,12 +234,6 @@ def annotation(name: str) -> Any:
 
 
 def annotate_with(annotate: Annotate | None) -> None:
-    """Have every section mark a span in the trace that is running; None when it ends."""
+    """Make every section mark a span in the running trace; None when it ends."""
     global _annotate
     _annotate = annotate
-
-
-DISABLED_SECTION = DisabledSection()
-CLOSED, OPEN, LEFT_EARLY = range(3)
-_annotate: Annotate | None = None
-_innermost: ContextVar[Section | None] = ContextVar("diffprof_innermost_section", default=None)

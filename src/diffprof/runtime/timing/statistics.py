@@ -12,10 +12,10 @@ from diffprof.errors import RequestError
 from diffprof.runtime.timing.distributions import NANOSECONDS, Distribution, summary_of
 
 WAITING_SAMPLES = 512
-"""So many wait in a series before they are added up: adding up many at once is cheaper than each alone."""
+"""Number of samples that a series collects before it adds them up, which is cheaper than one by one."""
 MOST_NAMES = 10_000
 FURTHER_NAMES = "(further names)"
-"""Where what comes under yet another name goes, once there are `MOST_NAMES`."""
+"""The name for everything under a new name, once there are `MOST_NAMES`."""
 LONGEST_SECONDS = 9_000_000_000
 
 
@@ -30,11 +30,11 @@ class Timings:
         self._lock = threading.RLock()
         self._series: dict[str, SectionSeries] = {}
         self.root = SectionSeries(self, "")
-        """What no other section is around."""
+        """The parent of sections that are inside no other."""
         self._before_reading: list[Callable[[], None]] = []
 
     def record(self, name: str, seconds: float) -> None:
-        """Add one time that was measured elsewhere; it is kept in whole nanoseconds."""
+        """Add a time that was measured elsewhere; it is kept in whole nanoseconds."""
         if not (0 <= seconds <= LONGEST_SECONDS):  # also refuses what is not a number
             raise RequestError(f"{name!r} cannot have taken {seconds!r} seconds; give a time of 0 seconds or more.")
         self.series(name).add(round(seconds * NANOSECONDS))
@@ -43,13 +43,13 @@ class Timings:
         """Count, total, mean, min, max, median, std, p95 (in seconds) and errors of one operation.
 
         A bare name stands for all paths that end in it, together, unless something was recorded under the name itself.
-        Where a device was used, ``device`` has the same figures of the time that its work took there.
+        Where a device was used, ``device`` has the same statistics of the time that its work took there.
         """
         self._prepare()
         with self._lock:
-            found = self._under(name)
+            found = self._series_of(name)
             if not found:
-                raise RequestError(self._nothing_under(name))
+                raise RequestError(self._missing_name_message(name))
             return stats_of(found)
 
     def get_all_stats(self) -> dict[str, dict[str, Any]]:
@@ -64,7 +64,7 @@ class Timings:
         return {"unit": "seconds", "operations": self.get_all_stats()}
 
     def reset(self) -> None:
-        """Forget everything. A section that is still open is counted when it ends."""
+        """Delete everything. A section that is still open is counted when it ends."""
         self._prepare()
         with self._lock:
             for series in self._series.values():
@@ -73,7 +73,7 @@ class Timings:
             self.root.children = {}
 
     def series(self, path: str) -> SectionSeries:
-        """Where the times of a path are collected."""
+        """The series that collects the times of a path."""
         with self._lock:
             found = self._series.get(path)
             if found is None:
@@ -82,17 +82,17 @@ class Timings:
             return found
 
     def child(self, parent: SectionSeries, name: str) -> SectionSeries:
-        """Where the times of what is opened as `name` inside `parent` are collected."""
+        """The series that collects the times of the section `name` inside `parent`."""
         path = f"{parent.path}/{name}" if parent.path else name
         with self._lock:
             found = self.series(path)
-            # Not remembered: one of too many names, and what a parent would remember that `reset` no longer reaches.
+            # Not kept: one of too many names, and a child of a parent that `reset` no longer reaches.
             if found.path == path and not parent.retired:
                 parent.children[name] = found
             return found
 
     def call_before_reading(self, action: Callable[[], None]) -> None:
-        """Have `action` bring in what is still under way whenever the figures are read."""
+        """Call `action`, which brings in what is still in progress, whenever the statistics are read."""
         self._before_reading.append(action)
 
     def _prepare(self) -> None:
@@ -101,13 +101,13 @@ class Timings:
         for series in list(self._series.values()):
             series.fold(wait=True)
 
-    def _under(self, name: str) -> list[SectionSeries]:
+    def _series_of(self, name: str) -> list[SectionSeries]:
         recorded = {path: series for path, series in self._series.items() if series.host.count}
         if name in recorded:
             return [recorded[name]]
         return [series for path, series in recorded.items() if path.endswith(f"/{name}")]
 
-    def _nothing_under(self, name: str) -> str:
+    def _missing_name_message(self, name: str) -> str:
         known = {part for path in self._series for part in (path, path.rpartition("/")[2])}
         near = difflib.get_close_matches(name, sorted(known - {name}), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else "" if known else " Nothing at all was recorded so far."
@@ -125,16 +125,16 @@ class SectionSeries:
         self._timings = timings
         self.path = path
         self.retired = False
-        """Whether it was forgotten; sections that were open then still bring their times to it."""
+        """Whether it was reset; sections that were open then still add their times to it."""
         self.samples: deque[int] = deque()
         """Nanoseconds that are not added up yet."""
         self.limit = WAITING_SAMPLES
         self.children: dict[str, SectionSeries] = {}
-        """What was opened inside it, by the last part of its path: found without putting a path together."""
+        """The series of sections inside it, by the last part of their path: found without joining a path."""
         self.host = Distribution()
         self.device = Distribution()
         self.unresolved = 0
-        """How often the device's time could not be known."""
+        """How often the device time could not be determined."""
         self.errors = 0
 
     def add(self, nanoseconds: int) -> None:
@@ -150,7 +150,7 @@ class SectionSeries:
             self._successor().add_error()
 
     def add_device(self, nanoseconds: int | None) -> None:
-        """One time on the device, or None where it could not be known."""
+        """Add a time on the device, or None where it could not be determined."""
         with self._timings._lock:
             retired = self.retired
             if retired:
@@ -163,7 +163,7 @@ class SectionSeries:
             self._successor().add_device(nanoseconds)
 
     def fold(self, wait: bool = False) -> None:
-        """Add up what waits. Whoever only appended does not wait for the lock: the samples stay for the next one."""
+        """Add up the collected samples. Without `wait`, they stay for the next time if another thread has the lock."""
         if not self._timings._lock.acquire(blocking=wait):
             return
         try:
@@ -179,14 +179,14 @@ class SectionSeries:
             successor.fold(wait)
 
     def retire(self) -> None:
-        """Forget what was collected; what sections that are still open bring goes to the series in its place."""
+        """Delete what was collected; sections that are still open add to the series that replaces it."""
         self.retired = True
         self.limit = 0
         self.samples.clear()
         self.children = {}
 
     def _take(self) -> list[int]:
-        # One by one, each of them atomic: others append at the same time, and no sample may be lost or come twice.
+        # One by one, each atomic: other threads append at the same time, and no sample may be lost or come twice.
         return [self.samples.popleft() for _ in range(len(self.samples))]
 
     def _successor(self) -> SectionSeries:
@@ -194,22 +194,22 @@ class SectionSeries:
 
 
 def stats_of(series: Iterable[SectionSeries]) -> dict[str, Any]:
-    """The figures of several series together."""
+    """The statistics of several series together."""
     found = list(series)
-    device = [one.device for one in found if one.device.count]
+    device = [each.device for each in found if each.device.count]
     stats: dict[str, Any] = {
-        **summary_of(one.host for one in found).to_dict(),
-        "errors": sum(one.errors for one in found),
+        **summary_of(each.host for each in found).to_dict(),
+        "errors": sum(each.errors for each in found),
     }
     if device:
         stats["device"] = summary_of(device).to_dict()
-    unresolved = sum(one.unresolved for one in found)
+    unresolved = sum(each.unresolved for each in found)
     if unresolved:
         stats["device_unresolved"] = unresolved
     return stats
 
 
 def longest_total(stats: dict[str, Any]) -> float:
-    """Of the time on the host and that on the device the longer one: work on a device leaves the host at once."""
+    """The longer of host time and device time: work on a device returns to the host at once."""
     device = stats.get("device", {"total": 0.0})
     return max(float(stats["total"]), float(device["total"]))
