@@ -1,0 +1,67 @@
+"""What a model name means, and in which order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from diffprof.catalogue.names import Place, resolve
+from diffprof.errors import RequestError
+
+
+def make_model(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "model_index.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def model_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    monkeypatch.setenv("DIFFPROF_MODEL_DIRS", str(folder))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["sd-2.1-base", "SD-2.1-Base", "stabilityai/stable-diffusion-2-1-base"])
+def test_every_name_of_a_catalogue_model_is_that_model(name: str) -> None:
+    resolved = resolve(name)
+    assert (resolved.place, resolved.folder, resolved.name) == (Place.catalogue, None, "sd-2.1-base")
+    assert resolved.entry is not None
+
+
+def test_a_folder_is_found_by_its_path_and_a_hub_id_by_its_form(model_dir: Path) -> None:
+    own = make_model(Path("own").absolute())
+    assert resolve("own").folder == Path("own")
+    assert resolve(str(own)).folder == own
+    assert (resolve("someone/some-model").place, resolve("someone/some-model").entry) == (Place.hub, None)
+
+
+def test_a_folder_of_model_dirs_wins_over_the_catalogue_the_hub_and_the_current_folder(model_dir: Path) -> None:
+    for name in ("sd-2.1-base", "someone/some-model", "own"):
+        expected = make_model(model_dir / name)
+        assert (resolve(name).place, resolve(name).folder) == (Place.folder, expected)
+    make_model(Path("own").absolute())
+    assert resolve("own").folder == model_dir / "own"
+    assert resolve("./own").folder == Path("own")
+
+
+def test_a_catalogue_model_is_found_in_model_dirs_under_any_of_its_names(model_dir: Path) -> None:
+    folder = make_model(model_dir / "stabilityai" / "stable-diffusion-2-1-base")
+    resolved = resolve("sd-2.1-base")
+    assert (resolved.folder, resolved.name) == (folder, "sd-2.1-base")
+
+
+@pytest.mark.parametrize("name", ["../models/own", "nothing-like-this", "", "a" * 5000, "a\0b"])
+def test_what_is_no_name_of_a_model_is_refused(name: str, model_dir: Path) -> None:
+    with pytest.raises(RequestError, match=r"Unknown model|There is no folder"):
+        resolve(name)
+
+
+def test_a_file_is_refused_with_a_hint(model_dir: Path) -> None:
+    Path("p.json").write_text("{}")
+    with pytest.raises(RequestError, match=r"p\.json is a file; give a folder"):
+        resolve("p.json")

@@ -1,0 +1,49 @@
+"""Option groups: typer sees their options, and the command gets the group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from diffprof.cli.option_groups import CallOptions, ComponentOptions, RunOptions, expand_groups
+from diffprof.record.request import Request
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Two options."""
+
+    height: Annotated[str | None, typer.Option(help="How high.")] = None
+    wide: Annotated[bool, typer.Option("--wide")] = False
+
+
+def run_command(*arguments: str) -> tuple[str, Sizes, int]:
+    app, received = typer.Typer(), list[Any]()
+
+    @app.command()
+    @expand_groups
+    def command(name: str, sizes: Sizes, count: int = 3) -> None:
+        """Say nothing."""
+        received.append((name, sizes, count))
+
+    app(list(arguments), standalone_mode=False)
+    (result,) = received
+    return result
+
+
+def test_the_command_gets_the_group_that_was_typed() -> None:
+    assert run_command("x") == ("x", Sizes(), 3)
+    assert run_command("x", "--wide", "--count", "5", "--height", "2") == ("x", Sizes("2", wide=True), 5)
+
+
+def test_the_options_of_a_group_are_one_request() -> None:
+    options = RunOptions(
+        height="512", steps="30", settings=["eta=0.5"], dtype="fp16", prompt="a cat", seed="3", random_weights=True
+    )
+    assert options.request("sdxl") == Request(
+        "sdxl", {"prompt": "a cat", "height": 512, "num_inference_steps": 30, "eta": 0.5},
+        dtype="float16", seed=3, random_weights=True,
+    )  # fmt: skip
+    assert CallOptions().request("sdxl") == ComponentOptions().request("sdxl") == Request("sdxl")

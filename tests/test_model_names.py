@@ -1,0 +1,118 @@
+"""A name means the same model through every door: here one that is found in a folder of ``model_dirs``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import diffprof
+from diffprof.app.choices import chosen_model
+from diffprof.compute_profiler import create_profiler
+from diffprof.crosscheck.one_call import open_pipeline
+from diffprof.inference import generate_image
+from diffprof.model_manager import ModelManager
+from tests.cli.conftest import Run, run
+from tests.pipelines.loadable import saved_with_weights
+
+__all__ = ["run"]
+
+NAME = "mine"
+SMALL = ("--height", "32", "--width", "32", "--steps", "1")
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the models; the name of a catalogue model stands in it, too."""
+    folder = tmp_path_factory.mktemp("models")
+    saved_with_weights("stable-diffusion", folder / NAME)
+    (folder / "sd-1.5").symlink_to(folder / NAME)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parameters(model_dir: Path) -> int:
+    """Of the model, counted by its path."""
+    return diffprof.profile(model_dir / NAME, num_inference_steps=1, height=32, width=32).total.parameters
+
+
+@pytest.fixture(autouse=True)
+def settings(model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_MODEL_DIRS", str(model_dir))
+    monkeypatch.chdir(tmp_path)
+
+
+def parameters_printed(command: tuple[str, ...], run: Run) -> int:
+    ended = run(*command)
+    assert ended.code == 0, ended.err
+    return int(json.loads(ended.out)["total"]["parameters"])
+
+
+def by_report(name: str, run: Run) -> int:
+    assert run("report", name, "--tables", "tables", "-q").code == 0
+    return diffprof.profile(name).total.parameters
+
+
+def by_gate(name: str, run: Run) -> int:
+    baseline = diffprof.profile(name, height=32, width=32, num_inference_steps=1)
+    baseline.save("baseline.json")
+    ended = run("gate", "baseline.json", name)
+    assert ended.code == 0, ended.err
+    return baseline.total.parameters
+
+
+def by_compare(name: str, run: Run) -> int:
+    ended = run("compare", name, name, *SMALL, "--csv")
+    assert ended.code == 0, ended.err
+    return diffprof.profile(name).total.parameters
+
+
+def by_generate(name: str, run: Run) -> int:
+    ended = run("generate", "a cat", "--model", name, *SMALL, "--device", "cpu", "--json", "-q")
+    assert ended.code == 0, ended.err
+    return int(json.loads(ended.out)["models"][0]["compute_profile"]["pipeline_params"])
+
+
+def by_generate_image(name: str, run: Run) -> int:
+    manager = ModelManager(device="cpu")
+    small = {"num_inference_steps": 1, "height": 32, "width": 32}
+    generated = generate_image(name, "a cat", output_dir="out", manager=manager, **small)
+    assert generated.profiling_data is not None
+    return int(generated.profiling_data["pipeline_params"])
+
+
+def of_pipeline(pipeline: object) -> int:
+    parts = [part for part in vars(pipeline).values() if hasattr(part, "parameters")]
+    return sum(weight.numel() for part in parts for weight in part.parameters())
+
+
+DOORS: dict[str, Callable[[str, Run], int]] = {
+    "profile": lambda name, run: parameters_printed(("profile", name, "--json"), run),
+    "run": lambda name, run: parameters_printed(
+        ("run", name, *SMALL, "--warmup", "0", "--iterations", "1", "--device", "cpu", "--json", "-q"), run
+    ),
+    "compare": by_compare,
+    "report": by_report,
+    "gate": by_gate,
+    "generate": by_generate,
+    "crosscheck": lambda name, run: of_pipeline(open_pipeline(name)[0]),
+    "the page": lambda name, run: diffprof.profile(chosen_model(name, allow_paths=False)).total.parameters,
+    "diffprof.profile": lambda name, run: diffprof.profile(name).total.parameters,
+    "compute_profiler": lambda name, run: int(
+        create_profiler().profile_pipeline(name, (1, 3, 32, 32), 1)["pipeline_params"]
+    ),
+    "model_manager": lambda name, run: of_pipeline(ModelManager(device="cpu").load_model(name)),
+    "generate_image": by_generate_image,
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_model_of_model_dirs_is_found_through_every_door(door: str, run: Run, parameters: int) -> None:
+    assert DOORS[door](NAME, run) == parameters
+
+
+@pytest.mark.parametrize("door", ["profile", "diffprof.profile", "model_manager"])
+def test_a_folder_of_model_dirs_wins_over_the_catalogue(door: str, run: Run, parameters: int) -> None:
+    assert DOORS[door]("sd-1.5", run) == parameters
