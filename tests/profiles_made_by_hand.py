@@ -19,7 +19,7 @@ from diffprof.record.profile import (
     ModuleWork,
     Operation,
     Profile,
-    Request,
+    RecordedRequest,
     Stage,
     Steps,
     Work,
@@ -47,7 +47,7 @@ def stable_diffusion(*, steps: int = 30, unet_calls: int = UNET_CALLS, scheduler
         Call("vae", "decode", "z 1x4x64x64", None, vae),
     )
     return Profile(
-        request=Request(
+        request=RecordedRequest(
             model="sd-2.1-base",
             source="catalogue",
             pipeline="StableDiffusionPipeline",
@@ -127,7 +127,7 @@ def everything_measured() -> Profile:
 def nothing() -> Profile:
     """A pipeline that called nothing: every share and every per-call figure is a division by zero waiting to happen."""
     return Profile(
-        request=Request("empty", "object", "DiffusionPipeline", {}),
+        request=RecordedRequest("empty", "object", "DiffusionPipeline", {}),
         environment=ENVIRONMENT,
         components={"unet": Component("unet", "UNet2DModel", "denoiser", "float32", 0, 0, 0)},
         steps=Steps(),
@@ -150,7 +150,7 @@ def hostile() -> Profile:
         Call("decoder", "forward", "x 2", 0, large),
     )
     return Profile(
-        request=Request(
+        request=RecordedRequest(
             "[bold]\x1b[31m:smile:\nmodel",
             "folder",
             "StableCascadeCombinedPipeline",

@@ -16,7 +16,7 @@ from diffprof.record.profile import (
     ModuleWork,
     Operation,
     Profile,
-    Request,
+    RecordedRequest,
     Stage,
     Steps,
     Work,
@@ -68,7 +68,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     stages = st.builds(Stage, texts, st.lists(texts, max_size=2).map(tuple), st.lists(counts, max_size=4).map(tuple))
     known_ops, known_bytes = draw(counts), draw(counts)
     return Profile(
-        request=Request(
+        request=RecordedRequest(
             model=draw(texts),
             source=draw(st.sampled_from(["catalogue", "folder", "hub", "object"])),
             pipeline=draw(texts),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.record.profile import Environment, Profile, Request
+from diffprof.record.profile import Environment, Profile, RecordedRequest
 
 REQUEST, DEFAULT, DTYPE, VERSION, DEVICE, MEASUREMENT = (
     "request", "default", "dtype", "version", "device", "measurement",
@@ -73,7 +73,7 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     yield from _measured_conditions(profiles)
 
 
-def _asked(request: Request, name: str) -> Any:
+def _asked(request: RecordedRequest, name: str) -> Any:
     return request.arguments.get(name, request.defaults.get(name))
 
 

@@ -31,8 +31,16 @@ from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.switches import apply_switches
-from diffprof.record.profile import NO_WORK, Call, Component, Environment, Ledger, Profile, Steps
-from diffprof.record.profile import Request as RecordedRequest
+from diffprof.record.profile import (
+    NO_WORK,
+    Call,
+    Component,
+    Environment,
+    Ledger,
+    Profile,
+    RecordedRequest,
+    Steps,
+)
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 from diffprof.version import __version__

@@ -25,7 +25,7 @@ from diffprof.record.profile import (
     ModuleWork,
     Operation,
     Profile,
-    Request,
+    RecordedRequest,
     Stage,
     Steps,
     Work,
@@ -60,8 +60,8 @@ def decode_profile(values: dict[str, Any]) -> Profile:
     )
 
 
-def _request(fields: Fields) -> Request:
-    return Request(
+def _request(fields: Fields) -> RecordedRequest:
+    return RecordedRequest(
         model=fields.text("model"),
         source=fields.text("source"),
         pipeline=fields.text("pipeline"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.record.encode_measured import encode_measured
 from diffprof.record.plain import plain, table, table_of
-from diffprof.record.profile import Call, Component, Cost, Ledger, Profile, Request, Stage, Steps, Total, Work
+from diffprof.record.profile import Call, Component, Cost, Ledger, Profile, RecordedRequest, Stage, Steps, Total, Work
 
 # The columns of the long tables, in the order in which their rows hold them.
 MODULE_COLUMNS = ("path", "class_name", "parameters")
@@ -65,7 +65,7 @@ def _distinct_costs(calls: Iterable[Call]) -> tuple[list[Cost], dict[int, int]]:
     return costs, index
 
 
-def _request(request: Request) -> dict[str, Any]:
+def _request(request: RecordedRequest) -> dict[str, Any]:
     return {
         "model": request.model,
         "source": request.source,

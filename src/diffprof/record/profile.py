@@ -259,8 +259,8 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What was asked: a plain value, from which the same profile can be made again."""
+class RecordedRequest:
+    """The request of a profile with all that the pipeline used for it, as plain values."""
 
     model: str
     source: str
@@ -297,7 +297,7 @@ class Environment:
 class Profile:
     """The cost of one generation, and where it goes."""
 
-    request: Request
+    request: RecordedRequest
     environment: Environment
     components: Mapping[str, Component]
     steps: Steps

@@ -13,7 +13,7 @@ from typing import Any
 from diffprof.record.history.filters import storable
 from diffprof.record.measured import Iteration, Measured
 from diffprof.record.plain import plain
-from diffprof.record.profile import Profile, Request
+from diffprof.record.profile import Profile, RecordedRequest
 
 # SQLite's integers end here; what is larger is found by its nearest fraction, and exact in the profile itself.
 _LARGEST = 2**63 - 1
@@ -46,7 +46,7 @@ def summary(profile: Profile) -> dict[str, Any]:
     return {name: _storable(value) for name, value in values.items()}
 
 
-def digest(request: Request) -> str:
+def digest(request: RecordedRequest) -> str:
     """The same for all requests that ask for the same work, however they were written.
 
     What a prompt says and which noise it starts from is left out: other pictures, the same work.
