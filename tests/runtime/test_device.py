@@ -76,7 +76,7 @@ def test_a_known_gpu_has_its_published_peaks(gpu: Callable[..., None], float32_a
 
 def test_where_torch_may_use_tf32_that_is_the_peak_of_float32(gpu: Callable[..., None], float32_as_set: None) -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
-    gpu("NVIDIA A100-SXM4-80GB")
+    gpu("NVIDIA A100-SXM4-80GB", 79.2, 108)
     device = device_of(Pipeline("cuda"))
     assert device.peak_flops_per_second["float32"] == 156e12
     assert device.peak_source is not None and device.peak_source.endswith(
@@ -88,14 +88,14 @@ def test_where_torch_may_use_tf32_that_is_the_peak_of_float32(gpu: Callable[...,
 def test_convolutions_have_a_switch_of_their_own(gpu: Callable[..., None], float32_as_set: None, allowed: bool) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = allowed
-    gpu("NVIDIA L4")
+    gpu("NVIDIA L4", 22, 58)
     source = device_of(Pipeline("cuda")).peak_source
     assert source is not None and ("though convolutions may use it" in source) is allowed
 
 
 def test_a_gpu_without_tf32_has_one_peak_for_float32(gpu: Callable[..., None], float32_as_set: None) -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
-    gpu("Tesla T4", 15)
+    gpu("Tesla T4", 15, 40)
     device = device_of(Pipeline("cuda"))
     assert device.peak_flops_per_second == {"float32": 8.1e12, "float16": 65e12}
     assert device.peak_source == "NVIDIA T4 datasheet: dense, accumulated in float32"
@@ -109,11 +109,11 @@ def test_the_newer_switch_of_torch_is_understood(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_unknown_accelerator_has_no_peak_and_says_so(gpu: Callable[..., None]) -> None:
-    gpu("NVIDIA GeForce RTX 4090 Laptop GPU", 16, 76)
+    gpu("NVIDIA GeForce RTX 4090 D", 24, 114)
     device = device_of(Pipeline("cuda"))
     assert device.peak_flops_per_second == {}
-    assert device.peak_source == "no published peak is known for NVIDIA GeForce RTX 4090 Laptop GPU"
-    assert device.memory_bytes == 16 * GIB
+    assert device.peak_source == "no published peak is known for NVIDIA GeForce RTX 4090 D"
+    assert device.memory_bytes == 24 * GIB
 
 
 def test_metal_has_a_name_and_memory_but_no_published_peak(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,17 @@
-"""What accelerators can do at most, from ``hardware.toml``."""
+"""What accelerators can do at most, from ``hardware.toml`` or a file of the same form: how to find one by its name."""
 
 from __future__ import annotations
 
+import math
+import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any, NoReturn
+
+from diffprof.errors import FileFormatError, RequestError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -14,55 +19,316 @@ else:
     import tomli as tomllib
 
 FILE = Path(__file__).parent / "hardware.toml"
-TERA, GIGA, GIB = 10**12, 10**9, 1024**3
+FILE_FORMAT = 2
+"""1 had no short names, and ``multiprocessors`` only where one name stands for several chips."""
+
+TERA, GIGA, GIB, MIB = 10**12, 10**9, 1024**3, 1024**2
+
+DTYPES = ("float32", "tf32", "bfloat16", "float16", "float8", "int8", "float4")
 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One accelerator as its vendor describes it; the file says what each figure means."""
+    """One accelerator as its maker describes it; docs/hardware.md says what each number means.
 
-    names: tuple[str, ...]
-    peak_flops_per_second: Mapping[str, float]
-    """By dtype, and ``tf32``: dense, 16 bit and 8 bit accumulated in float32."""
+    None stands for a number that is not published, or could not be confirmed.
+    """
+
+    name: str
+    """The short name: ``h100-sxm``"""
+    reported_names: tuple[str, ...]
+    """What torch calls it."""
+    maker: str
+    architecture: str
     memory_bytes: int
     bandwidth_bytes_per_second: float
+    peak_flops_per_second: Mapping[str, float]
+    """By dtype, and ``tf32``: dense, 16 bit and 8 bit accumulated in float32."""
     source: str
+    """Where the numbers were published, unless `sources` names another place."""
+    aliases: tuple[str, ...] = ()
     multiprocessors: int | None = None
-    """How many a device must have to be this one; None where the name says enough."""
+    """Streaming multiprocessors (NVIDIA), compute units (AMD) or Xe cores (Intel)."""
+    l2_cache_bytes: int | None = None
+    board_power_watts: float | None = None
+    host_link: str | None = None
+    host_link_bytes_per_second: float | None = None
+    """In one direction."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Field, or dtype of a peak: where that number was published."""
+
+    def source_of(self, number: str) -> str:
+        """Where a number was published: that of a field, or of the peak in a dtype."""
+        if number in DTYPES:
+            return self.sources.get(number) or self.sources.get("peak_flops_per_second") or self.source
+        return self.sources.get(number) or self.source
 
 
-def find_accelerator(
-    name: str, multiprocessors: int | None = None, memory_bytes: int | None = None
-) -> Accelerator | None:
-    """The accelerator that torch calls by this name; None for one that is not in the file, or only a part of it.
+def find_accelerator(name: str, among: Sequence[Accelerator] | None = None) -> Accelerator:
+    """The accelerator that a person means by a name: the short one or torch's, in any case, however it is spaced.
 
-    A name can stand for several: those with other multiprocessors are not meant, and the nearest in memory is.
+    `among` are the known ones unless they are given.
     """
-    meant = [
-        accelerator
-        for accelerator in accelerators()
-        if _plain(name) in map(_plain, accelerator.names)
-        and (accelerator.multiprocessors is None or accelerator.multiprocessors == multiprocessors)
+    known = accelerators() if among is None else among
+    key = _spelling_key(name)
+    by_short_name = [entry for entry in known if key in map(_spelling_key, (entry.name, *entry.aliases))]
+    found = by_short_name or [entry for entry in known if key in map(_spelling_key, entry.reported_names)]
+    if not key or not found:
+        raise RequestError(_unknown(name, known))
+    if len(found) > 1:
+        raise RequestError(f"{name} can be {' or '.join(entry.name for entry in found)}; say which.")
+    return found[0]
+
+
+def match_accelerator(
+    reported_name: str, multiprocessors: int | None = None, memory_bytes: int | None = None
+) -> Accelerator | None:
+    """The accelerator that torch reports by this name; None for one that is not in the file, or only a part of it.
+
+    A name can stand for several: those with other multiprocessors or another memory are not meant.
+    """
+    named = [
+        entry for entry in accelerators() if _without_maker(reported_name) in map(_without_maker, entry.reported_names)
     ]
-    return min(meant, key=lambda accelerator: abs(accelerator.memory_bytes - (memory_bytes or 0)), default=None)
+    candidates = [entry for entry in named if _is_whole(entry, multiprocessors)]
+    if memory_bytes and len(named) > 1:
+        candidates = [entry for entry in candidates if _has_memory(entry, memory_bytes)]
+    # Where nothing tells two apart, the numbers of either may be wrong.
+    return candidates[0] if len(candidates) == 1 else None
 
 
 @cache
 def accelerators() -> tuple[Accelerator, ...]:
     """All that are known, in the order of the file."""
-    return tuple(
-        Accelerator(
-            names=tuple(entry["names"]),
-            peak_flops_per_second={dtype: peak * TERA for dtype, peak in entry["peak_teraflops"].items()},
-            memory_bytes=entry["memory_gib"] * GIB,
-            bandwidth_bytes_per_second=entry["bandwidth_gb_per_second"] * GIGA,
-            source=entry["source"],
-            multiprocessors=entry.get("multiprocessors"),
-        )
-        for entry in tomllib.loads(FILE.read_text(encoding="utf-8"))["accelerator"]
+    return read_accelerators(FILE)
+
+
+def accelerators_with(path: str | Path) -> tuple[Accelerator, ...]:
+    """Those of a file, then all known ones that it does not replace by one of the same name."""
+    own = read_accelerators(path)
+    replaced = {entry.name for entry in own}
+    return (*own, *(entry for entry in accelerators() if entry.name not in replaced))
+
+
+def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
+    """The accelerators of a TOML file in the form of ``hardware.toml``; each kind of nonsense in it is an error."""
+    name = Path(path).name
+    document = _Table(_parse(Path(path)), name)
+    if document.take("format", int) != FILE_FORMAT:
+        document.refuse("format", f"must be {FILE_FORMAT}")
+    tables = document.take("accelerator", list)
+    document.finish()
+    entries = tuple(_read_entry(table, f"{name}, accelerator {place}") for place, table in enumerate(tables, 1))
+    places: dict[str, str] = {}
+    for entry in entries:
+        for label in (entry.name, *entry.aliases):
+            if (other := places.setdefault(_spelling_key(label), entry.name)) != entry.name:
+                raise FileFormatError(f"In {name}, {label} names both {other} and {entry.name}.")
+        if [other.name for other in entries].count(entry.name) > 1:
+            raise FileFormatError(f"In {name}, two accelerators have the name {entry.name}.")
+    return entries
+
+
+# The keys of the file whose source can be named apart, and the fields that they become.
+_FIELDS = {
+    "multiprocessors": "multiprocessors",
+    "memory_gib": "memory_bytes",
+    "bandwidth_gb_per_second": "bandwidth_bytes_per_second",
+    "l2_cache_mib": "l2_cache_bytes",
+    "board_power_watts": "board_power_watts",
+    "host_link": "host_link",
+    "peak_teraflops": "peak_flops_per_second",
+    **{dtype: dtype for dtype in DTYPES},
+}
+
+_SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+_PCIE = re.compile(r"PCIe ([1-6])\.0 x(1|2|4|8|16)")
+
+# What one lane carries in one direction, without line coding (8b/10b, 128b/130b, and the checksums of PCIe 6.0).
+_PCIE_LANE_GB_PER_SECOND = {
+    "1": 2.5 / 8 * 8 / 10,
+    "2": 5 / 8 * 8 / 10,
+    "3": 8 / 8 * 128 / 130,
+    "4": 16 / 8 * 128 / 130,
+    "5": 32 / 8 * 128 / 130,
+    "6": 64 / 8 * 242 / 256,
+}
+
+
+def _read_entry(values: Any, where: str) -> Accelerator:
+    table = _Table(values, where)
+    name = table.text("name")
+    table.where = f"{where} ({name})"
+    if not _SHORT_NAME.fullmatch(name):
+        table.refuse("name", "must be lower-case letters, digits, dots and hyphens, as in rtx-4090")
+    link, link_speed = _read_host_link(table)
+    l2_cache = table.number("l2_cache_mib", required=False)
+    entry = Accelerator(
+        name=name,
+        aliases=table.texts("aliases"),
+        reported_names=table.texts("reported_names"),
+        maker=table.text("maker"),
+        architecture=table.text("architecture"),
+        multiprocessors=table.take("multiprocessors", int, None),
+        memory_bytes=round(table.number("memory_gib") * GIB),
+        bandwidth_bytes_per_second=table.number("bandwidth_gb_per_second") * GIGA,
+        l2_cache_bytes=round(l2_cache * MIB) if l2_cache else None,
+        board_power_watts=table.number("board_power_watts", required=False) or None,
+        host_link=link,
+        host_link_bytes_per_second=link_speed,
+        peak_flops_per_second=_read_peaks(table),
+        source=table.text("source"),
+        sources=_read_sources(table),
     )
+    table.finish()
+    return entry
 
 
-def _plain(name: str) -> str:
+def _read_peaks(table: _Table) -> dict[str, float]:
+    peaks = _Table(table.take("peak_teraflops", dict), f"{table.where}, peak_teraflops")
+    read = {dtype: peaks.number(dtype) * TERA for dtype in DTYPES if dtype in peaks.values}
+    peaks.finish(f"is not one of {', '.join(DTYPES)}")
+    if not read:
+        table.refuse("peak_teraflops", "must have the peak of at least one dtype")
+    return read
+
+
+def _read_host_link(table: _Table) -> tuple[str | None, float | None]:
+    link: str | None = table.take("host_link", str, None)
+    speed = table.number("host_link_gb_per_second", required=False)
+    pcie = _PCIE.fullmatch(link or "")
+    if speed:
+        if link is None or pcie:
+            table.refuse("host_link_gb_per_second", "is only for a host_link that is not PCIe")
+        return link, speed * GIGA
+    if link is not None and not pcie:
+        table.refuse("host_link", "must be as in PCIe 4.0 x16, or come with host_link_gb_per_second")
+    return link, float(pcie[2]) * _PCIE_LANE_GB_PER_SECOND[pcie[1]] * GIGA if pcie else None
+
+
+def _read_sources(table: _Table) -> dict[str, str]:
+    sources = _Table(table.take("sources", dict, {}), f"{table.where}, sources")
+    read = {field_name: sources.text(key) for key, field_name in _FIELDS.items() if key in sources.values}
+    sources.finish("is not a number of an accelerator")
+    return read
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RequestError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} is not a text file in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileFormatError(f"{path} is not valid TOML ({error}).") from error
+
+
+_REQUIRED = object()
+
+
+class _Table:
+    """A table of the file: hands out each key once, and knows at the end which keys have no meaning."""
+
+    def __init__(self, values: Any, where: str) -> None:
+        self.where = where
+        if not isinstance(values, Mapping):
+            raise FileFormatError(f"In {where}: this must be a table.")
+        self.values = values
+        self.taken: set[str] = set()
+
+    def refuse(self, key: str, why: str) -> NoReturn:
+        raise FileFormatError(f"In {self.where}: {key} {why}.")
+
+    def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
+        self.taken.add(key)
+        if key not in self.values:
+            return self.refuse(key, "is missing") if default is _REQUIRED else default
+        value = self.values[key]
+        if type(value) is not kind:
+            self.refuse(key, f"must be {_KINDS[kind]}, not {value!r}")
+        if kind is int and value <= 0:
+            self.refuse(key, f"must be more than 0, not {value}")
+        return value
+
+    def number(self, key: str, required: bool = True) -> float:
+        """A number above 0; 0 for one that may be missing, and is."""
+        self.taken.add(key)
+        if key not in self.values:
+            return self.refuse(key, "is missing") if required else 0
+        value = self.values[key]
+        if type(value) not in (int, float) or not math.isfinite(value):
+            self.refuse(key, f"must be a number, not {value!r}")
+        if value <= 0:
+            self.refuse(key, f"must be more than 0, not {value}")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        value: str = self.take(key, str)
+        return value if value.strip() else self.refuse(key, "must not be empty")
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        values = self.take(key, list, [])
+        if not all(isinstance(value, str) and value.strip() for value in values):
+            self.refuse(key, "must be a list of texts")
+        return tuple(values)
+
+    def finish(self, why: str = "is not a known key") -> None:
+        unknown = [key for key in self.values if key not in self.taken]
+        if unknown:
+            self.refuse(unknown[0], why)
+
+
+_KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
+
+# Words that are as often left out as written.
+_NOISE = re.compile(r"nvidia|geforce|tesla|amd|instinct|radeon|intel|graphics|\(r\)|\(tm\)|[^a-z0-9]")
+
+
+def _spelling_key(name: str) -> str:
+    """The name without what people write differently: case, spaces, hyphens and makers."""
+    return _NOISE.sub("", name.casefold())
+
+
+def _without_maker(name: str) -> str:
     """Drivers before 2021 leave out the maker."""
     return name.casefold().removeprefix("nvidia ").strip()
+
+
+def _is_whole(entry: Accelerator, multiprocessors: int | None) -> bool:
+    """Whether a device with so many multiprocessors can be all of it: on RDNA, torch counts pairs of compute units."""
+    if multiprocessors is None or entry.multiprocessors is None:
+        return True
+    pairs = entry.multiprocessors // 2 if entry.architecture.startswith("rdna") else None
+    return multiprocessors in (entry.multiprocessors, pairs)
+
+
+def _has_memory(entry: Accelerator, memory_bytes: int) -> bool:
+    """Whether a device that reports so much can have its memory: error correction takes up to a tenth of it."""
+    return 0.85 * entry.memory_bytes < memory_bytes < 1.05 * entry.memory_bytes
+
+
+_APPLE = re.compile(r"(?:apple)?m[1-9](?:pro|max|ultra)?")
+
+
+def _unknown(name: str, known: Sequence[Accelerator]) -> str:
+    if _APPLE.fullmatch(_spelling_key(name)):
+        return f"Apple publishes no peaks, so {name} is not in the catalogue: describe it in a file, as measured."
+    near = _nearest(name, known)
+    meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof hardware` lists the known ones."
+    return f"Unknown accelerator {name!r}; {meant}"
+
+
+def _nearest(name: str, known: Sequence[Accelerator], count: int = 3) -> tuple[str, ...]:
+    """Short names of those whose names look most like `name`, the likeliest first."""
+    import difflib
+
+    key = _spelling_key(name)
+    keys = {
+        _spelling_key(label): entry.name
+        for entry in known
+        for label in (*entry.reported_names, *entry.aliases, entry.name)
+    }
+    found = [keys[label] for label in keys if len(key) >= 2 and key in label]
+    found += [keys[label] for label in difflib.get_close_matches(key, keys, n=4 * count, cutoff=0.6)]
+    return tuple(dict.fromkeys(found))[:count]

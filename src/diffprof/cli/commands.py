@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.",
     "app": "Open a page in the browser: profile, generate, compare and look at what was kept.",
     "models": "List the models that diffprof knows by name.",
+    "hardware": "List the accelerators that diffprof knows: peaks, memory, bandwidth and power.",
     "show": "Print a saved profile.",
     "history": "Look at what was kept with --keep: list, find, compare, see how it went.",
     "crosscheck": "Count one component with other tools too, and say what each of them missed.",

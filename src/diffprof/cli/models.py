@@ -16,11 +16,13 @@ from diffprof.errors import RequestError
 class ListOrShow(TyperGroup):
     """``diffprof models WORD`` lists the models that match the word: a word that is no command is a ``--match``."""
 
+    options_with_values = ("--file",)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for place, word in enumerate(args):
             if word == "--match" or word in self.commands:
                 break
-            if not word.startswith("-"):
+            if not word.startswith("-") and (not place or args[place - 1] not in self.options_with_values):
                 args = [*args[:place], "--match", *args[place:]]
                 break
         return super().parse_args(ctx, args)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import psutil  # type: ignore[import-untyped]
 import torch
 
-from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.accelerators import match_accelerator
 from diffprof.counting.surroundings import without_autocast
 from diffprof.pipelines.components import components_of
 from diffprof.record.measured import Device
@@ -51,7 +51,7 @@ def _accelerator(place: torch.device) -> Device:
     properties = _properties(place)
     name = getattr(properties, "name", None) or _processor_name()
     memory = getattr(properties, "total_memory", None)
-    known = find_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
+    known = match_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
     if known is None:
         return Device(name, place.type, memory, peak_source=f"no published peak is known for {name}")
     tf32 = "tf32" in known.peak_flops_per_second and _tf32_in_products()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from diffprof.breakdown.throughput import ThroughputRow, throughput_table
-from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.accelerators import match_accelerator
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import GREY, component_colours, escape, graph_objects, join_lines, make_chart
@@ -24,7 +24,7 @@ def rates_chart(profile: Profile) -> Figure | None:
     device = profile.measured.device
     known = device.peak_flops_per_second
     peaks = {dtype: known[dtype] for dtype in dict.fromkeys(row.dtype for row in rows) if known.get(dtype)}
-    accelerator = find_accelerator(device.name, memory_bytes=device.memory_bytes)
+    accelerator = match_accelerator(device.name, memory_bytes=device.memory_bytes)
     bandwidth = accelerator.bandwidth_bytes_per_second if accelerator else None
     # The ridge point: to the left of it, memory bandwidth limits the FLOP/s.
     ridges = [peak / bandwidth for peak in peaks.values()] if bandwidth else []
