@@ -251,6 +251,13 @@ def test_a_file_of_ones_own_needs_only_what_every_accelerator_has(tmp_path: Path
     assert (own.multiprocessors, own.l2_cache_bytes, own.board_power_watts, own.host_link) == (None, None, None, None)
 
 
+def test_the_file_that_the_documentation_shows_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text(encoding="utf-8")
+    (own,) = read_accelerators(write(tmp_path, page.partition("```toml\n")[2].partition("```")[0]))
+    assert all(value not in (None, ()) for value in vars(own).values())
+    assert own.source_of("l2_cache_bytes") == "the datasheet"
+
+
 def test_an_accelerator_of_a_file_stands_before_a_known_one_of_the_same_name(tmp_path: Path) -> None:
     both = accelerators_with(write(tmp_path, OWN.replace("my-gpu", "rtx-4090")))
     assert len(both) == len(ALL)

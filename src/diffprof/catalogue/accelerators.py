@@ -247,7 +247,7 @@ class _Table:
         value = self.values[key]
         if type(value) is not kind:
             self.refuse(key, f"must be {_KINDS[kind]}, not {value!r}")
-        if kind is int and value <= 0:
+        if isinstance(value, int) and value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")
         return value
 
@@ -256,8 +256,8 @@ class _Table:
         self.taken.add(key)
         if key not in self.values:
             return self.refuse(key, "is missing") if required else 0
-        value = self.values[key]
-        if type(value) not in (int, float) or not math.isfinite(value):
+        value: object = self.values[key]
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
             self.refuse(key, f"must be a number, not {value!r}")
         if value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")

@@ -37,7 +37,7 @@ def hardware(
 ) -> None:
     """List the accelerators that diffprof knows: peaks, memory, bandwidth and power.
 
-    They are as their makers publish them; docs/hardware.md says what each number means, where it came from and how to add one.
+    The numbers are those that the makers publish: docs/hardware.md says what each means and how to add one.
     """
     if context.invoked_subcommand is not None:
         return
