@@ -51,7 +51,7 @@ def main() -> None:
             "show": lambda: (history.kept(two), history.get(two)),
             "compare": lambda: compare([history.get(one), history.get(two)], ["one", "two"]),
             "tag": lambda: (history.tag(one, "seen"), history.untag(one, "seen")),
-            "prune, what would go": lambda: history.prune(keep=RUNS - 100, dry_run=True),
+            "prune, dry run": lambda: history.prune(keep=RUNS - 100, dry_run=True),
         }
         seconds: dict[str, list[float]] = {name: [] for name in answers}
         for _ in range(REPEATS):

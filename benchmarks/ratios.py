@@ -140,14 +140,14 @@ def measured_runs(repeats: int) -> Iterator[Result]:
     """A pipeline that is measured against the same one left alone; see `benchmarks.measured_runs`."""
     found = [json.loads(run(("-m", "benchmarks.measured_runs")).output) for _ in range(max(1, repeats // 2))]
     titles = {
-        "measured": ("a measured call", 1.01),
+        "measured": ("a profiled call", 1.01),
         "sampled": ("with the sampler at 10 Hz", 1.02),
         "traced": ("traced", None),
     }
     for way, (title, limit) in titles.items():
         middle = sorted(found, key=lambda one: one[f"{way}_ratio"])[len(found) // 2]
         detail = f"{middle[way]:.3f} s / {middle['plain']:.3f} s, steps of {1000 * middle['step']:.0f} ms"
-        yield Result(f"{title} / the plain call", middle[f"{way}_ratio"], limit, "x", detail)
+        yield Result(f"{title} / an unprofiled call", middle[f"{way}_ratio"], limit, "x", detail)
 
 
 def gate(repeats: int) -> Iterator[Result]:
@@ -202,7 +202,7 @@ def history(repeats: int) -> Iterator[Result]:
     others = {
         "`diffprof history list`": (seconds.pop("command"), "best of 7, the whole command, with its start"),
         "export of all to CSV": (seconds.pop("export"), "best of 2"),
-        "prune of a hundred": (seconds.pop("prune"), "once; the room is given back"),
+        "prune of a hundred": (seconds.pop("prune"), "once; the space is freed"),
     }
     for name, taken in seconds.items():
         yield Result(f"100,000 kept runs: {name}", taken, 0.3, "s", f"best of 7, a store of {size / 1e6:.0f} MB")
@@ -214,7 +214,7 @@ def reports(repeats: int) -> Iterator[Result]:
     """A report in a browser; see `benchmarks.reports`."""
     found = json.loads(run(("-m", "benchmarks.reports")).output)
     yield Result("a report opens from disk", found["opened"], 2, "s", f"made in {found['made']:.2f} s")
-    yield Result("the size of a report", found["bytes"] / 1e6, 6, "MB", "one page with all that it needs")
+    yield Result("the size of a report", found["bytes"] / 1e6, 6, "MB", "one self-contained page")
 
 
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {

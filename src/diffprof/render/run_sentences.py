@@ -47,13 +47,14 @@ def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     return [line for line in lines if line[1]]
 
 
-def step_lines(profile: Profile, ascii_only: bool) -> list[Labelled]:
+def step_lines(profile: Profile, ascii_only: bool, with_bars: bool = True) -> list[Labelled]:
     """One sentence for each denoising loop, and its steps as a sparkline."""
     lines = []
     for loop in loop_table(profile):
         rows = [row for row in step_table(profile) if row.scheduler == loop.scheduler]
         bars = numbers.sparkline([row.median_ns for row in rows], SPARKLINE_WIDTH, ascii_only)
-        lines += [("Steps", _loop(loop)), *([("", bars)] if len(rows) > 1 else [])]
+        more = [*_first_and_between(loop), *([bars] if with_bars and len(rows) > 1 else [])]
+        lines += [("Steps", _loop(loop)), *(("", line) for line in more)]
     return lines
 
 
@@ -133,13 +134,17 @@ def _loop(loop: LoopRow) -> str:
     text = f"{numbers.times(loop.steps, 'denoising step')} with {loop.scheduler}: {nanoseconds(loop.median_ns)} each"
     if loop.min_ns != loop.max_ns:
         text += f" ({nanoseconds(loop.min_ns)} to {nanoseconds(loop.max_ns)})"
-    if loop.later_ns:
-        if loop.first_ns != loop.later_ns:
-            text += f", the first takes {numbers.factor(loop.first_ns / loop.later_ns)} as long"
-        text += f", {nanoseconds(loop.between_ns)} in total between steps"
     if loop.steps_per_second is not None:
         text += f", {numbers.per(loop.steps_per_second, 'it')}"
     return text
+
+
+def _first_and_between(loop: LoopRow) -> list[str]:
+    """How the first step compares with the others, and the time between steps; nothing for a single step."""
+    if not loop.later_ns:
+        return []
+    first = f"the first takes {numbers.factor(loop.first_ns / loop.later_ns)} as long, "
+    return [f"{first if loop.first_ns != loop.later_ns else ''}{nanoseconds(loop.between_ns)} in total between steps"]
 
 
 def _stages(profile: Profile) -> Iterator[str]:

@@ -99,10 +99,10 @@ def _add_components(page: Page, profile: Profile) -> None:
 
 
 def _add_steps(page: Page, profile: Profile) -> None:
-    lines = step_lines(profile, ascii_only=False) if profile.measured else []
+    lines = step_lines(profile, ascii_only=False, with_bars=False) if profile.measured else []
     page.add(
         "Denoising steps",
-        *(paragraph(line) for label, line in lines if label),
+        *(paragraph(line) for _, line in lines),
         *(paragraph(line) for line in stage_lines(profile) if not lines),
         page.tabs(
             "What is shown of each step",
