@@ -7,10 +7,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests.cli.conftest import run
+
+__all__ = ["run"]
+
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors are tiny here: sharing an operation out over threads takes longer than doing it."""
+def single_thread() -> Iterator[None]:
+    """Tensors are tiny here: several threads take longer than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -14,7 +14,7 @@ from huggingface_hub import errors
 from huggingface_hub.utils import filter_repo_objects
 
 from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
-from diffprof.pipelines import free_memory as room
+from diffprof.pipelines import free_memory
 from diffprof.pipelines.weights import load_pipeline
 from diffprof.record.progress import Activity, ProgressEvent
 from tests.pipelines.loadable import saved_with_weights
@@ -167,7 +167,7 @@ def test_pickled_weights_are_not_fetched(hub: Hub) -> None:
 
 
 def test_what_does_not_fit_is_refused_before_it_is_fetched(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "available_bytes", lambda: 500_000)
+    monkeypatch.setattr(free_memory, "available_bytes", lambda: 500_000)
     with pytest.raises(DiffprofError, match="does not fit"):
         load_pipeline(HUB_ID)
     assert hub.weights == set()

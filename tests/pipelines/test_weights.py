@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, PipelineError, RequestError, UnsafeModelError
-from diffprof.pipelines import free_memory as room
+from diffprof.pipelines import free_memory
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
@@ -243,7 +243,7 @@ def test_scheduler_and_switches_are_those_that_were_asked_for(model: Path) -> No
 
 
 def test_what_does_not_fit_is_refused_with_both_figures(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "available_bytes", lambda: 500_000)
+    monkeypatch.setattr(free_memory, "available_bytes", lambda: 500_000)
     for random_weights in (False, True):
         with pytest.raises(DiffprofError, match="does not fit") as refusal:
             plan = plan_loading(model, random_weights=random_weights)
