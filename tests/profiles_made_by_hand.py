@@ -24,6 +24,7 @@ from diffprof.record.profile import (
     Steps,
     Work,
 )
+from diffprof.record.tensors import OperationShapes, Shape, TensorInput, TensorShape
 from tests.iterations_made_by_hand import CPU, GPU, in_sequence, interrupted, iteration_on
 
 ENVIRONMENT = Environment(diffprof="0.1.0", python="3.11.7", torch="2.8.0", diffusers="0.42.1", transformers="5.22.0")
@@ -39,12 +40,12 @@ def stable_diffusion(*, steps: int = 30, unet_calls: int = UNET_CALLS, scheduler
     """Three components, 34 calls of which 31 are steps, self and cross attention, two assumptions."""
     unet, text, vae = _unet_cost(), _text_cost(), _vae_cost()
     calls = (
-        *[Call("text_encoder", "forward", "input_ids 1x77", None, text)] * 2,
+        *[Call("text_encoder", "forward", tensors(input_ids=(1, 77)), None, text)] * 2,
         *[
-            Call("unet", "forward", "sample 2x4x64x64, encoder_hidden_states 2x77x1024", n, unet)
+            Call("unet", "forward", tensors(sample=(2, 4, 64, 64), encoder_hidden_states=(2, 77, 1024)), n, unet)
             for n in range(unet_calls)
         ],
-        Call("vae", "decode", "z 1x4x64x64", None, vae),
+        Call("vae", "decode", tensors(z=(1, 4, 64, 64)), None, vae),
     )
     return Profile(
         request=RecordedRequest(
@@ -141,13 +142,13 @@ def hostile() -> Profile:
     small = Cost(
         Work(1_000, 10, 4, 4),
         64,
-        operations=(Operation("aten::fft", "fft", "2x2", "float32", 1, Work(1_000, 10, 4, 4), False),),
+        operations=(Operation("aten::fft", "fft", shapes((2, 2)), "float32", 1, Work(1_000, 10, 4, 4), False),),
     )
     large = Cost(Work(3_000_000, 10, 4, 4), 128)
     calls = (
-        Call("[red]evil[/red]", "forward", "x 1\n2", 0, small),
-        Call("[red]evil[/red]", "forward", "x 2", 1, large),
-        Call("decoder", "forward", "x 2", 0, large),
+        Call("[red]evil[/red]", "forward", (TensorInput("x\n2", (TensorShape((1,)),)),), 0, small),
+        Call("[red]evil[/red]", "forward", tensors(x=(2,)), 1, large),
+        Call("decoder", "forward", tensors(x=(2,)), 0, large),
     )
     return Profile(
         request=RecordedRequest(
@@ -199,6 +200,16 @@ def _component(
     )
 
 
+def tensors(**inputs: Shape) -> tuple[TensorInput, ...]:
+    """Inputs of a call, one tensor each."""
+    return tuple(TensorInput(name, (TensorShape(shape, "float16"),)) for name, shape in inputs.items())
+
+
+def shapes(*inputs: Shape) -> OperationShapes:
+    """The shapes of an operation that gives back what has the shape of its first input."""
+    return OperationShapes(inputs, inputs[:1])
+
+
 def unet_modules() -> tuple[Module, ...]:
     blocks = [Module(f"down_blocks.{n}", "CrossAttnDownBlock2D", 0) for n in range(3)]
     inner = [Module(f"down_blocks.{n}.attentions", "Transformer2DModel", 100_000_000) for n in range(3)]
@@ -222,11 +233,11 @@ def vae_modules() -> tuple[Module, ...]:
 
 def _unet_cost() -> Cost:
     self_attention = Attention(
-        "self", "down_blocks.*.attentions", 2, 4_096, 4_096, 5, 5, 64, 64, False, False, 3,
+        "down_blocks.*.attentions", "self", 2, 4_096, 4_096, 5, 5, 64, 64, False, False, 3,
         3 * 2 * 5 * 4_096 * 4_096 * 64, 3 * 2 * 5 * 4_096 * 4_096 * 5, 3 * 2 * 5 * 4_096 * 4_096 * 64,
     )  # fmt: skip
     cross_attention = Attention(
-        "cross", "down_blocks.*.attentions", 2, 4_096, 77, 5, 5, 64, 64, False, True, 3,
+        "down_blocks.*.attentions", "cross", 2, 4_096, 77, 5, 5, 64, 64, False, True, 3,
         3 * 2 * 5 * 4_096 * 77 * 64, 3 * 2 * 5 * 4_096 * 77 * 5, 3 * 2 * 5 * 4_096 * 77 * 64,
     )  # fmt: skip
     attention = Work(
@@ -247,14 +258,15 @@ def _unet_cost() -> Cost:
         whole.read_bytes - 3 * block.read_bytes - conv_in.read_bytes,
         whole.written_bytes - 3 * block.written_bytes - conv_in.written_bytes,
     )
+    conv_shapes = shapes((2, 4, 64, 64), (320, 4, 3, 3), (320,))
     return Cost(
         work=whole,
         peak_live_bytes=314_572_800,
         operations=(
-            Operation("aten::convolution", "convolution", "2x4x64x64, 320x4x3x3, 320", "float16", 66, convolution),
-            Operation("aten::addmm", "linear", "8192x320, 320x320, 320", "float16", 150, linear),
-            Operation("attention", "attention", "2x5x4096x64", "float16", 6, attention),
-            Operation("aten::native_group_norm", "norm", "2x320x64x64", "float16", 61, norm),
+            Operation("aten::convolution", "convolution", conv_shapes, "float16", 66, convolution),
+            Operation("aten::addmm", "linear", shapes((8192, 320), (320, 320), (320,)), "float16", 150, linear),
+            Operation("attention", "attention", shapes((2, 5, 4096, 64)), "float16", 6, attention),
+            Operation("aten::native_group_norm", "norm", shapes((2, 320, 64, 64)), "float16", 61, norm),
         ),
         modules=(
             ModuleWork("", "UNet2DConditionModel", 1, NO_WORK),
@@ -269,20 +281,19 @@ def _unet_cost() -> Cost:
 def _text_cost() -> Cost:
     work = Work(TEXT_ENCODER_MACS, 50_000_000, 680_000_000, 40_000_000)
     attention = Attention(
-        "self", "text_model.encoder.layers.*.self_attn", 1, 77, 77, 16, 16, 64, 64, True, False, 23,
+        "text_model.encoder.layers.*.self_attn", "self", 1, 77, 77, 16, 16, 64, 64, True, False, 23,
         23 * 16 * 77 * 77 * 64, 23 * 16 * 77 * 77 * 5, 23 * 16 * 77 * 77 * 64,
     )  # fmt: skip
     rest = Work(
         work.macs - attention.macs, work.other_flops - attention.softmax_flops, work.read_bytes, work.written_bytes
     )
+    attended = Work(attention.macs, attention.softmax_flops)
     return Cost(
         work=work,
         peak_live_bytes=2_000_000,
         operations=(
-            Operation("aten::addmm", "linear", "77x1024, 1024x1024, 1024", "float16", 138, rest),
-            Operation(
-                "attention", "attention", "1x16x77x64", "float16", 23, Work(attention.macs, attention.softmax_flops)
-            ),
+            Operation("aten::addmm", "linear", shapes((77, 1024), (1024, 1024), (1024,)), "float16", 138, rest),
+            Operation("attention", "attention", shapes((1, 16, 77, 64)), "float16", 23, attended),
         ),
         attention=(attention,),
     )
@@ -290,9 +301,10 @@ def _text_cost() -> Cost:
 
 def _vae_cost() -> Cost:
     work = Work(VAE_MACS, 9_000_000_000, 5_000_000_000, 4_000_000_000)
+    conv_shapes = shapes((1, 512, 64, 64), (512, 512, 3, 3))
     return Cost(
         work=work,
         peak_live_bytes=1_073_741_824,
-        operations=(Operation("aten::convolution", "convolution", "1x512x64x64, 512x512x3x3", "float16", 35, work),),
+        operations=(Operation("aten::convolution", "convolution", conv_shapes, "float16", 35, work),),
         modules=(ModuleWork("decoder", "Decoder", 1, work),),
     )

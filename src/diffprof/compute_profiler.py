@@ -19,6 +19,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from diffprof.render.guides.counts import decoding_macs, guide_counts, text_encoding_macs
+from diffprof.render.headline import size_changes
 
 GIGA = 10**9
 
@@ -113,7 +114,7 @@ class ComputeProfiler:
             "num_inference_steps": steps or profile.steps.count,
             "input_shape": tuple(input_shape),
             "model_id": model_id or profile.request.model,
-            "notes": [*notes, *profile.ledger.assumptions],
+            "notes": [*notes, *size_changes(profile), *profile.ledger.assumptions],
         }
 
     def _measure(self, pipe: Any, arguments: Mapping[str, Any], number: Any) -> int:

@@ -73,7 +73,7 @@ def test_kinds_come_with_most_macs_first() -> None:
 
 def test_attention_is_split_into_its_products() -> None:
     rows = attention_table(stable_diffusion())
-    assert [(row.component, row.relation) for row in rows] == [
+    assert [(row.component, row.site.relation) for row in rows] == [
         ("unet", "self"),
         ("unet", "cross"),
         ("text_encoder", "self"),
@@ -82,7 +82,7 @@ def test_attention_is_split_into_its_products() -> None:
     # batch x heads x query tokens x key tokens x head size, in 3 places, in 31 calls
     assert cross.qk_macs == cross.av_macs == 2 * 5 * 4_096 * 77 * 64 * 3 * 31
     assert cross.executions == 93
-    assert rows[2].causal
+    assert rows[2].site.causal
 
 
 def test_the_module_tree_is_cumulated_from_below() -> None:

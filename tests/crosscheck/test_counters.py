@@ -42,7 +42,7 @@ class CrossAttention(torch.nn.Module):
 
 def one_call(device: str = "cpu") -> tuple[OneCall, Sequence[torch.Tensor]]:
     picture, words = torch.randn(BATCH, 3, 6, 6), torch.randn(BATCH, KEYS, WIDTH)
-    caught = RecordedCall("model", "forward", "", (picture,), {"words": words, "scale": 0.5})
+    caught = RecordedCall("model", "forward", (), (picture,), {"words": words, "scale": 0.5})
     call = OneCall(CrossAttention().to(device), caught)
     return call, call.tensors(device)
 

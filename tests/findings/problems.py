@@ -14,8 +14,9 @@ from diffprof.record.measured import (
     Move,
 )
 from diffprof.record.profile import Operation, Profile, Work
+from diffprof.record.tensors import OperationShapes
 from tests.iterations_made_by_hand import CPU, GB, GPU, MILLISECOND, iteration, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.profiles_made_by_hand import measured_profile, tensors
 
 MIB = 1024**2
 
@@ -72,9 +73,9 @@ def written_out(share_of_macs: float, share_of_bytes: float = 0.0) -> Profile:
     """A UNet of 1,000,000 MACs and bytes, of which so much is attention written out by hand."""
     macs, moved = round(share_of_macs * 1_000_000), round(share_of_bytes * 1_000_000)
     return with_unet_operations(
-        Operation("baddbmm", "attention", "", "float16", 8, Work(macs, 0, moved, 0)),
-        Operation("_softmax", "attention", "", "float16", 8, Work()),
-        Operation("linear", "linear", "", "float16", 8, Work(1_000_000 - macs, 0, 1_000_000 - moved, 0)),
+        Operation("baddbmm", "attention", OperationShapes(), "float16", 8, Work(macs, 0, moved, 0)),
+        Operation("_softmax", "attention", OperationShapes(), "float16", 8, Work()),
+        Operation("linear", "linear", OperationShapes(), "float16", 8, Work(1_000_000 - macs, 0, 1_000_000 - moved, 0)),
     )
 
 
@@ -82,7 +83,7 @@ def many_operations(count: int, microseconds: float, share_of_peak: float, devic
     """A UNet of so many operations a call, each so long, at such a share of the device's peak."""
     seconds = count * microseconds * 1e-6
     macs = round(seconds * device.peak_flops_per_second["float16"] * share_of_peak / 2)
-    operation = Operation("linear", "linear", "", "float16", count, Work(macs, 0, 1, 1))
+    operation = Operation("linear", "linear", OperationShapes(), "float16", count, Work(macs, 0, 1, 1))
     one = iteration_on(device, unet_ms=seconds * 1_000, text_ms=0.1, vae_ms=0.1)
     return with_unet_operations(operation, profile=measured_profile(device=device, iterations=[one]))
 
@@ -102,7 +103,8 @@ def with_vae_peak(peak_bytes: int, **changes: object) -> Profile:
 
 def with_pictures(profile: Profile, pictures: int) -> Profile:
     calls = tuple(
-        replace(call, inputs=f"z {pictures}x4x64x64") if call.component == "vae" else call for call in profile.calls
+        replace(call, inputs=tensors(z=(pictures, 4, 64, 64))) if call.component == "vae" else call
+        for call in profile.calls
     )
     return replace(profile, calls=calls)
 

@@ -12,11 +12,12 @@ from PIL import Image
 import diffprof
 from diffprof.errors import PipelineError, RequestError
 from diffprof.pipelines.arguments import call_arguments, json_value
+from diffprof.render.shapes import inputs_text
 from tests.small_pipelines import SMALL_PIPELINES
 
 
 def shapes(done: diffprof.Profile, component: str) -> list[str]:
-    return [call.inputs for call in done.calls if call.component == component]
+    return [inputs_text(call.inputs) for call in done.calls if call.component == component]
 
 
 def small(name: str, **changes: Any) -> tuple[Any, dict[str, Any]]:

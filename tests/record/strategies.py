@@ -9,6 +9,7 @@ from diffprof.record.profile import (
     Attention,
     Call,
     Component,
+    ComputedSize,
     Cost,
     Environment,
     Ledger,
@@ -17,19 +18,25 @@ from diffprof.record.profile import (
     Operation,
     Profile,
     RecordedRequest,
+    ResizedOutput,
     Stage,
     Steps,
     Work,
 )
+from diffprof.record.tensors import OperationShapes, TensorInput, TensorShape
 from tests.record.measured_strategies import counts, measured, texts
 
 works = st.builds(Work, counts, counts, counts, counts)
-operations = st.builds(Operation, texts, texts, texts, texts, counts, works, st.booleans())
+shapes = st.sampled_from([(), (0,), (2, 3), (10**24, 1, 7)])
+tensor_lists = st.sampled_from([(), (TensorShape(()),), (TensorShape((2, 3), "float16"), TensorShape((0,), "\udcff"))])
+tensor_inputs = st.builds(TensorInput, texts, tensor_lists)
+operation_shapes = st.builds(OperationShapes, st.tuples(shapes, shapes) | st.just(()), st.tuples(shapes) | st.just(()))
+operations = st.builds(Operation, texts, texts, operation_shapes, texts, counts, works, st.booleans())
 module_works = st.builds(ModuleWork, texts, texts, counts, works)
 attentions = st.builds(
     Attention,
-    relation=st.sampled_from(["self", "cross", "joint"]),
     module=texts,
+    relation=st.sampled_from(["self", "cross", "joint"]),
     batch=counts,
     query_tokens=counts,
     key_tokens=counts,
@@ -44,6 +51,7 @@ attentions = st.builds(
     softmax_flops=counts,
     av_macs=counts,
 )
+resized = st.builds(ResizedOutput, texts, counts | st.floats(min_value=0, max_value=1e100), counts)
 plain_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -63,7 +71,14 @@ def costs(draw: st.DrawFn) -> Cost:
 def profiles(draw: st.DrawFn) -> Profile:
     slots = draw(st.lists(texts, unique=True, max_size=3))
     kinds = draw(st.lists(costs(), min_size=1, max_size=3))
-    one_call = st.builds(Call, st.sampled_from(slots or [""]), texts, texts, st.none() | counts, st.sampled_from(kinds))
+    one_call = st.builds(
+        Call,
+        component=st.sampled_from(slots or [""]),
+        method=texts,
+        inputs=st.lists(tensor_inputs, max_size=2).map(tuple),
+        step=st.none() | counts,
+        cost=st.sampled_from(kinds),
+    )
     calls = tuple(draw(st.lists(one_call, max_size=6))) if slots else ()
     stages = st.builds(Stage, texts, st.lists(texts, max_size=2).map(tuple), st.lists(counts, max_size=4).map(tuple))
     known_ops, known_bytes = draw(counts), draw(counts)
@@ -90,6 +105,8 @@ def profiles(draw: st.DrawFn) -> Profile:
             unknown=draw(st.dictionaries(texts, counts, max_size=2)),
             assumptions=tuple(draw(st.lists(texts, max_size=2))),
         ),
+        resized=tuple(draw(st.lists(resized, max_size=2))),
+        computed_size=draw(st.none() | st.builds(ComputedSize, counts, counts, counts, counts)),
         measured=draw(st.none() | measured(slots, calls)),
     )
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from diffprof.record.profile import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
+from diffprof.record.profile import (
+    NO_WORK,
+    Call,
+    Component,
+    ComputedSize,
+    Cost,
+    Profile,
+    ResizedOutput,
+    Stage,
+    Steps,
+    Work,
+)
 from diffprof.render.columns import Column, fit_columns
 from diffprof.render.headline import headline, summary
 from diffprof.render.profile_console import profile_text
@@ -77,8 +88,9 @@ def test_what_the_pipeline_changed_comes_before_what_was_assumed() -> None:
         "height 500 was asked for; the pipeline makes 496",
         "the pipeline computes at 64x64 and resizes to 60x60",
     )
-    ledger = replace(profile.ledger, assumptions=(changed[0], "The prompt is a stand-in.", changed[1]))
-    lines = summary(replace(profile, ledger=ledger))
+    ledger = replace(profile.ledger, assumptions=("The prompt is a stand-in.",))
+    resized, computed = (ResizedOutput("height", 500, 496),), ComputedSize(64, 64, 60, 60)
+    lines = summary(replace(profile, ledger=ledger, resized=resized, computed_size=computed))
     assert lines[-3:] == [("Changed", changed[0]), ("", changed[1]), ("Assumed", "1. The prompt is a stand-in.")]
 
 
@@ -89,7 +101,7 @@ def with_own_code(macs: int) -> Profile:
     return replace(
         profile,
         components={**profile.components, "pipeline": own},
-        calls=(*profile.calls, Call("pipeline", "__call__", "", None, cost)),
+        calls=(*profile.calls, Call("pipeline", "__call__", (), None, cost)),
     )
 
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from diffprof.breakdown.shares import share
 from diffprof.record.profile import Call, Profile
+from diffprof.record.tensors import TensorInput
 
 
 @dataclass(frozen=True)
 class CallRow:
-    """Calls of one component with the same method, inputs and cost."""
+    """Calls of one component with the same method, input shapes and cost."""
 
     component: str
     method: str
-    inputs: str
+    inputs: tuple[TensorInput, ...]
     count: int
     steps: tuple[int, ...]
     """The denoising steps they belong to; empty outside of the loop."""
@@ -32,7 +33,8 @@ def call_table(profile: Profile) -> list[CallRow]:
     """One row for each distinct call, in the order in which the first of them ran."""
     groups: dict[tuple[object, ...], list[Call]] = {}
     for call in profile.calls:
-        key = (call.component, call.method, call.inputs, call.work, call.cost.peak_live_bytes)
+        shapes = tuple((argument.name, argument.shapes) for argument in call.inputs)
+        key = (call.component, call.method, shapes, call.work, call.cost.peak_live_bytes)
         groups.setdefault(key, []).append(call)
     return [_row(calls, profile.total.macs) for calls in groups.values()]
 

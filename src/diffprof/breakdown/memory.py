@@ -13,7 +13,6 @@ from diffprof.record.measured import Iteration, MemoryPoint, SystemPoint
 from diffprof.record.profile import Profile
 
 BEFORE, DENOISING, AFTER, WHOLE = "before denoising", "denoising", "after denoising", "whole call"
-_BEGINS = " begins"
 _GROUPS = {"text_encoder": "text_encoding", "image_encoder": "image_encoding"}
 
 
@@ -138,8 +137,11 @@ def _higher(one: MemoryRow, other: MemoryRow) -> MemoryRow:
 
 def _moments(profile: Profile, iteration: Iteration, number: int) -> list[MemoryMoment]:
     ends: list[tuple[str, int]] = []
+    begun: set[int] = set()
     for place, point in enumerate(iteration.memory):
-        if point.label.endswith(_BEGINS):
+        # The first point of a sample is where it begins.
+        if point.sample is not None and point.sample not in begun:
+            begun.add(point.sample)
             continue
         label = _label(profile, iteration, point)
         if ends and ends[-1][0] == label:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from diffprof.breakdown.shares import share
 from diffprof.record.profile import NO_WORK, Operation, Profile, Work
+from diffprof.record.tensors import OperationShapes
+
+_Key = tuple[str, str, str, OperationShapes, str, bool]
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class OperationRow:
     component: str
     operation: str
     kind: str
-    shapes: str
+    shapes: OperationShapes
     dtype: str
     executions: int
     macs: int
@@ -32,8 +35,8 @@ class OperationRow:
 
 def operation_table(profile: Profile) -> list[OperationRow]:
     """The operation with most MACs first; of those without any, the one that moves most bytes."""
-    work: dict[tuple[str, str, str, str, str, bool], Work] = {}
-    executions: dict[tuple[str, str, str, str, str, bool], int] = {}
+    work: dict[_Key, Work] = {}
+    executions: dict[_Key, int] = {}
     for call, times in profile.costs():
         for one in call.cost.operations:
             key = _key(call.component, one)
@@ -44,11 +47,11 @@ def operation_table(profile: Profile) -> list[OperationRow]:
     return [_row(key, executions[key], work[key], profile.total.macs, moved) for key in order]
 
 
-def _key(component: str, one: Operation) -> tuple[str, str, str, str, str, bool]:
+def _key(component: str, one: Operation) -> _Key:
     return component, one.name, one.kind, one.shapes, one.dtype, one.known
 
 
-def _row(key: tuple[str, str, str, str, str, bool], executions: int, work: Work, macs: int, moved: int) -> OperationRow:
+def _row(key: _Key, executions: int, work: Work, macs: int, moved: int) -> OperationRow:
     component, operation, kind, shapes, dtype, known = key
     return OperationRow(
         component=component,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from diffprof.comparison.counts import ADDED, CHANGED, REMOVED
 from diffprof.record.profile import NO_WORK, Profile, Work
+from diffprof.render.shapes import inputs_text, shapes_text
 
 CALL, OPERATION, MODULE = "call", "operation", "module"
 
@@ -86,14 +87,15 @@ def _changes(kind: str, before: _Tallies, after: _Tallies) -> list[PartChange]:
 
 def _calls(profile: Profile) -> _Tallies:
     return _added_up(
-        ((call.component, f"{call.method}({call.inputs})"), Tally(count=1, work=call.work)) for call in profile.calls
+        ((call.component, f"{call.method}({inputs_text(call.inputs)})"), Tally(count=1, work=call.work))
+        for call in profile.calls
     )
 
 
 def _operations(profile: Profile) -> _Tallies:
     return _added_up(
         (
-            (call.component, f"{operation.name} {operation.shapes} {operation.dtype}"),
+            (call.component, f"{operation.name} {shapes_text(operation.shapes)} {operation.dtype}"),
             Tally(count=operation.count * times, work=operation.work * times),
         )
         for call, times in profile.costs()

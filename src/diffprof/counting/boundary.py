@@ -14,8 +14,9 @@ import numpy
 import torch
 from PIL.Image import Image
 
-from diffprof.counting.operations.tensors import shape_text
+from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.virtual import real_zeros
+from diffprof.record.tensors import TensorInput, TensorShape
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.Generator, Enum)
 
@@ -90,16 +91,17 @@ def _holds_tensors(value: Any) -> bool:
     )
 
 
-def describe_inputs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """Names and shapes of the tensor inputs: ``sample 2x4x64x64, timestep scalar``."""
-    names = _parameter_names(function)
-    named = [*zip(names, args, strict=False), *kwargs.items()]
-    texts = []
-    for name, value in named:
-        shapes = [shape_text(leaf) for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]
-        if shapes:
-            texts.append(f"{name} {' + '.join(shapes[:4])}{' ...' if len(shapes) > 4 else ''}")
-    return ", ".join(texts)
+def tensor_inputs(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[TensorInput, ...]:
+    """The arguments of a call that are tensors or hold some, by the names of the function's parameters."""
+    named = [*zip(_parameter_names(function), args, strict=False), *kwargs.items()]
+    inputs = [(name, [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]) for name, value in named]
+    return tuple(
+        TensorInput(name, tuple(TensorShape(tuple(tensor.shape), dtype_text(tensor)) for tensor in tensors))
+        for name, tensors in inputs
+        if tensors
+    )
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from diffprof.counting import surroundings
-from diffprof.counting.boundary import describe_inputs, is_replayable, leaves, output_sizes, signature, with_real_zeros
+from diffprof.counting.boundary import is_replayable, leaves, output_sizes, signature, tensor_inputs, with_real_zeros
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
@@ -34,7 +34,7 @@ from diffprof.pipelines.components import (
 )
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
-from diffprof.record.profile import Call, Cost, Stage
+from diffprof.record.profile import Call, ComputedSize, Cost, Stage
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 
@@ -49,6 +49,8 @@ class DryRunResult:
     assumptions: tuple[str, ...]
     sizes: dict[str, int]
     """Height, width and frames of what came out."""
+    computed_size: ComputedSize | None = None
+    """Where the pipeline computes at another size than that of what came out."""
 
 
 def dry_run(
@@ -215,15 +217,16 @@ class _DryRun:
             calls=tuple(self.calls),
             stages=tuple(stages),
             outside=self.recorder.outside.cost(peak_live_bytes=0),
-            assumptions=(*self._resize_notes(), *self.recorder.assumptions),
+            assumptions=tuple(self.recorder.assumptions),
             sizes=self.sizes,
+            computed_size=self._computed_size(),
         )
 
-    def _resize_notes(self) -> Iterator[str]:
+    def _computed_size(self) -> ComputedSize | None:
         """Some pipelines compute at a size the model knows and resize the image afterwards."""
-        computed, output = ([sizes.get(side) for side in ("width", "height")] for sizes in (self.decoded, self.sizes))
-        if None not in (*computed, *output) and computed != output:
-            yield f"the pipeline computes at {computed[0]}x{computed[1]} and resizes to {output[0]}x{output[1]}"
+        sides = [sizes.get(side) for sizes in (self.decoded, self.sizes) for side in ("width", "height")]
+        known = [side for side in sides if side is not None]
+        return ComputedSize(*known) if len(known) == 4 and known[:2] != known[2:] else None
 
     def _catch_components(self, patches: Patches) -> None:
         recorder = self.recorder
@@ -358,7 +361,7 @@ class _DryRun:
         if method == "forward" and self.roles[slot] in DENOISING_ROLES:
             self.pending.append(len(self.calls))
         function = type(unwrap_compiled(self.components[slot])).forward if method == "forward" else original
-        self.calls.append(Call(slot, method, describe_inputs(function, args, kwargs), None, cost))
+        self.calls.append(Call(slot, method, tensor_inputs(function, args, kwargs), None, cost))
 
 
 def _is_own_mistake(error: Exception) -> bool:

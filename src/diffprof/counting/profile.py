@@ -39,6 +39,7 @@ from diffprof.record.profile import (
     Ledger,
     Profile,
     RecordedRequest,
+    ResizedOutput,
     Steps,
 )
 from diffprof.record.progress import Progress
@@ -101,7 +102,7 @@ def compose_profile(
 ) -> Profile:
     """The profile of a call that was counted; `used` are the stand-ins that it was made with."""
     pipeline = opened.pipeline
-    outside = Call(PIPELINE, "__call__", "", None, result.outside)
+    outside = Call(PIPELINE, "__call__", (), None, result.outside)
     calls = (*result.calls, outside)
     stand_ins = [
         f"{name} was not given: {_describe_value(value)} stands in"
@@ -109,9 +110,9 @@ def compose_profile(
         if name != "output_type"
     ]
     resized = [
-        f"{name} {call.given[name]} was asked for; the pipeline makes {size}"
+        ResizedOutput(name, call.given[name], size)
         for name, size in result.sizes.items()
-        if call.given.get(name) not in (None, size)
+        if isinstance(call.given.get(name), int | float) and call.given[name] != size
     ]
     return Profile(
         request=RecordedRequest(
@@ -128,7 +129,9 @@ def compose_profile(
         components=_components(pipeline, calls),
         steps=Steps(result.stages),
         calls=calls,
-        ledger=_ledger(calls, (*resized, *stand_ins, *opened.assumptions, *result.assumptions)),
+        ledger=_ledger(calls, (*stand_ins, *opened.assumptions, *result.assumptions)),
+        resized=tuple(resized),
+        computed_size=result.computed_size,
     )
 
 

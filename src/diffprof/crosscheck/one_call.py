@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from diffprof.counting.boundary import describe_inputs, leaves
+from diffprof.counting.boundary import leaves, tensor_inputs
 from diffprof.counting.profile import profile
 from diffprof.errors import RequestError
 from diffprof.pipelines.building import build
@@ -19,6 +19,7 @@ from diffprof.pipelines.components import components_of, entry_methods
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.source import blueprint_of
 from diffprof.record.profile import Call, Profile
+from diffprof.record.tensors import TensorInput
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class RecordedCall:
 
     component: str
     method: str
-    inputs: str
+    inputs: tuple[TensorInput, ...]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
@@ -83,7 +84,7 @@ def _record_calls(slot: str, component: torch.nn.Module, recorded_calls: list[Re
 
         @functools.wraps(function)
         def record(*args: Any, **kwargs: Any) -> Any:
-            recorded_calls.append(RecordedCall(slot, method, describe_inputs(function, args, kwargs), args, kwargs))
+            recorded_calls.append(RecordedCall(slot, method, tensor_inputs(function, args, kwargs), args, kwargs))
             return getattr(type(component), method)(component, *args, **kwargs)
 
         return record

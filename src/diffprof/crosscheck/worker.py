@@ -42,6 +42,7 @@ def _first_line(error: Exception) -> str:
 def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     from diffprof.crosscheck.one_call import open_pipeline, record_costliest_call
     from diffprof.pipelines.components import components_of, element_count, weight_bytes
+    from diffprof.render.shapes import inputs_text
 
     pipeline, needed = open_pipeline(request["model"])
     call = record_costliest_call(pipeline, request["component"], {**needed, **request["arguments"]})
@@ -51,7 +52,7 @@ def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
         "component": call.component,
         "class_name": type(component).__name__,
         "method": call.method,
-        "inputs": call.inputs,
+        "inputs": inputs_text(call.inputs),
         "parameters": sum(element_count(weight) for weight in component.parameters()),
         "weight_bytes": weight_bytes(component),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -86,10 +85,10 @@ def _vae_activations(profile: Profile) -> int | None:
 
 
 def _images_at_once(profile: Profile) -> int:
-    """The first size of what the VAE is given: ``z 4x4x64x64`` are the latents of 4 pictures."""
-    inputs = [call.inputs for call in profile.calls if _is_vae(profile, call.component)]
-    sizes = [re.search(r" (\d+)x", text) for text in inputs]
-    return max((int(size[1]) for size in sizes if size), default=1)
+    """The first size of what the VAE is given: latents of (4, 4, 64, 64) are those of 4 images."""
+    calls = [call for call in profile.calls if _is_vae(profile, call.component)]
+    first = [next((shape for one in call.inputs for shape in one.shapes if len(shape) > 1), ()) for call in calls]
+    return max((shape[0] for shape in first if shape), default=1)
 
 
 def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:

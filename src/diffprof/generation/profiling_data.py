@@ -10,6 +10,7 @@ from diffprof.breakdown.throughput import generation
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.guides.counts import guide_counts
+from diffprof.render.headline import size_changes
 
 TERA = 10**12
 NOT_PLAIN = ("profile",)
@@ -26,7 +27,7 @@ def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -
     """
     made = generation(profile)
     measured = profile.measured
-    told = [*notes, *(measured.notes if measured else ()), *profile.ledger.assumptions]
+    told = [*notes, *(measured.notes if measured else ()), *size_changes(profile), *profile.ledger.assumptions]
     common = {
         "model_id": model_id,
         **(_timed(made.median_ns / 1e9) if made else {}),

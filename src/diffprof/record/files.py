@@ -10,15 +10,19 @@ from typing import Any, NoReturn
 
 from diffprof.errors import FileFormatError
 from diffprof.record.atomic_files import replace_file
-from diffprof.record.decode import decode_profile
-from diffprof.record.encode import encode_profile
+from diffprof.record.document import decode_profile, encode_profile
 from diffprof.record.profile import Profile
+from diffprof.record.version_1 import upgrade
 
 FORMAT_NAME = "diffprof-profile"
 
 # History of the format; docs/profile.schema.json describes the newest version.
-# 1: the first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
-FORMAT_VERSION = 1
+#
+# 2: Shapes are lists of whole numbers instead of text: the `inputs` of calls, with dtypes, and the columns `inputs` and
+#    `outputs` of operations, which had one column `shapes`. `resized` and `computed_size` say what two sentences among
+#    the assumptions said. A component names its `slot`. Tables have their columns in the order of the records' fields.
+# 1: The first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
+FORMAT_VERSION = 2
 
 # A file is untrusted: a few kilobytes of gzip can stand for terabytes.
 MAX_FILE_BYTES = 1 << 30
@@ -85,7 +89,7 @@ def from_json(values: object) -> Profile:
         raise FileFormatError(
             f"The profile has format version {version}, this diffprof reads up to {FORMAT_VERSION}; upgrade diffprof."
         )
-    return decode_profile(values)
+    return decode_profile(upgrade(values) if version == 1 else values)
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -7,12 +7,13 @@ and every MAC can be followed from the total to a component, a call, a module an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from diffprof.record.measured import Measured
+from diffprof.record.tensors import OperationShapes, TensorInput
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,27 @@ class Work:
 NO_WORK = Work()
 
 
+class _HasWork(Protocol):
+    @property
+    def work(self) -> Work: ...
+
+
+class WorkCounts:
+    """The counts of a record's `work` as attributes of its own."""
+
+    @property
+    def macs(self: _HasWork) -> int:
+        return self.work.macs
+
+    @property
+    def flops(self: _HasWork) -> int:
+        return self.work.flops
+
+    @property
+    def other_flops(self: _HasWork) -> int:
+        return self.work.other_flops
+
+
 @dataclass(frozen=True)
 class Operation:
     """One kind of operation on one set of shapes, as often as one component call executed it."""
@@ -55,9 +77,9 @@ class Operation:
     name: str
     kind: str
     """linear, convolution, attention, matmul, norm, activation, elementwise, reduction, embedding, ... """
-    shapes: str
-    """Of the tensors that go in and come out, such as ``2x4096x320, 320x320, 320 -> 2x4096x320``."""
+    shapes: OperationShapes
     dtype: str
+    """Of what comes out."""
     count: int
     work: Work
     """Of all `count` executions together."""
@@ -66,13 +88,13 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Attention:
-    """One shape of attention in one component call."""
+class AttentionSite:
+    """A place of attention in a component, and the shapes that it works on there."""
 
-    relation: str
-    """self, cross or joint."""
     module: str
     """Path of the module it was called from, with running numbers replaced by ``*``."""
+    relation: str
+    """self, cross or joint."""
     batch: int
     query_tokens: int
     key_tokens: int
@@ -82,10 +104,21 @@ class Attention:
     value_size: int
     causal: bool
     masked: bool
+
+
+@dataclass(frozen=True)
+class Attention(AttentionSite):
+    """What attention at one site costs in one component call."""
+
     count: int
     qk_macs: int
     softmax_flops: int
     av_macs: int
+
+    @property
+    def site(self) -> AttentionSite:
+        """Where it is and on what shapes, without what it costs."""
+        return AttentionSite(*[getattr(self, field.name) for field in fields(AttentionSite)])
 
     @property
     def macs(self) -> int:
@@ -116,13 +149,13 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(WorkCounts):
     """One call of a component by the pipeline, in the order of execution."""
 
     component: str
     method: str
-    inputs: str
-    """Names and shapes of the tensor inputs, such as ``sample 2x4x64x64, timestep scalar``."""
+    inputs: tuple[TensorInput, ...]
+    """The arguments that are tensors or hold some."""
     step: int | None
     """The denoising step it belongs to, counted from 0; None outside of the loop."""
     cost: Cost
@@ -130,14 +163,6 @@ class Call:
     @property
     def work(self) -> Work:
         return self.cost.work
-
-    @property
-    def macs(self) -> int:
-        return self.cost.work.macs
-
-    @property
-    def flops(self) -> int:
-        return self.cost.work.flops
 
 
 @dataclass(frozen=True)
@@ -150,7 +175,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Component:
+class Component(WorkCounts):
     """One slot of the pipeline (``unet``, ``text_encoder``, ``vae``...) and all that it did."""
 
     slot: str
@@ -168,18 +193,6 @@ class Component:
     work: Work = NO_WORK
     peak_live_bytes: int = 0
     modules: tuple[Module, ...] = ()
-
-    @property
-    def macs(self) -> int:
-        return self.work.macs
-
-    @property
-    def flops(self) -> int:
-        return self.work.flops
-
-    @property
-    def other_flops(self) -> int:
-        return self.work.other_flops
 
 
 @dataclass(frozen=True)
@@ -222,7 +235,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Total:
+class Total(WorkCounts):
     """The whole generation: the sum of the components."""
 
     work: Work
@@ -230,18 +243,6 @@ class Total:
     buffers: int
     weight_bytes: int
     calls: int
-
-    @property
-    def macs(self) -> int:
-        return self.work.macs
-
-    @property
-    def flops(self) -> int:
-        return self.work.flops
-
-    @property
-    def other_flops(self) -> int:
-        return self.work.other_flops
 
 
 @dataclass(frozen=True)
@@ -294,6 +295,26 @@ class Environment:
 
 
 @dataclass(frozen=True)
+class ResizedOutput:
+    """A size that was requested and that the pipeline does not make."""
+
+    argument: str
+    """height, width or num_frames."""
+    requested: float
+    made: int
+
+
+@dataclass(frozen=True)
+class ComputedSize:
+    """The size that the pipeline computes at, where it resizes the result to another."""
+
+    width: int
+    height: int
+    made_width: int
+    made_height: int
+
+
+@dataclass(frozen=True)
 class Profile:
     """The cost of one generation, and where it goes."""
 
@@ -303,6 +324,9 @@ class Profile:
     steps: Steps
     calls: tuple[Call, ...]
     ledger: Ledger
+    resized: tuple[ResizedOutput, ...] = ()
+    computed_size: ComputedSize | None = None
+    """None where the pipeline computes at the size that it makes."""
     measured: Measured | None = None
     """What real runs took; None where it was only counted."""
 

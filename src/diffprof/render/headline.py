@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from diffprof.breakdown.shares import share
@@ -27,9 +26,6 @@ _SOURCES = {
     "hub": "from the hub",
     "object": "a live pipeline",
 }
-
-# What the engine says about a size that the pipeline did not take as it was given.
-_CHANGED = re.compile(r"the pipeline computes at .*|.*; the pipeline makes \S+", re.DOTALL)
 
 
 def headline(profile: Profile) -> str:
@@ -144,15 +140,22 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
     ]
     lines += [("Steps", line) for line in stage_lines(profile)]
     lines.append(("Ledger", _ledger(profile.ledger)))
-    changed = size_changes(profile)
-    lines += [("" if number else "Changed", text) for number, text in enumerate(changed)]
-    lines += _assumptions([text for text in profile.ledger.assumptions if text not in changed], verbose)
+    lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
+    lines += _assumptions(profile.ledger.assumptions, verbose)
     return lines
 
 
 def size_changes(profile: Profile) -> list[str]:
-    """Where the pipeline computes at another size than the one that was requested."""
-    return [text for text in profile.ledger.assumptions if _CHANGED.fullmatch(text)]
+    """A sentence for each size that the pipeline did not take as it was requested."""
+    sentences = [
+        f"{change.argument} {change.requested} was asked for; the pipeline makes {change.made}"
+        for change in profile.resized
+    ]
+    size = profile.computed_size
+    if size is not None:
+        made = f"{size.made_width}x{size.made_height}"
+        sentences.append(f"the pipeline computes at {size.width}x{size.height} and resizes to {made}")
+    return sentences
 
 
 def versions(profile: Profile) -> str:

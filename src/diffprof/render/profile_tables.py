@@ -10,9 +10,10 @@ from diffprof.breakdown.calls import CallRow, call_table
 from diffprof.breakdown.components import ComponentRow, component_table
 from diffprof.breakdown.kinds import kind_table
 from diffprof.breakdown.modules import ModuleRow, module_table
-from diffprof.record.profile import Profile
+from diffprof.record.profile import AttentionSite, Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column, FittedColumns, fit_columns, minimum_width
+from diffprof.render.shapes import inputs_text
 
 
 class ProfileTable(str, Enum):
@@ -164,15 +165,15 @@ def _module_name(row: ModuleRow) -> str:
 def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
     rows = attention_table(profile)
     return [
-        Column("where", [f"{row.component}\n{row.module}" for row in rows], justify="left", least=18),
+        Column("where", [f"{row.component}\n{row.site.module}" for row in rows], justify="left", least=18),
         Column("relation", [_relation(row) for row in rows], justify="left"),
         Column(
             "query x\nkey tokens",
-            [f"{numbers.exact(row.query_tokens)} x\n{numbers.exact(row.key_tokens)}" for row in rows],
+            [f"{numbers.exact(row.site.query_tokens)} x\n{numbers.exact(row.site.key_tokens)}" for row in rows],
             rank=3,
         ),
-        Column("heads x\nsize", [f"{_heads(row)} x\n{_head_size(row)}" for row in rows], rank=4),
-        Column("batch", [numbers.exact(row.batch) for row in rows], rank=7),
+        Column("heads x\nsize", [f"{_heads(row.site)} x\n{_head_size(row.site)}" for row in rows], rank=4),
+        Column("batch", [numbers.exact(row.site.batch) for row in rows], rank=7),
         Column("times", [numbers.exact(row.executions) for row in rows], rank=6),
         Column("QKᵀ\nMACs", [numbers.short(row.qk_macs) for row in rows], rank=5),
         Column("softmax\nFLOPs", [numbers.short(row.softmax_flops) for row in rows], rank=8),
@@ -183,20 +184,20 @@ def _attention(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def _relation(row: AttentionRow) -> str:
-    remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
-    return _join_lines(row.relation, ", ".join(remarks))
+    remarks = [word for word, holds in (("causal", row.site.causal), ("masked", row.site.masked)) if holds]
+    return _join_lines(row.site.relation, ", ".join(remarks))
 
 
-def _heads(row: AttentionRow) -> str:
-    return str(row.heads) if row.heads == row.key_heads else f"{row.heads} ({row.key_heads} for keys)"
+def _heads(site: AttentionSite) -> str:
+    return str(site.heads) if site.heads == site.key_heads else f"{site.heads} ({site.key_heads} for keys)"
 
 
-def _head_size(row: AttentionRow) -> str:
-    return str(row.head_size) if row.head_size == row.value_size else f"{row.head_size} and {row.value_size}"
+def _head_size(site: AttentionSite) -> str:
+    return str(site.head_size) if site.head_size == site.value_size else f"{site.head_size} and {site.value_size}"
 
 
 def _calls(rows: Sequence[CallRow], ascii_only: bool) -> list[Column]:
-    names = [_join_lines(f"{row.component}.{row.method}", row.inputs) for row in rows]
+    names = [_join_lines(f"{row.component}.{row.method}", inputs_text(row.inputs)) for row in rows]
     return [
         Column("call", names, justify="left", least=24),
         Column("times", [numbers.exact(row.count) for row in rows], rank=3),

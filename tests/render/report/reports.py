@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from diffprof.record.measured import CacheEvent, Sample
 from diffprof.record.profile import Module, ModuleWork, Profile
+from diffprof.record.tensors import TensorInput, TensorShape
 from tests.profiles_made_by_hand import everything_measured
 
 SCRIPT = "<script>window.hacked = 1</script>"
@@ -24,10 +25,10 @@ def hostile_everywhere() -> Profile:
         replace(
             call,
             component=slot if call.component == "unet" else call.component,
-            inputs=call.inputs + PICTURE,
+            inputs=(*call.inputs, TensorInput(PICTURE, (TensorShape((1,)),))),
             cost=replace(
                 call.cost,
-                operations=tuple(replace(one, name=one.name + ENDING, shapes=BOLD) for one in call.cost.operations),
+                operations=tuple(replace(one, name=one.name + ENDING, dtype=BOLD) for one in call.cost.operations),
                 attention=tuple(replace(one, module=one.module + BOLD) for one in call.cost.attention),
                 modules=(ModuleWork(f"block{SCRIPT}", f"Other{ENDING}", 1, call.cost.work),),
             ),

@@ -16,7 +16,7 @@ from diffprof.comparison.views.page import comparison_html
 from diffprof.comparison.views.report import report_html
 from diffprof.errors import RequestError
 from diffprof.record.measured import CacheEvent, SystemPoint
-from diffprof.record.profile import Module, ModuleWork, Profile, Work
+from diffprof.record.profile import ComputedSize, Module, ModuleWork, Profile, Work
 from tests.iterations_made_by_hand import CPU, GPU, iteration_on
 from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import ENDING, hostile_everywhere
@@ -76,11 +76,10 @@ def test_a_profile_of_nothing_is_a_page_too() -> None:
 
 
 def test_a_size_that_the_pipeline_changed_is_told_at_the_top() -> None:
-    whole = stable_diffusion()
-    changed = replace(whole, ledger=replace(whole.ledger, assumptions=("the pipeline computes at 1024x1024",)))
+    changed = replace(stable_diffusion(), computed_size=ComputedSize(1024, 1024, 512, 512))
     page = report_html([changed], ["a"])
     assert sections(page)[0] == "What to know"
-    assert "the pipeline computes at 1024x1024" in words(page)
+    assert "the pipeline computes at 1024x1024 and resizes to 512x512" in words(page)
 
 
 def test_two_profiles_say_what_differs_before_any_figure() -> None:

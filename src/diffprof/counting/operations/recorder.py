@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -20,9 +20,10 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
-from diffprof.counting.operations.tensors import dtype_text, shape_text
+from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
 from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
+from diffprof.record.tensors import OperationShapes, Shape
 
 PIPELINE = "pipeline"
 """The slot of operations that the pipeline's own code executes outside of any component: schedulers, latents."""
@@ -34,7 +35,7 @@ class ExecutedOp:
 
     name: str
     kind: str
-    shapes: str
+    shapes: OperationShapes
     dtype: str
     macs: int
     other_flops: int
@@ -45,10 +46,7 @@ class ExecutedOp:
         """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
         variant = _ATTENTION_VARIANTS.get(self)
         if variant is None:
-            variant = _ATTENTION_VARIANTS[self] = ExecutedOp(
-                self.name, kinds.ATTENTION, self.shapes, self.dtype,
-                self.macs, self.other_flops, self.read_bytes, self.written_bytes,
-            )  # fmt: skip
+            variant = _ATTENTION_VARIANTS[self] = replace(self, kind=kinds.ATTENTION)
         return variant
 
 
@@ -65,13 +63,17 @@ def executed_op(
     return ExecutedOp(
         name=name or formulas.plain_name(op),
         kind=cost.kind,
-        shapes=f"{', '.join(map(shape_text, tensors))} -> {', '.join(map(shape_text, outputs))}",
+        shapes=OperationShapes(_shapes(tensors), _shapes(outputs)),
         dtype=dtype_text(next(iter([*outputs, *tensors]), None)),
         macs=cost.macs,
         other_flops=cost.other_flops,
         read_bytes=read,
         written_bytes=written,
     )
+
+
+def _shapes(tensors: Iterable[torch.Tensor]) -> tuple[Shape, ...]:
+    return tuple(tuple(tensor.shape) for tensor in tensors)
 
 
 GATHERS = frozenset({"embedding", "index_select", "index", "gather", "take", "masked_select", "_unsafe_index"})
@@ -199,7 +201,7 @@ class CallTally:
         return tally
 
     def cost(self, peak_live_bytes: int) -> Cost:
-        operations: dict[tuple[str, str, str, str], list[int]] = {}
+        operations: dict[tuple[str, str, OperationShapes, str], list[int]] = {}
         modules = []
         for path, tally in self.by_module.items():
             sums = [0, 0, 0, 0]
@@ -226,7 +228,7 @@ class CallTally:
 def _attention_record(call: AttentionCall, count: int) -> Attention:
     shape = call.shape
     return Attention(
-        relation=call.relation, module=call.module, batch=shape.batch,
+        module=call.module, relation=call.relation, batch=shape.batch,
         query_tokens=shape.query_tokens, key_tokens=shape.key_tokens,
         heads=shape.heads, key_heads=shape.key_heads, head_size=shape.head_size, value_size=shape.value_size,
         causal=call.causal, masked=call.masked, count=count,

@@ -31,9 +31,5 @@ def signature_of(value: Any) -> Any:
     return (kind, value)
 
 
-def shape_text(tensor: torch.Tensor) -> str:
-    return "x".join(map(str, tensor.shape)) if tensor.dim() else "scalar"
-
-
 def dtype_text(tensor: torch.Tensor | None) -> str:
     return str(tensor.dtype).removeprefix("torch.") if tensor is not None else ""

@@ -26,6 +26,7 @@ from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder,
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import DiffprofError
+from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten
 
@@ -267,7 +268,7 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 @cache
 def _view_of(func: Any) -> ExecutedOp:
-    return ExecutedOp(formulas.plain_name(func), kinds.MOVEMENT, "", "", 0, 0, 0, 0)
+    return ExecutedOp(formulas.plain_name(func), kinds.MOVEMENT, OperationShapes(), "", 0, 0, 0, 0)
 
 
 def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

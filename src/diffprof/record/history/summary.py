@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from diffprof.record.document import encode_plain
 from diffprof.record.history.filters import storable
 from diffprof.record.measured import Iteration, Measured
-from diffprof.record.plain import plain
 from diffprof.record.profile import Profile, RecordedRequest
 
 # SQLite's integers end here; what is larger is found by its nearest fraction, and exact in the profile itself.
@@ -60,7 +60,7 @@ def digest(request: RecordedRequest) -> str:
         "scheduler": request.scheduler,
         "enable": sorted(request.enable),
     }
-    return hashlib.sha256(json.dumps(plain(facts, "request"), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(encode_plain(facts, "request"), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def wall_seconds(measured: Measured) -> float | None:

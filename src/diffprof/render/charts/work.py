@@ -100,20 +100,23 @@ def attention_chart(profile: Profile) -> Figure | None:
 
 
 def _layer_label(row: AttentionRow) -> str:
-    tokens = f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)}"
-    place = numbers.shorten(f"{row.component}.{row.module}", LONGEST_PLACE)
+    site = row.site
+    tokens = f"{numbers.exact(site.query_tokens)} x {numbers.exact(site.key_tokens)}"
+    place = numbers.shorten(f"{row.component}.{site.module}", LONGEST_PLACE)
     return join_lines(
-        f"{escape(row.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{escape(place)}</span>"
+        f"{escape(site.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{escape(place)}</span>"
     )
 
 
 def _about_attention(row: AttentionRow) -> str:
-    remarks = [word for word, holds in (("causal", row.causal), ("masked", row.masked)) if holds]
+    site = row.site
+    tokens = f"{numbers.exact(site.query_tokens)} x {numbers.exact(site.key_tokens)} tokens"
+    remarks = [word for word, holds in (("causal", site.causal), ("masked", site.masked)) if holds]
     return join_lines(
-        f"<b>{escape(row.component)}.{escape(row.module)}</b>",
-        f"{escape(row.relation)} attention{', ' + ', '.join(remarks) if remarks else ''}",
-        f"{numbers.exact(row.query_tokens)} x {numbers.exact(row.key_tokens)} tokens, batch {numbers.exact(row.batch)}",
-        f"{numbers.times(row.heads, 'head')} of {numbers.exact(row.head_size)}",
+        f"<b>{escape(row.component)}.{escape(site.module)}</b>",
+        f"{escape(site.relation)} attention{', ' + ', '.join(remarks) if remarks else ''}",
+        f"{tokens}, batch {numbers.exact(site.batch)}",
+        f"{numbers.times(site.heads, 'head')} of {numbers.exact(site.head_size)}",
         f"{numbers.times(row.executions, 'execution')}, {numbers.macs(row.macs)}",
         f"{numbers.percent(row.share)} of all MACs",
     )

@@ -9,6 +9,7 @@ from typing import Any
 from diffprof.breakdown.clocks import Clock
 from diffprof.record.measured import Iteration, Sample
 from diffprof.record.profile import Call, Cost, Profile
+from diffprof.render.shapes import inputs_text
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def counted_slices(profile: Profile) -> Iterator[Slice]:
     for call in profile.calls:
         if id(call.cost) not in trees:
             trees[id(call.cost)] = _modules(call.cost)
-        about = {"method": call.method, "inputs": call.inputs, "macs": call.macs}
+        about = {"method": call.method, "inputs": inputs_text(call.inputs), "macs": call.macs}
         if call.step is not None:
             about["step"] = call.step
         yield Slice(_call_name(call), 0, call.macs, about, trees[id(call.cost)]).shift(at)

@@ -7,6 +7,7 @@ import io
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -26,9 +27,11 @@ from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.measured import Iteration, SystemPoint
 from diffprof.record.profile import Profile
+from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.render.csv import table_csv
 from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
 from diffprof.render.run_tables import RunTable
+from diffprof.render.shapes import inputs_text, shapes_text
 
 WHOLE_TREE = 1_000
 """Deeper than any module."""
@@ -130,19 +133,32 @@ def _data_table(row_type: type, rows: Sequence[Any]) -> DataTable:
     return DataTable(_column_types(row_type), [_flatten(row) for row in rows])
 
 
+_field_types: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+
+_AS_TEXT: dict[Any, Callable[[Any], str]] = {tuple[TensorInput, ...]: inputs_text, OperationShapes: shapes_text}
+"""Types whose values stand in one cell, as text."""
+
+
 def _column_types(row_type: type) -> dict[str, Any]:
     """The columns of such rows with their types; a nested record contributes its own columns."""
     types: dict[str, Any] = {}
-    for name, kind in get_type_hints(row_type).items():
-        types |= get_type_hints(kind) if dataclasses.is_dataclass(kind) else {name: kind}
+    for name, kind in _field_types(row_type).items():
+        if kind in _AS_TEXT:
+            types[name] = str
+        else:
+            types |= _field_types(kind) if dataclasses.is_dataclass(kind) else {name: kind}
     return types
 
 
 def _flatten(row: Any) -> dict[str, Any]:
     """The values of the row; those of a nested record stand beside its own."""
     values: dict[str, Any] = {}
-    for name, value in vars(row).items():
-        values |= vars(value) if dataclasses.is_dataclass(value) else {name: value}
+    for name, kind in _field_types(type(row)).items():
+        value = getattr(row, name)
+        if kind in _AS_TEXT:
+            values[name] = _AS_TEXT[kind](value)
+        else:
+            values |= vars(value) if dataclasses.is_dataclass(kind) else {name: value}
     return values
 
 

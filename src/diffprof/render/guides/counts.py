@@ -52,11 +52,10 @@ def text_encoding_macs(profile: Profile) -> int:
 
 
 def _latent_shape(profile: Profile) -> tuple[int, ...] | None:
-    """Of what the VAE decodes, else of what the denoiser is given: ``z 1x4x64x64`` -> (1, 4, 64, 64)."""
+    """Of what the VAE decodes, else of what the denoiser is given: (1, 4, 64, 64)."""
     stage = profile.steps.main
     denoising = [call for call in profile.calls if stage and call.component in stage.denoisers]
     for call in (*_decode_calls(profile), *denoising):
-        shape = call.inputs.partition(",")[0].rpartition(" ")[2]
-        if shape.replace("x", "").isdigit():
-            return tuple(map(int, shape.split("x")))
+        if call.inputs and call.inputs[0].shapes[-1]:
+            return tuple(call.inputs[0].shapes[-1])
     return None

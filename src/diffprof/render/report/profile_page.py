@@ -30,6 +30,7 @@ from diffprof.render.run_tables import (
     section_columns,
     step_columns,
 )
+from diffprof.render.shapes import shapes_text
 
 TOP = 25
 TABS = {Measure.macs: "by MACs", Measure.parameters: "by parameters", Measure.time: "by time"}
@@ -187,7 +188,7 @@ def _add_work(page: Page, profile: Profile) -> None:
 
 def _operations(rows: Sequence[OperationRow]) -> list[Column]:
     return [
-        Column("operation", [f"{row.operation}\n{row.shapes}" for row in rows], justify="left"),
+        Column("operation", [f"{row.operation}\n{shapes_text(row.shapes)}" for row in rows], justify="left"),
         Column("component", [row.component for row in rows], justify="left"),
         Column("kind", [row.kind if row.known else f"{row.kind}, no formula" for row in rows], justify="left"),
         Column("dtype", [row.dtype for row in rows], justify="left"),

@@ -1,0 +1,119 @@
+"""A `Profile` as the values of its file, and back.
+
+The codec derives from the dataclasses how a record stands in the file. Done here by hand is what it cannot know:
+calls share their costs, which stand in the file once, and the total is written for other readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_type_hints
+
+from diffprof.record.checks import check_profile
+from diffprof.record.codec import RecordCodec, decode_field, encode_field
+from diffprof.record.measured import Measured
+from diffprof.record.misfit import Misfit, inside
+from diffprof.record.profile import Call, Cost, Profile, Total, Work
+
+_BY_TYPE = ("request", "environment", "steps", "components", "resized", "computed_size", "ledger")
+"""Fields of a profile that the codec reads and writes as their types say."""
+
+_ORDER = (
+    *("request", "environment", "total", "steps", "components", "calls", "costs"),
+    *("resized", "computed_size", "ledger"),
+)
+"""The keys of the file."""
+
+_TYPES = get_type_hints(Profile)
+_CALL, _WORK = RecordCodec(Call), RecordCodec(Work)
+
+
+def encode_profile(profile: Profile) -> dict[str, Any]:
+    """Everything in the profile but the format's name and version."""
+    try:
+        return _encode(profile)
+    except Misfit as misfit:
+        raise misfit.when_writing() from None
+
+
+def decode_profile(values: dict[str, Any]) -> Profile:
+    """The profile that `encode_profile` wrote; a `FileFormatError` when the values do not fit together."""
+    try:
+        return _decode(values)
+    except Misfit as misfit:
+        raise misfit.when_reading() from None
+
+
+def encode_plain(value: Any, name: str) -> Any:
+    """A value of a request as JSON holds it; an error names it."""
+    try:
+        return encode_field(name, Any, value)
+    except Misfit as misfit:
+        raise misfit.when_writing() from None
+
+
+def _encode(profile: Profile) -> dict[str, Any]:
+    costs, numbers = _distinct_costs(profile.calls)
+    parts = {name: encode_field(name, _TYPES[name], getattr(profile, name)) for name in _BY_TYPE}
+    parts |= {
+        "total": encode_field("total", Total, profile.total),
+        "calls": [_encode_call(call, numbers[id(call.cost)]) for call in profile.calls],
+        "costs": encode_field("costs", tuple[Cost, ...], costs),
+    }
+    measured = profile.measured
+    return {
+        **{name: parts[name] for name in _ORDER},
+        **({} if measured is None else {"measured": encode_field("measured", Measured, measured)}),
+    }
+
+
+def _distinct_costs(calls: Iterable[Call]) -> tuple[list[Cost], dict[int, int]]:
+    """Each different cost once, and for every cost object (by identity) its number."""
+    costs: list[Cost] = []
+    known: dict[Cost, int] = {}
+    numbers: dict[int, int] = {}
+    for call in calls:
+        # Hashing a cost walks all its tables, so calls that share the object skip it.
+        if id(call.cost) in numbers:
+            continue
+        if call.cost not in known:
+            known[call.cost] = len(costs)
+            costs.append(call.cost)
+        numbers[id(call.cost)] = known[call.cost]
+    return costs, numbers
+
+
+def _encode_call(call: Call, cost: int) -> dict[str, Any]:
+    return {**_CALL.encode(call), **_WORK.encode(call.work), "cost": cost}
+
+
+def _decode(values: dict[str, Any]) -> Profile:
+    profile = Profile(
+        **{name: decode_field(values, name, _TYPES[name]) for name in _BY_TYPE},
+        calls=_decode_calls(values),
+        # Only a profile of real runs has it.
+        measured=decode_field(values, "measured", Measured) if "measured" in values else None,
+    )
+    check_profile(profile)
+    if decode_field(values, "total", Total) != profile.total:
+        raise Misfit("is not the sum of the components", "total")
+    return profile
+
+
+def _decode_calls(values: Mapping[str, Any]) -> tuple[Call, ...]:
+    costs = decode_field(values, "costs", tuple[Cost, ...])
+    calls = []
+    for number, call in enumerate(decode_field(values, "calls", tuple[Mapping[str, Any], ...])):
+        with inside("calls", number):
+            calls.append(_decode_call(call, costs))
+    return tuple(calls)
+
+
+def _decode_call(values: Mapping[str, Any], costs: Sequence[Cost]) -> Call:
+    number = decode_field(values, "cost", int)
+    if number >= len(costs):
+        raise Misfit("points to a cost that is not there", "cost")
+    if _WORK.decode(values) != costs[number].work:
+        raise Misfit("does not agree with the cost it points to")
+    call: Call = _CALL.decode(values, cost=costs[number])
+    return call
