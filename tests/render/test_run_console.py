@@ -154,7 +154,7 @@ def test_no_figure_is_ever_cut(make: Callable[[], Profile], width: int) -> None:
     assert profile.measured is not None
     sections = _words(run_text(profile, width, RunTable.section))
     for row in section_table(profile.measured.timed):
-        assert numbers.nanoseconds(row.total_ns) in sections
+        assert numbers.nanoseconds(row.times.total_ns) in sections
         assert numbers.nanoseconds(row.self_ns) in sections
     components = _words(run_text(profile, width, RunTable.component))
     for one in throughput_table(profile):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diffprof.breakdown.clocks import Clock, clock_of
 from diffprof.breakdown.shares import share
-from diffprof.breakdown.spreads import spread_of
+from diffprof.breakdown.spreads import Spread, spread_of
 from diffprof.record.measured import Iteration, Measured, Sample
 
 BETWEEN = "between sections"
@@ -21,20 +21,13 @@ class SectionRow:
     section: str
     clock: str
     """device or host: whose nanoseconds these are."""
-    count: int
-    total_ns: int
-    """With what lies inside it; a section inside one of the same name is not added again."""
-    mean_ns: float
-    median_ns: float
-    min_ns: int
-    max_ns: int
-    std_ns: float | None
-    p95_ns: float
+    times: Spread
+    """Of the section with what lies inside it; a section inside one of the same name is not in the total again."""
     self_ns: int
     """Without the sections inside it. The column adds up to the wall time, exactly."""
     failures: int
     share: float
-    """Of `total_ns` in the wall time."""
+    """Of the total in the wall time."""
     self_share: float
     """Of `self_ns` in the wall time; the column adds up to 1."""
 
@@ -50,7 +43,7 @@ def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -
     wall_ns = sum(read.length_ns(iteration.wall) for iteration in iterations)
     names = dict.fromkeys(sample.section for iteration in iterations for sample in iteration.samples)
     rows = [_row(name, iterations, read, wall_ns) for name in names]
-    rows.sort(key=lambda row: (-row.total_ns, row.section))
+    rows.sort(key=lambda row: (-row.times.total_ns, row.section))
     return [*rows, _between(iterations, read, wall_ns)]
 
 
@@ -84,11 +77,11 @@ def _row(name: str, iterations: Sequence[Iteration], clock: Clock, wall_ns: int)
         for sample, own in zip(iteration.samples, _own_ns(iteration, clock), strict=True)
         if sample.section == name
     )
-    times = vars(spread_of([clock.length_ns(sample.span) for sample in found])) | {"total_ns": total_ns}
+    times = spread_of([clock.length_ns(sample.span) for sample in found])
     return SectionRow(
         section=name,
         clock=clock.name,
-        **times,
+        times=replace(times, total_ns=total_ns),
         self_ns=self_ns,
         failures=sum(sample.failed for sample in found),
         share=share(total_ns, wall_ns),
@@ -105,7 +98,7 @@ def _between(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> Sec
     return SectionRow(
         section=BETWEEN,
         clock=clock.name,
-        **vars(spread_of(left)),
+        times=spread_of(left),
         self_ns=sum(left),
         failures=sum(iteration.error is not None for iteration in iterations),
         share=share(sum(left), wall_ns),

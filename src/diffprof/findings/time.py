@@ -54,9 +54,9 @@ def _case(profile: Profile, component: str | None) -> str:
 def _evidence(row: SectionRow) -> Evidence:
     return {
         "section": row.section,
-        "calls": row.count,
+        "calls": row.times.count,
         "total_seconds": row.self_ns / NANOSECONDS,
-        "mean_seconds": row.self_ns / row.count / NANOSECONDS,
+        "mean_seconds": row.self_ns / row.times.count / NANOSECONDS,
         "total_share": row.self_share,
         "rest_share": 1 - row.self_share,
     }
@@ -65,12 +65,12 @@ def _evidence(row: SectionRow) -> Evidence:
 def _longest(rows: list[SectionRow], most: SectionRow) -> Evidence:
     """The section with the longest calls, if another one takes most of the time: the wrong place to begin."""
     sections = [row for row in rows if row.section != BETWEEN]
-    longest = max(sections, key=lambda row: row.self_ns / row.count, default=most)
+    longest = max(sections, key=lambda row: row.self_ns / row.times.count, default=most)
     if longest is most:
         return {"longest": None}
     return {
         "longest": longest.section,
-        "longest_seconds": longest.self_ns / longest.count / NANOSECONDS,
+        "longest_seconds": longest.self_ns / longest.times.count / NANOSECONDS,
         "longest_share": longest.self_share,
     }
 

@@ -192,5 +192,5 @@ def _failures(measured: Measured) -> Iterator[str]:
             yield f"iteration {number + 1} stopped {progress}: {iteration.error}"
     for row in section_table(measured.timed)[:-1]:
         if row.failures:
-            failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.count)}"
+            failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.times.count)}"
             yield f"{row.section}: {failed} calls raised an exception"

@@ -44,11 +44,11 @@ def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
     return [
         Column("section", [*(row.section for row in rows), *(["wall"] if rows else [])], justify="left", least=20),
-        Column("count", [*(numbers.exact(row.count) for row in rows), *([""] if rows else [])], rank=2),
-        Column("total", each(lambda row: row.total_ns, nanoseconds(wall))),
-        Column("mean", each(lambda row: row.mean_ns), rank=3),
-        Column("min", each(lambda row: row.min_ns), rank=4),
-        Column("max", each(lambda row: row.max_ns), rank=4),
+        Column("count", [*(numbers.exact(row.times.count) for row in rows), *([""] if rows else [])], rank=2),
+        Column("total", each(lambda row: row.times.total_ns, nanoseconds(wall))),
+        Column("mean", each(lambda row: row.times.mean_ns), rank=3),
+        Column("min", each(lambda row: row.times.min_ns), rank=4),
+        Column("max", each(lambda row: row.times.max_ns), rank=4),
         # Total times include nested sections and add up to more than the wall time; self times add up to it.
         Column("self", each(lambda row: row.self_ns, nanoseconds(wall))),
         _share("  share", [*(row.self_share for row in rows), *([1.0] if rows else [])], ascii_only),

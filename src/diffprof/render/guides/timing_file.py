@@ -61,8 +61,8 @@ def _sections(measured: Measured) -> str:
 
 
 def _statistics(row: SectionRow) -> dict[str, Any]:
-    seconds = {name: getattr(row, f"{name}_ns") / SECOND for name in ("total", "mean", "min", "max")}
-    return {"count": row.count, "errors": row.failures, **seconds}
+    seconds = {name: getattr(row.times, f"{name}_ns") / SECOND for name in ("total", "mean", "min", "max")}
+    return {"count": row.times.count, "errors": row.failures, **seconds}
 
 
 def _generations(measured: Measured) -> Mapping[str, Any]:
