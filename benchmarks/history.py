@@ -23,7 +23,7 @@ from tests.profiles_made_by_hand import stable_diffusion
 from benchmarks.processes import run
 from diffprof.comparison import compare
 from diffprof.record.history import Filters, History, rows
-from diffprof.record.history.filters import moment
+from diffprof.record.history.filters import timestamp
 from diffprof.record.history.store import Store
 
 RUNS = 100_000
@@ -48,7 +48,7 @@ def main() -> None:
             "trend": lambda: trend_table(history.trend("wall_seconds", limit=20)),
             "trend of everything": lambda: trend_table(history.trend("peak_memory_bytes")),
             "trend of one model": lambda: trend_table(history.trend("macs", Filters(model="model-3"))),
-            "show": lambda: (history.kept(two), history.get(two)),
+            "show": lambda: (history.get_run(two), history.get(two)),
             "compare": lambda: compare([history.get(one), history.get(two)], ["one", "two"]),
             "tag": lambda: (history.tag(one, "seen"), history.untag(one, "seen")),
             "prune, dry run": lambda: history.prune(keep=RUNS - 100, dry_run=True),
@@ -80,7 +80,7 @@ def _values(number: int, chance: random.Random) -> dict[str, Any]:
     device, kind = chance.choice(DEVICES)
     model, steps = f"model-{chance.randrange(12)}", chance.choice((4, 20, 30, 50))
     return {
-        "created_at": moment(BEGAN + timedelta(minutes=15 * number)),
+        "created_at": timestamp(BEGAN + timedelta(minutes=15 * number)),
         "kind": chance.choice(("profile", "run", "generate")),
         "model": model,
         "pipeline": "StableDiffusionPipeline",

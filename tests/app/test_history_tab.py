@@ -51,7 +51,7 @@ def test_a_run_of_this_visit_is_kept_when_the_visitor_says_so(visit: OpenPage) -
     visitor.tab("History")
     chosen(visitor, "visit 1")
     visitor.press("history-keep")
-    visitor.sees("history-message", "Kept as run 1")
+    visitor.sees("history-message", "KeptRun as run 1")
     assert History().get(1).request.model == "sd-1.5"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.breakdown.moves import Moved, MoveRow, StepMoveRow, move_table, moved_each_step, step_move_table
+from diffprof.breakdown.moves import MoveRow, MoveTotals, StepMoveRow, move_table, moved_each_step, step_move_table
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Iteration, Move
 from tests.iterations_made_by_hand import iteration
 
@@ -39,7 +39,7 @@ def test_each_component_has_a_row_with_its_sums() -> None:
     assert move_table([run(*moves)]) == [
         MoveRow(
             "unet",
-            Moved(
+            MoveTotals(
                 times_in=3,
                 times_out=1,
                 host_to_device_bytes=1000,
@@ -52,7 +52,7 @@ def test_each_component_has_a_row_with_its_sums() -> None:
             steps_in=(0, 2),
             steps_out=(2,),
         ),
-        MoveRow("text_encoder", Moved(1, 0, 0, 0, 100, host_ns=7, hidden_ns=0, exposed_ns=7), (), ()),
+        MoveRow("text_encoder", MoveTotals(1, 0, 0, 0, 100, host_ns=7, hidden_ns=0, exposed_ns=7), (), ()),
     ]
 
 
@@ -97,7 +97,7 @@ def test_each_step_has_a_row_for_each_component() -> None:
         (0, "unet", 1601),
         (1, "unet", 1600),
     ]
-    assert rows[2] == StepMoveRow(1, "unet", Moved(1, 1, 800, 800, 0, host_ns=15, hidden_ns=0, exposed_ns=15))
+    assert rows[2] == StepMoveRow(1, "unet", MoveTotals(1, 1, 800, 800, 0, host_ns=15, hidden_ns=0, exposed_ns=15))
 
 
 def test_a_component_that_goes_in_and_out_in_each_step_is_named() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from diffprof.breakdown.trends import TrendRow, trend_table
-from diffprof.record.history import Kept, Series, Trend
+from diffprof.record.history import KeptRun, Series, Trend
 from tests.record.history.kept_runs import four_runs
 
-NEWEST = Kept(
+NEWEST = KeptRun(
     id=14, created_at="2026-01-14T00:00:00.000000Z", kind="run", model="sdxl", pipeline="StableDiffusionXLPipeline",
     device="Xeon", device_kind="cpu", dtype="float16", height=512, width=768, frames=None, steps=30,
     macs=1, parameters=2, iterations=3, wall_seconds=4.0, peak_memory_bytes=5, request="0123456789abcdef",

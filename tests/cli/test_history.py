@@ -37,8 +37,8 @@ def history() -> History:
 def test_what_was_profiled_is_kept_when_it_is_asked_for(run: Run, engine: Engine) -> None:
     ended = run("profile", "sdxl", "--keep")
     assert (ended.code, ended.out) == (0, profile_text(stable_diffusion(), 100))
-    assert ended.err == "Kept as run 1; `diffprof history show 1` shows it\n"
-    kept = History().kept(1)
+    assert ended.err == "KeptRun as run 1; `diffprof history show 1` shows it\n"
+    kept = History().get_run(1)
     assert (kept.kind, kept.macs) == ("profile", stable_diffusion().total.macs)
     assert History().get(1) == stable_diffusion()
 
@@ -119,7 +119,7 @@ def locked(path: Path) -> Iterator[None]:
 def test_a_locked_history_is_one_sentence_and_exit_code_2(
     arguments: list[str], history: History, run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    impatient = partial(History, patience_seconds=0.05)
+    impatient = partial(History, timeout_seconds=0.05)
     monkeypatch.setattr("diffprof.record.history.History", impatient)
     monkeypatch.setattr(command, "History", impatient)
     with locked(history.path):

@@ -1,4 +1,4 @@
-"""Kept runs as people and programs read them."""
+"""KeptRun runs as people and programs read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from diffprof.record.history import Filters, History, Pruned
+from diffprof.record.history import Filters, History, PruneResult
 from diffprof.render import history as render
 from diffprof.render.console import render_text
 from tests.profiles_made_by_hand import hostile, stable_diffusion
@@ -71,7 +71,7 @@ def test_a_slower_run_stands_out(tmp_path: Path) -> None:
 def test_names_cannot_drive_the_terminal(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     history.add(hostile(), "profile", ["[red]tag[/red]"])
-    shown = listed(history, 200) + trended(history, "macs", 200) + render.kept_line(history.kept(1))
+    shown = listed(history, 200) + trended(history, "macs", 200) + render.kept_line(history.get_run(1))
     assert "\x1b" not in shown
     assert "[red]tag[/red]" in shown
 
@@ -87,7 +87,7 @@ def test_the_list_as_json_keeps_its_schema(history: History) -> None:
     jsonschema.validate(values, SCHEMA)
     assert (values["total"], [run["id"] for run in values["runs"]]) == (4, [4, 3, 2])
     assert values["runs"][1]["tags"] == ["baseline", "nice"]
-    assert values["runs"][0]["macs"] == history.kept(4).macs
+    assert values["runs"][0]["macs"] == history.get_run(4).macs
 
 
 @pytest.mark.parametrize("metric", ["wall_seconds", "peak_memory_bytes", "macs", "parameters"])
@@ -96,7 +96,7 @@ def test_a_trend_as_json_keeps_its_schema_and_has_every_point(metric: str, histo
     jsonschema.validate(values, SCHEMA)
     newest = values["series"][0]
     assert [point["run"] for point in newest["points"]] == [2, 4]
-    assert newest["points"][-1]["value"] == newest["last"] == getattr(history.kept(4), metric)
+    assert newest["points"][-1]["value"] == newest["last"] == getattr(history.get_run(4), metric)
 
 
 @pytest.mark.parametrize("name", ["runs", "series"])
@@ -118,8 +118,10 @@ def test_csv_is_exact_and_rectangular(history: History) -> None:
 
 
 def test_sentences(history: History) -> None:
-    assert render.kept_line(history.kept(3)) == (
+    assert render.kept_line(history.get_run(3)) == (
         "Run 3: kept 2026-02-02 12:00 UTC from `diffprof generate`, tagged baseline, nice, with a picture"
     )
-    assert render.pruned_line(Pruned(1, 2_100_000, 1), dry_run=True) == "Would remove 1 run, 2.10 MB; 1 run is left"
-    assert render.pruned_line(Pruned(3, 0, 2_000), dry_run=False) == "Removed 3 runs, 0 B; 2,000 runs are left"
+    assert (
+        render.pruned_line(PruneResult(1, 2_100_000, 1), dry_run=True) == "Would remove 1 run, 2.10 MB; 1 run is left"
+    )
+    assert render.pruned_line(PruneResult(3, 0, 2_000), dry_run=False) == "Removed 3 runs, 0 B; 2,000 runs are left"

@@ -9,11 +9,11 @@ from diffprof import settings as config
 from diffprof.app.setup import Setup
 from diffprof.app.visit import Visit, VisitRun
 from diffprof.errors import RequestError
-from diffprof.record.history import Filters, History, Kept
+from diffprof.record.history import Filters, History, KeptRun
 from diffprof.record.profile import Profile
 
 MOST = 200
-"""Kept runs that are listed at once; a search finds the others."""
+"""KeptRun runs that are listed at once; a search finds the others."""
 VISIT, KEPT = "visit", "kept"
 
 
@@ -21,8 +21,8 @@ VISIT, KEPT = "visit", "kept"
 class Found:
     """What a search found."""
 
-    visit: Sequence[Kept]
-    kept: Sequence[Kept]
+    visit: Sequence[KeptRun]
+    kept: Sequence[KeptRun]
     total: int
     """Of the kept ones, those that are not listed included."""
 
@@ -52,7 +52,7 @@ def found(visit: Visit, setup: Setup, text: str, kind: str | None) -> Found:
     return Found([_figures(run) for run in mine], store.find(filters, limit=MOST), store.count(filters))
 
 
-def key(place: str, run: Kept) -> str:
+def key(place: str, run: KeptRun) -> str:
     """What stands for a run where one is chosen."""
     return f"{place} {run.id}"
 
@@ -93,12 +93,12 @@ def _is_meant(run: VisitRun, words: str, kind: str | None) -> bool:
     return kind in (None, run.kind) and words.casefold() in summary(run.profile)["words"]
 
 
-def _figures(run: VisitRun) -> Kept:
+def _figures(run: VisitRun) -> KeptRun:
     from diffprof.record.history.summary import summary
 
     known = summary(run.profile)
-    names = {field.name for field in fields(Kept)}
-    return Kept(
+    names = {field.name for field in fields(KeptRun)}
+    return KeptRun(
         id=run.number,
         created_at=run.made_at.isoformat(),
         kind=run.kind,

@@ -86,7 +86,7 @@ def _row(profile: Profile, timed: Sequence[Iteration], cache: str, component: st
     nominal = profile.measured.nominal_macs.get(component or "")
     executed = _executed_macs(profile, timed, component)
     saved = nominal - executed if nominal is not None and executed is not None else None
-    ns_saved, compared = _estimate(timed, cache, component)
+    ns_saved, compared = _estimated_saving(timed, cache, component)
     return CacheRow(
         cache=cache,
         component=component,
@@ -114,7 +114,7 @@ def _calls_of(iteration: Iteration, component: str | None) -> list[Sample]:
     return [sample for sample in component_samples(iteration) if sample.component == component]
 
 
-def _estimate(timed: Sequence[Iteration], cache: str, component: str | None) -> tuple[float | None, int]:
+def _estimated_saving(timed: Sequence[Iteration], cache: str, component: str | None) -> tuple[float | None, int]:
     """Nanoseconds saved in one iteration, and the number of calls without a hit that this was compared with."""
     clock = clock_of(timed)
     saved, compared = [], 0
@@ -122,13 +122,13 @@ def _estimate(timed: Sequence[Iteration], cache: str, component: str | None) -> 
         hits = [event.at_ns for event in _events([iteration], cache, component) if event.hit]
         times: dict[bool, list[int]] = {True: [], False: []}
         for sample in _calls_of(iteration, component):
-            times[_had_one(sample, hits)].append(clock.length_ns(sample.span))
+            times[_has_hit(sample, hits)].append(clock.length_ns(sample.span))
         if times[False]:
             compared += len(times[False])
             saved.append(len(times[True]) * statistics.median(times[False]) - sum(times[True]))
     return (statistics.median(saved) if saved else None), compared
 
 
-def _had_one(sample: Sample, moments: Sequence[int]) -> bool:
+def _has_hit(sample: Sample, moments: Sequence[int]) -> bool:
     # Moments are the host's, whatever clock the times are read by.
     return any(sample.span.start_ns <= moment <= sample.span.end_ns for moment in moments)

@@ -42,7 +42,7 @@ def kind_table(profile: Profile) -> list[KindRow]:
     for kind in sorted(work, key=lambda kind: (-work[kind].macs, -work[kind].other_flops, kind)):
         rows.append(_row(kind, executions[kind], work[kind], profile.total.macs))
         if kind == ATTENTION:
-            rows += _relations(profile)
+            rows += _relation_rows(profile)
     return rows
 
 
@@ -59,7 +59,7 @@ def _row(kind: str, executions: int, work: Work, whole: int) -> KindRow:
     )
 
 
-def _relations(profile: Profile) -> list[KindRow]:
+def _relation_rows(profile: Profile) -> list[KindRow]:
     executions: dict[str, int] = {}
     macs: dict[str, int] = {}
     softmax: dict[str, int] = {}

@@ -54,8 +54,8 @@ def memory_table(profile: Profile) -> list[MemoryRow]:
     rows: dict[tuple[bool, str], MemoryRow] = {}
     for iteration in [one for one in profile.measured.iterations if not one.traced]:
         for is_stage, part, points in (*_components(iteration), *_stages(iteration)):
-            row = _peak(part, is_stage, points, _seen_during(points, iteration, system))
-            rows[is_stage, part] = _higher(rows[is_stage, part], row) if (is_stage, part) in rows else row
+            row = _peak(part, is_stage, points, _sampled_rss(points, iteration, system))
+            rows[is_stage, part] = _maximum(rows[is_stage, part], row) if (is_stage, part) in rows else row
     order = {BEFORE: 1, DENOISING: 2, AFTER: 3, WHOLE: 4}
     return sorted(rows.values(), key=lambda row: order[row.part] if row.is_stage else 0)
 
@@ -98,7 +98,7 @@ def _is_denoising(iteration: Iteration, point: MemoryPoint) -> bool:
     return point.sample is not None and iteration.samples[point.sample].step is not None
 
 
-def _seen_during(points: Sequence[MemoryPoint], iteration: Iteration, system: Sequence[SystemPoint]) -> list[int]:
+def _sampled_rss(points: Sequence[MemoryPoint], iteration: Iteration, system: Sequence[SystemPoint]) -> list[int]:
     """What the background sampler saw between the first and the last of the points."""
     begin, end = iteration.began_ns + points[0].at_ns, iteration.began_ns + points[-1].at_ns
     return [point.rss_bytes for point in system if begin <= point.at_ns <= end]
@@ -112,25 +112,25 @@ def _peak(part: str, is_stage: bool, points: Sequence[MemoryPoint], seen: Sequen
     return MemoryRow(
         part=part,
         is_stage=is_stage,
-        device_peak_bytes=_most([*(point.allocated_bytes for point in points), _peak_since(points)]),
+        device_peak_bytes=_known_maximum([*(point.allocated_bytes for point in points), _peak_since(points)]),
         rss_peak_bytes=max([point.rss_bytes for point in points] + risen + list(seen)),
     )
 
 
 def _peak_since(points: Sequence[MemoryPoint]) -> int | None:
     """The device's peak after the first of the points: each has the peak since the one before it."""
-    return _most([point.peak_allocated_bytes for point in points[1:]])
+    return _known_maximum([point.peak_allocated_bytes for point in points[1:]])
 
 
-def _most(figures: Iterable[int | None]) -> int | None:
+def _known_maximum(figures: Iterable[int | None]) -> int | None:
     return max((figure for figure in figures if figure is not None), default=None)
 
 
-def _higher(one: MemoryRow, other: MemoryRow) -> MemoryRow:
+def _maximum(one: MemoryRow, other: MemoryRow) -> MemoryRow:
     return MemoryRow(
         one.part,
         one.is_stage,
-        _most([one.device_peak_bytes, other.device_peak_bytes]),
+        _known_maximum([one.device_peak_bytes, other.device_peak_bytes]),
         max(one.rss_peak_bytes, other.rss_peak_bytes),
     )
 

@@ -106,11 +106,11 @@ def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int
         return [own]
     branches = [_rows(child, slot, depth, fold, whole, level + 1) for child in node.children.values()]
     if fold:
-        branches = _folded(branches)
+        branches = _fold(branches)
     return [own, *(row for branch in branches for row in branch)]
 
 
-def _folded(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
+def _fold(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
     """Neighbouring branches that differ in their running number only become one branch."""
     groups: list[list[list[ModuleRow]]] = []
     for branch in branches:
@@ -118,7 +118,7 @@ def _folded(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
             groups[-1].append(branch)
         else:
             groups.append([branch])
-    return [_merged(group) for group in groups]
+    return [_merge(group) for group in groups]
 
 
 def _number(path: str) -> int | None:
@@ -134,7 +134,7 @@ def _shape(branch: list[ModuleRow]) -> list[ModuleRow] | None:
     return [replace(row, path=row.path[len(root) :]) for row in branch]
 
 
-def _merged(group: list[list[ModuleRow]]) -> list[ModuleRow]:
+def _merge(group: list[list[ModuleRow]]) -> list[ModuleRow]:
     first, last = group[0], group[-1]
     times = len(group)
     if times == 1:

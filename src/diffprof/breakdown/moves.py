@@ -9,7 +9,7 @@ from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, 
 
 
 @dataclass(frozen=True)
-class Moved:
+class MoveTotals:
     """Several moves together."""
 
     times_in: int
@@ -41,7 +41,7 @@ class MoveRow:
     """One component, over all iterations that were asked for."""
 
     component: str
-    moved: Moved
+    moved: MoveTotals
     steps_in: tuple[int, ...]
     """The denoising steps in which it was moved in, in whichever iteration."""
     steps_out: tuple[int, ...]
@@ -54,7 +54,7 @@ class StepMoveRow:
     step: int | None
     """None: before, between and after the steps."""
     component: str
-    moved: Moved
+    moved: MoveTotals
 
 
 def move_table(iterations: Sequence[Iteration]) -> list[MoveRow]:
@@ -72,7 +72,7 @@ def step_move_table(iteration: Iteration) -> list[StepMoveRow]:
     groups: dict[tuple[int | None, str], list[Move]] = {}
     for move in iteration.moves:
         groups.setdefault((move.step, move.component), []).append(move)
-    rows = [StepMoveRow(step, component, sum_of(moves)) for (step, component), moves in groups.items()]
+    rows = [StepMoveRow(step, component, move_totals(moves)) for (step, component), moves in groups.items()]
     return sorted(rows, key=lambda row: -1 if row.step is None else row.step)
 
 
@@ -90,9 +90,9 @@ def moved_each_step(iterations: Sequence[Iteration]) -> tuple[str, ...]:
     )
 
 
-def sum_of(moves: Iterable[Move]) -> Moved:
+def move_totals(moves: Iterable[Move]) -> MoveTotals:
     moves = list(moves)
-    return Moved(
+    return MoveTotals(
         times_in=sum(_is_in(move) for move in moves),
         times_out=sum(not _is_in(move) for move in moves),
         host_to_device_bytes=_bytes(moves, HOST_TO_DEVICE),
@@ -107,7 +107,7 @@ def sum_of(moves: Iterable[Move]) -> Moved:
 def _row(component: str, moves: Sequence[Move]) -> MoveRow:
     return MoveRow(
         component=component,
-        moved=sum_of(moves),
+        moved=move_totals(moves),
         steps_in=_steps(move for move in moves if _is_in(move)),
         steps_out=_steps(move for move in moves if not _is_in(move)),
     )

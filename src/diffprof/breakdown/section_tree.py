@@ -30,11 +30,11 @@ def section_tree(iterations: Sequence[Iteration], clock: Clock | None = None) ->
         for sample in iteration.samples:
             path = (*(paths[sample.parent] if sample.parent is not None else ()), sample.section)
             paths.append(path)
-            nodes[path] = _more(nodes.get(path), path, sample, read)
+            nodes[path] = _add_sample(nodes.get(path), path, sample, read)
     return list(nodes.values())
 
 
-def _more(known: SectionNode | None, path: tuple[str, ...], sample: Sample, clock: Clock) -> SectionNode:
+def _add_sample(known: SectionNode | None, path: tuple[str, ...], sample: Sample, clock: Clock) -> SectionNode:
     length = clock.length_ns(sample.span)
     if known is None:
         return SectionNode(path, sample.component, 1, length)

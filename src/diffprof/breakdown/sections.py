@@ -44,7 +44,7 @@ def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -
     names = dict.fromkeys(sample.section for iteration in iterations for sample in iteration.samples)
     rows = [_row(name, iterations, read, wall_ns) for name in names]
     rows.sort(key=lambda row: (-row.times.total_ns, row.section))
-    return [*rows, _between(iterations, read, wall_ns)]
+    return [*rows, _between_row(iterations, read, wall_ns)]
 
 
 def warm_ups(measured: Measured) -> tuple[Iteration, ...]:
@@ -58,7 +58,7 @@ def outermost(iteration: Iteration, name: Callable[[Sample], object]) -> list[Sa
     return [
         sample
         for sample in iteration.samples
-        if not any(name(around) == name(sample) for around in _around(sample, iteration.samples))
+        if not any(name(around) == name(sample) for around in _ancestors(sample, iteration.samples))
     ]
 
 
@@ -74,7 +74,7 @@ def _row(name: str, iterations: Sequence[Iteration], clock: Clock, wall_ns: int)
     self_ns = sum(
         own
         for iteration in iterations
-        for sample, own in zip(iteration.samples, _own_ns(iteration, clock), strict=True)
+        for sample, own in zip(iteration.samples, _self_times(iteration, clock), strict=True)
         if sample.section == name
     )
     times = spread_of([clock.length_ns(sample.span) for sample in found])
@@ -89,7 +89,7 @@ def _row(name: str, iterations: Sequence[Iteration], clock: Clock, wall_ns: int)
     )
 
 
-def _between(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> SectionRow:
+def _between_row(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> SectionRow:
     left = [
         clock.length_ns(iteration.wall)
         - sum(clock.length_ns(sample.span) for sample in iteration.samples if sample.parent is None)
@@ -106,7 +106,7 @@ def _between(iterations: Sequence[Iteration], clock: Clock, wall_ns: int) -> Sec
     )
 
 
-def _own_ns(iteration: Iteration, clock: Clock) -> list[int]:
+def _self_times(iteration: Iteration, clock: Clock) -> list[int]:
     """The time of each sample without those directly inside it."""
     own = [clock.length_ns(sample.span) for sample in iteration.samples]
     for sample in iteration.samples:
@@ -115,7 +115,7 @@ def _own_ns(iteration: Iteration, clock: Clock) -> list[int]:
     return own
 
 
-def _around(sample: Sample, samples: Sequence[Sample]) -> list[Sample]:
+def _ancestors(sample: Sample, samples: Sequence[Sample]) -> list[Sample]:
     around = []
     while sample.parent is not None:
         sample = samples[sample.parent]

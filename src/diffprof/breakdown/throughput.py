@@ -88,7 +88,7 @@ def generation(profile: Profile) -> Generation | None:
     clock = clock_of(timed)
     walls = [clock.length_ns(one.wall) for one in timed]
     spread = spread_of(walls)
-    work = _in_each(profile, [component_samples(one) for one in timed])
+    work = _work_of_iterations(profile, [component_samples(one) for one in timed])
     outputs = _outputs(profile) if timed[0].entry == "__call__" else None
     steps = timed_steps(profile)
     counts = [len(one) for one in steps]
@@ -115,10 +115,10 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     each_ns = [sum(clock.length_ns(sample.span) for sample in samples) for samples in ran]
     part = profile.components.get(name)
     dtype = part.dtype if part else ""
-    done = _in_each(profile, ran)
+    done = _work_of_iterations(profile, ran)
     rate = median_rate([work.flops for work in done], each_ns) if done else None
     peak = profile.measured.device.peak_flops_per_second.get(dtype) if profile.measured else None
-    middle = _middle(profile, ran) if done else None
+    middle = _median_work(profile, ran) if done else None
     return ThroughputRow(
         component=name,
         class_name=part.class_name if part else "",
@@ -140,7 +140,7 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
 
 
 @dataclass(frozen=True)
-class _Done:
+class _CountedWork:
     """What was counted for a component in one iteration."""
 
     work: Work
@@ -148,18 +148,18 @@ class _Done:
     ops: int
 
 
-def _middle(profile: Profile, ran: Sequence[Sequence[Sample]]) -> _Done:
+def _median_work(profile: Profile, ran: Sequence[Sequence[Sample]]) -> _CountedWork:
     """What the iteration in the middle did; all of them where they were alike, as they mostly are."""
-    counted = [_done(counted_calls(profile, samples) or []) for samples in ran]
+    counted = [_counted_work(counted_calls(profile, samples) or []) for samples in ran]
     return sorted(counted, key=lambda done: done.work.macs)[(len(counted) - 1) // 2]
 
 
-def _done(calls: Sequence[Call]) -> _Done:
+def _counted_work(calls: Sequence[Call]) -> _CountedWork:
     ops = sum(operation.count for call in calls for operation in call.cost.operations)
-    return _Done(sum((call.work for call in calls), NO_WORK), len(calls), ops)
+    return _CountedWork(sum((call.work for call in calls), NO_WORK), len(calls), ops)
 
 
-def _in_each(profile: Profile, ran: Sequence[Sequence[Sample]]) -> list[Work]:
+def _work_of_iterations(profile: Profile, ran: Sequence[Sequence[Sample]]) -> list[Work]:
     """What the samples of each iteration did; nothing where it is not known of all of them."""
     calls = [counted_calls(profile, samples) for samples in ran]
     known = [one for one in calls if one]

@@ -172,7 +172,7 @@ def show(
 ) -> None:
     """Print a kept run, as `diffprof show` prints a saved profile."""
     history = History()
-    about = history.kept(run)
+    about = history.get_run(run)
     if picture is not None:
         _write_image(history, run, picture)
     heading = "" if output.quiet else render.kept_line(about)
@@ -225,7 +225,7 @@ def tag(
     """Put tags on a kept run, or take them off."""
     history = History()
     (history.untag if remove else history.tag)(run, *tags)
-    write_text(f"{render.kept_line(history.kept(run))}\n")
+    write_text(f"{render.kept_line(history.get_run(run))}\n")
 
 
 @app.command()

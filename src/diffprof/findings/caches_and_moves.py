@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from diffprof.breakdown.caches import CacheRow, cache_table
-from diffprof.breakdown.moves import move_table, step_move_table, sum_of
+from diffprof.breakdown.moves import move_table, move_totals, step_move_table
 from diffprof.breakdown.moves import moved_each_step as components_moved_each_step
 from diffprof.breakdown.shares import share
 from diffprof.breakdown.steps import NANOSECONDS
@@ -23,7 +23,7 @@ def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]
     """Share of the wall time in which the host moved weights, without moves that overlapped with other work."""
     rows = move_table(measured.timed)
     wall_ns = _wall_ns(measured)
-    whole = sum_of(move for iteration in measured.timed for move in iteration.moves)
+    whole = move_totals(move for iteration in measured.timed for move in iteration.moves)
     busy_ns = whole.exposed_ns + whole.unknown_ns
     if not rows or share(busy_ns, wall_ns) < MOVING.value:
         return

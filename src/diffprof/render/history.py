@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diffprof.breakdown.trends import TrendRow, trend_table
-from diffprof.record.history import Kept, Pruned, Trend
+from diffprof.record.history import KeptRun, PruneResult, Trend
 from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fit_columns, print_table
@@ -33,14 +33,14 @@ METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def print_runs(runs: Sequence[Kept], total: int, console: Console, offset: int = 0) -> None:
+def print_runs(runs: Sequence[KeptRun], total: int, console: Console, offset: int = 0) -> None:
     """Print the runs as a table, and how many there are in all."""
     if runs:
         print_table(fit_columns(run_columns(runs), console.width), console)
     _print_line(console, _range("run", len(runs), total, offset))
 
 
-def run_columns(runs: Sequence[Kept]) -> list[Column]:
+def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
     """The columns that distinguish one run from another."""
     columns = [
         Column("run", [str(run.id) for run in runs], style="bold"),
@@ -98,16 +98,16 @@ def print_trend(trend: Trend, console: Console) -> None:
     _print_line(console, _range("series", len(rows), trend.total, plural="series"))
 
 
-def runs_json(runs: Sequence[Kept], total: int) -> str:
+def runs_json(runs: Sequence[KeptRun], total: int) -> str:
     """The runs as JSON."""
     return _json({"total": total, "runs": [dataclasses.asdict(run) for run in runs]})
 
 
-def runs_csv(runs: Sequence[Kept]) -> str:
+def runs_csv(runs: Sequence[KeptRun]) -> str:
     """The runs as CSV: exact numbers, no units."""
     from diffprof.render.csv import table_csv
 
-    return table_csv([field.name for field in dataclasses.fields(Kept)], [_plain(run) for run in runs])
+    return table_csv([field.name for field in dataclasses.fields(KeptRun)], [_plain(run) for run in runs])
 
 
 def trend_json(trend: Trend) -> str:
@@ -133,14 +133,14 @@ def trend_csv(trend: Trend) -> str:
     return table_csv(names, [dataclasses.asdict(row) for row in trend_table(trend)])
 
 
-def kept_line(run: Kept) -> str:
+def kept_line(run: KeptRun) -> str:
     """``Run 7: kept 2026-01-31 12:00 UTC from `diffprof run`, tagged baseline``"""
     tags = f", tagged {', '.join(run.tags)}" if run.tags else ""
     picture = ", with a picture" if run.picture else ""
     return clean(f"Run {run.id}: kept {_when(run.created_at)} UTC from `diffprof {run.kind}`{tags}{picture}")
 
 
-def pruned_line(pruned: Pruned, dry_run: bool) -> str:
+def pruned_line(pruned: PruneResult, dry_run: bool) -> str:
     """``Removed 3 runs, 2.10 MB; 7 runs are left``"""
     done = "Would remove" if dry_run else "Removed"
     left = f"{numbers.times(pruned.left, 'run')} {'is' if pruned.left == 1 else 'are'} left"
@@ -156,7 +156,7 @@ def _json(values: dict[str, Any]) -> str:
     return json.dumps({"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **values}, indent=2) + "\n"
 
 
-def _plain(run: Kept) -> dict[str, Any]:
+def _plain(run: KeptRun) -> dict[str, Any]:
     return {**vars(run), "tags": "; ".join(run.tags)}
 
 
@@ -168,7 +168,7 @@ def _when(created_at: str) -> str:
     return created_at[:16].replace("T", " ")
 
 
-def _size(run: Kept | TrendRow) -> str:
+def _size(run: KeptRun | TrendRow) -> str:
     size = f"{run.width}x{run.height}" if run.width and run.height else ""
     frames = numbers.times(run.frames, "frame") if run.frames else ""
     return ", ".join(part for part in (size, frames) if part) or UNKNOWN

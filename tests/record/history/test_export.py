@@ -29,7 +29,7 @@ def test_csv_has_every_figure_exactly(history: History, tmp_path: Path) -> None:
     assert [row["picture"] for row in rows] == ["false", "false", "true", "false"]
     assert int(rows[0]["macs"]) == stable_diffusion().total.macs
     assert rows[0]["wall_seconds"] == ""
-    assert float(rows[1]["wall_seconds"]) == history.kept(2).wall_seconds
+    assert float(rows[1]["wall_seconds"]) == history.get_run(2).wall_seconds
     assert rows[0]["created_at"] == "2026-01-31T12:00:00.000000Z"
 
 
@@ -43,7 +43,7 @@ def test_parquet_has_every_figure_with_its_type(history: History, tmp_path: Path
     assert types["created_at"] == "timestamp[us, tz=UTC]"
     rows = table.to_pylist()
     for row in rows:
-        kept = vars(history.kept(row["id"]))
+        kept = vars(history.get_run(row["id"]))
         moment = datetime.fromisoformat(kept["created_at"].replace("Z", "+00:00"))
         assert row == {**kept, "created_at": moment, "tags": list(kept["tags"])}
     assert rows[0]["created_at"] == datetime(2026, 1, 31, 12, tzinfo=timezone.utc)

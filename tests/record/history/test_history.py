@@ -33,7 +33,7 @@ def test_a_kept_profile_comes_back_as_it_was(make: Callable[[], Profile], tmp_pa
 
 
 def test_the_figures_of_a_run_are_those_of_its_profile(history: History) -> None:
-    profile, kept = history.get(2), history.kept(2)
+    profile, kept = history.get(2), history.get_run(2)
     assert (kept.id, kept.kind, kept.created_at) == (2, "run", "2026-02-01T12:00:00.000000Z")
     assert (kept.model, kept.pipeline, kept.dtype) == ("sd-2.1-base", "StableDiffusionPipeline", "float16")
     assert (kept.height, kept.width, kept.frames, kept.steps) == (512, 512, None, 4)
@@ -44,7 +44,7 @@ def test_the_figures_of_a_run_are_those_of_its_profile(history: History) -> None
 
 
 def test_what_was_only_counted_has_no_measured_figure(history: History) -> None:
-    kept = history.kept(1)
+    kept = history.get_run(1)
     assert (kept.device, kept.iterations, kept.wall_seconds, kept.peak_memory_bytes) == (None, None, None, None)
 
 
@@ -126,7 +126,7 @@ def test_a_count_beyond_64_bits_is_kept_exactly_and_found_nearly(tmp_path: Path)
     history = History(tmp_path / "h.sqlite")
     history.add(replace(profile, components={**profile.components, "vae": part}), "profile")
     assert history.get(1).components["vae"].parameters == 2**70 + 1
-    assert history.kept(1).parameters == pytest.approx(2**70)
+    assert history.get_run(1).parameters == pytest.approx(2**70)
     assert history.export(tmp_path / "runs.parquet") == 1
 
 
@@ -164,9 +164,9 @@ def test_a_default_is_the_same_request_as_the_same_value_given(tmp_path: Path) -
 
 def test_tags_can_be_put_on_and_taken_off(history: History) -> None:
     history.tag(1, "slow", "baseline", "slow")
-    assert history.kept(1).tags == ("baseline", "slow")
+    assert history.get_run(1).tags == ("baseline", "slow")
     history.untag(1, "baseline", "never there")
-    assert history.kept(1).tags == ("slow",)
+    assert history.get_run(1).tags == ("slow",)
 
 
 @pytest.mark.parametrize("tag", ["", "  ", "two\nlines", "\x1b[31m", "x" * 101])
@@ -263,7 +263,7 @@ def test_the_clock_of_a_run_is_the_moment_it_was_kept(tmp_path: Path) -> None:
     before = datetime.now(timezone.utc)
     history = History(tmp_path / "h.sqlite")
     history.add(stable_diffusion(), "profile")
-    kept = datetime.fromisoformat(history.kept(1).created_at.replace("Z", "+00:00"))
+    kept = datetime.fromisoformat(history.get_run(1).created_at.replace("Z", "+00:00"))
     assert before <= kept <= datetime.now(timezone.utc)
 
 

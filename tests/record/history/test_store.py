@@ -50,7 +50,7 @@ ADDS_UNTIL_KILLED = f"""{START}
 import os
 history = History(sys.argv[1])
 while True:
-    print(history.add(nothing(), "run", ["kept"], os.urandom(100_000)), flush=True)
+    print(history.add(nothing(), "run", ["get_run"], os.urandom(100_000)), flush=True)
 """
 
 
@@ -135,7 +135,7 @@ def test_the_store_is_in_wal_mode(tmp_path: Path) -> None:
 
 
 def test_a_reader_does_not_wait_for_a_writer_and_a_writer_says_that_it_waited_in_vain(tmp_path: Path) -> None:
-    history = History(four_runs(tmp_path / "h.sqlite").path, patience_seconds=0.05)
+    history = History(four_runs(tmp_path / "h.sqlite").path, timeout_seconds=0.05)
     with contextlib.closing(sqlite3.connect(history.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert history.count() == 4
@@ -182,7 +182,7 @@ def test_an_older_history_is_brought_up_to_date_with_all_that_is_in_it(
 ) -> None:
     history = four_runs(tmp_path / "h.sqlite")
     before = history.find()
-    monkeypatch.setattr(schema, "STEPS", (*schema.STEPS, with_a_note))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, with_a_note))
     if how == "reading":
         assert Store(history.path).read(notes, []) == ["steps: 31", "steps: 4", "steps: 4", "steps: 4"]
     else:
@@ -202,7 +202,7 @@ def test_a_history_that_cannot_be_brought_up_to_date_stays_what_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as newer:
-        newer.setattr(schema, "STEPS", (*schema.STEPS, with_a_note, fails))
+        newer.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, with_a_note, fails))
         with pytest.raises(KeyboardInterrupt):
             history.check_writable()
     assert Store(history.path).read(schema.version_of, 0) == 1
@@ -211,7 +211,7 @@ def test_a_history_that_cannot_be_brought_up_to_date_stays_what_it_was(
 
 def test_a_history_is_brought_up_to_date_once_by_whoever_comes_first(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(four_runs(tmp_path / "h.sqlite").path)) as connection:
-        schema.bring_up_to_date(connection, ())
+        schema.migrate(connection, ())
         assert schema.version_of(connection) == 1
 
 
@@ -261,5 +261,5 @@ def test_waiting_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(attempts) == 3
     attempts.clear()
     with pytest.raises(RequestError, match="locked"):
-        Store(tmp_path / "h.sqlite", patience_seconds=-1).write(busy)
+        Store(tmp_path / "h.sqlite", timeout_seconds=-1).write(busy)
     assert len(attempts) == 1

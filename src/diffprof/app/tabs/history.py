@@ -14,7 +14,7 @@ from diffprof.app.tabs.compare import all_drawn, comparison_plots
 from diffprof.app.visit import Visit
 from diffprof.comparison import compare
 from diffprof.errors import RequestError
-from diffprof.record.history import KINDS, Kept
+from diffprof.record.history import KINDS, KeptRun
 from diffprof.render import charts, numbers
 from diffprof.render.history import run_columns
 from diffprof.render.report.markup import Markup, element
@@ -96,7 +96,7 @@ def history_tab(page: Page, tab: Any) -> None:
             raise RequestError("Choose the runs of this visit that are to be kept.")
         numbers_ = [runs.keep(visit, page.setup, key) for key in keys]
         names = ", ".join(map(str, numbers_))
-        return {message: showing.notice(f"Kept as run {names}; `diffprof history show {numbers_[0]}` shows it too.")}
+        return {message: showing.notice(f"KeptRun as run {names}; `diffprof history show {numbers_[0]}` shows it too.")}
 
     quiet: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": message, "api_visibility": "private"}
     looked = [page.visit, text, kind]
@@ -120,7 +120,7 @@ def _choices(found: runs.Found) -> list[tuple[str, str]]:
     ]
 
 
-def _about(run: Kept) -> str:
+def _about(run: KeptRun) -> str:
     size = f" · {run.width}x{run.height}" if run.width and run.height else ""
     return f"{run.kind} · {numbers.shorten(run.model, 28)}{size} · {numbers.macs(round(run.macs))}"
 
@@ -130,7 +130,7 @@ def _listed(page: Page, found: runs.Found, nobody: str) -> Markup:
     parts = [element("h3", "This visit"), showing.listed(run_columns(found.visit), nobody)]
     if page.setup.is_local:
         parts += [
-            element("h3", f"Kept on this machine{f', {shown}' if shown else ''}"),
+            element("h3", f"KeptRun on this machine{f', {shown}' if shown else ''}"),
             showing.listed(run_columns(found.kept), nobody),
         ]
     return showing.result(*parts)

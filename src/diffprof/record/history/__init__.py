@@ -2,7 +2,7 @@
 
 from diffprof.record.history.filters import KINDS, METRICS, ORDERS, Filters
 from diffprof.record.history.history import History
-from diffprof.record.history.kept import Kept, Pruned, Series, Trend
+from diffprof.record.history.kept import KeptRun, PruneResult, Series, Trend
 from diffprof.record.history.place import default_path
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "ORDERS",
     "Filters",
     "History",
-    "Kept",
-    "Pruned",
+    "KeptRun",
+    "PruneResult",
     "Series",
     "Trend",
     "default_path",

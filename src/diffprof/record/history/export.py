@@ -1,4 +1,4 @@
-"""The figures of kept runs as a table for other programs."""
+"""The kept runs as a table for other programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
-from diffprof.record.history.kept import Kept
+from diffprof.record.history.kept import KeptRun
 
-NAMES = tuple(field.name for field in fields(Kept))
+NAMES = tuple(field.name for field in fields(KeptRun))
 _WHOLE = ("id", "height", "width", "frames", "steps", "macs", "parameters", "iterations", "peak_memory_bytes")
 
 
-def checked(path: Path) -> Path:
-    """The path, if its ending says what to write and that can be written."""
+def check_path(path: Path) -> Path:
+    """Check that the suffix names a format that can be written, and return the path."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".parquet"):
         raise RequestError(f"Cannot tell the format of {path} from its ending; use .csv or .parquet.")
@@ -27,12 +27,12 @@ def checked(path: Path) -> Path:
     return path
 
 
-def write(runs: Sequence[Kept], path: Path) -> None:
-    """The runs as a file, a row for each, in one go."""
+def write(runs: Sequence[KeptRun], path: Path) -> None:
+    """Write the runs to a file, a row for each."""
     replace_file(path, _parquet(runs) if path.suffix.lower() == ".parquet" else _csv(runs))
 
 
-def _csv(runs: Iterable[Kept]) -> Iterator[bytes]:
+def _csv(runs: Iterable[KeptRun]) -> Iterator[bytes]:
     yield _line(NAMES)
     for run in runs:
         values = {**vars(run), "tags": "; ".join(run.tags), "picture": str(run.picture).lower()}
@@ -45,7 +45,7 @@ def _line(cells: Sequence[Any]) -> bytes:
     return out.getvalue().encode()
 
 
-def _parquet(runs: Sequence[Kept]) -> bytes:
+def _parquet(runs: Sequence[KeptRun]) -> bytes:
     pyarrow = _pyarrow()
     from pyarrow import parquet
 

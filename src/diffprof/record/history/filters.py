@@ -1,4 +1,4 @@
-"""Which kept runs are meant, as SQL."""
+"""Which kept runs to select, as SQL."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ ORDERS = ("created_at", *METRICS)
 
 @dataclass(frozen=True)
 class Filters:
-    """All that is given must hold. `device` is the name of one, or a kind such as ``cuda``."""
+    """Conditions that must all hold. `device` is the name of one, or a kind such as ``cuda``."""
 
     model: str | None = None
     kind: str | None = None
     since: datetime | None = None
     """From this moment on."""
     until: datetime | None = None
-    """Up to this moment, it not included."""
+    """Up to, but not including, this moment."""
     tag: str | None = None
     device: str | None = None
     dtype: str | None = None
     text: str | None = None
-    """Anywhere in the names and prompts; capitals do not matter."""
+    """Anywhere in the names and prompts, case-insensitive."""
 
 
 @dataclass(frozen=True)
@@ -39,36 +39,36 @@ class Query:
 
 
 def conditions(filters: Filters) -> Query:
-    """What stands behind WHERE."""
+    """The WHERE clause."""
     parts: list[Query] = []
     for column in ("model", "kind", "dtype"):
         value = getattr(filters, column)
         if value is not None:
-            parts.append(Query(f"{column} = ?", (storable(value),)))
+            parts.append(Query(f"{column} = ?", (storable_text(value),)))
     if filters.device is not None:
-        parts.append(Query("(device = ? OR device_kind = ?)", (storable(filters.device),) * 2))
+        parts.append(Query("(device = ? OR device_kind = ?)", (storable_text(filters.device),) * 2))
     if filters.since is not None:
-        parts.append(Query("created_at >= ?", (moment(filters.since),)))
+        parts.append(Query("created_at >= ?", (timestamp(filters.since),)))
     if filters.until is not None:
-        parts.append(Query("created_at < ?", (moment(filters.until),)))
+        parts.append(Query("created_at < ?", (timestamp(filters.until),)))
     if filters.tag is not None:
-        parts.append(Query("id IN (SELECT run FROM tags WHERE tag = ?)", (storable(filters.tag),)))
+        parts.append(Query("id IN (SELECT run FROM tags WHERE tag = ?)", (storable_text(filters.tag),)))
     if filters.text is not None:
-        parts.append(Query("instr(words, ?)", (storable(filters.text.casefold()),)))
+        parts.append(Query("instr(words, ?)", (storable_text(filters.text.casefold()),)))
     return Query(
         " AND ".join(part.sql for part in parts) or "1", tuple(value for part in parts for value in part.values)
     )
 
 
 def selection(filters: Filters, order: str, reverse: bool, limit: int | None, offset: int) -> Query:
-    """The numbers of the runs that are meant, the newest or largest first; those without the figure come last."""
+    """The numbers of the runs that match, the newest or largest first; those without the metric come last."""
     where = conditions(filters)
     if order not in ORDERS:
         raise RequestError(f"Runs cannot be ordered by {order!r}; there are {', '.join(ORDERS)}.")
-    # A word has to be looked for in every run: in the order of the table, which is quicker than that of an index.
+    # A text search reads every run: a table scan is quicker than following an index ("+" disables it).
     by = f"+{order}" if filters.text is not None else order
     way = "ASC" if reverse else "DESC"
-    # Nothing is the smallest of all for SQLite.
+    # SQLite sorts NULL before everything.
     known = f"{by} IS NULL, " if reverse and order != "created_at" else ""
     return Query(
         f"SELECT id FROM runs WHERE {where.sql} ORDER BY {known}{by} {way}, id {way} LIMIT ? OFFSET ?",
@@ -77,13 +77,13 @@ def selection(filters: Filters, order: str, reverse: bool, limit: int | None, of
 
 
 def count(filters: Filters) -> Query:
-    """How many are meant."""
+    """How many match."""
     where = conditions(filters)
     return Query(f"SELECT count(*) FROM runs WHERE {where.sql}", where.values)
 
 
 def series(metric: str, filters: Filters) -> Query:
-    """The requests and devices that have runs with this figure, that with the newest run first."""
+    """The requests and devices that have runs with this metric, the one with the newest run first."""
     where = conditions(filters)
     return Query(
         f"SELECT request, device FROM runs WHERE {metric} IS NOT NULL AND {where.sql} "
@@ -93,7 +93,7 @@ def series(metric: str, filters: Filters) -> Query:
 
 
 def points(metric: str, filters: Filters, request: str, device: str | None) -> Query:
-    """The figure in every run of one request on one device, in the order of time."""
+    """The metric in every run of one request on one device, oldest first."""
     where = conditions(filters)
     return Query(
         f"SELECT id, created_at, {metric} FROM runs WHERE request = ? AND device IS ? AND {metric} IS NOT NULL "
@@ -102,11 +102,11 @@ def points(metric: str, filters: Filters, request: str, device: str | None) -> Q
     )
 
 
-def moment(time: datetime) -> str:
-    """Of one form and one zone, so that the order of the texts is that of time."""
+def timestamp(time: datetime) -> str:
+    """A UTC time in one format, so that texts sort as times do."""
     return time.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def storable(text: str) -> str:
-    """The text as SQLite can hold it: names from a file system can have halves of characters."""
+def storable_text(text: str) -> str:
+    """The text as SQLite can store it: names from a file system can have lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""`History`: keep profiles, find them again, and see how a figure went."""
+"""`History`: keep profiles, find them again, and follow a metric over time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.history import filters as queries
 from diffprof.record.history import rows
-from diffprof.record.history.filters import KINDS, METRICS, Filters, Query, moment
-from diffprof.record.history.kept import Kept, Pruned, Trend
+from diffprof.record.history.filters import KINDS, METRICS, Filters, Query, timestamp
+from diffprof.record.history.kept import KeptRun, PruneResult, Trend
 from diffprof.record.history.place import default_path
-from diffprof.record.history.store import PATIENCE_SECONDS, Store
+from diffprof.record.history.store import TIMEOUT_SECONDS, Store
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
@@ -25,35 +25,35 @@ ALL = Filters()
 
 
 class History:
-    """The runs that were kept in one file, which is made when the first one is added.
+    """The runs that were kept in one file, which is created when the first one is added.
 
-    Any number of threads and processes may use it at once. `patience_seconds` is how long to wait for another writer.
+    Any number of threads and processes may use it at once. `timeout_seconds` is how long to wait for another writer.
     """
 
     def __init__(
         self,
         path: str | Path | None = None,
         *,
-        patience_seconds: float = PATIENCE_SECONDS,
+        timeout_seconds: float = TIMEOUT_SECONDS,
         now: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     ) -> None:
         self.path = default_path() if path is None else Path(path)
-        self._store = Store(self.path, patience_seconds)
+        self._store = Store(self.path, timeout_seconds)
         self._now = now
 
     def check_writable(self) -> None:
-        """Find out before a long run, not after it, that it could not be kept; makes the file where there is none."""
+        """Fail before a long run, not after it, if it could not be kept; creates the file if there is none."""
         self._store.write(lambda connection: rows.exists(connection, 1))
 
     def add(self, profile: Profile, kind: str, tags: Iterable[str] = (), picture: bytes | None = None) -> int:
-        """Keep a profile, and the encoded picture that it made; the number by which it is found is returned."""
+        """Keep a profile, with the encoded image if there is one; returns the number of the run."""
         from diffprof.record.history.documents import pack
         from diffprof.record.history.summary import summary
 
         if kind not in KINDS:
             raise RequestError(f"A run cannot be of the kind {kind!r}; there are {', '.join(KINDS)}.")
-        values = {"created_at": moment(self._now()), "kind": kind, **summary(profile)}
-        document, labels = pack(profile), _checked(tags)
+        values = {"created_at": timestamp(self._now()), "kind": kind, **summary(profile)}
+        document, labels = pack(profile), _check_tags(tags)
         return self._store.write(lambda connection: rows.insert(connection, values, document, labels, picture))
 
     def get(self, run: int) -> Profile:
@@ -67,15 +67,15 @@ class History:
             raise FileFormatError(f"Run {run} of the history {self.path}: {error}") from error
 
     def picture(self, run: int) -> bytes | None:
-        """The picture that is kept with a run, as it was given."""
+        """The encoded image that is kept with a run."""
         return self._document(run, "picture")
 
-    def kept(self, run: int) -> Kept:
-        """The figures of one run."""
+    def get_run(self, run: int) -> KeptRun:
+        """What the history knows of one run without opening its profile."""
         self._check_number(run)
-        found = self._store.read(lambda connection: rows.kept(connection, run), None)
+        found = self._store.read(lambda connection: rows.load_run(connection, run), None)
         if found is None:
-            raise self._unknown(run)
+            raise self._unknown_run(run)
         return found
 
     def find(
@@ -86,17 +86,17 @@ class History:
         offset: int = 0,
         order: str = "created_at",
         reverse: bool = False,
-    ) -> tuple[Kept, ...]:
-        """The runs that are meant, the newest or largest first; `reverse` for the oldest or smallest."""
+    ) -> tuple[KeptRun, ...]:
+        """The runs that match, the newest or largest first; `reverse` for the oldest or smallest."""
         query = queries.selection(filters, order, reverse, limit, offset)
         return self._store.read(lambda connection: rows.find(connection, query), ())
 
     def count(self, filters: Filters = ALL) -> int:
-        """How many runs are meant."""
-        return self._store.read(lambda connection: rows.number(connection, queries.count(filters)), 0)
+        """How many runs match."""
+        return self._store.read(lambda connection: rows.count_runs(connection, queries.count(filters)), 0)
 
     def trend(self, metric: str, filters: Filters = ALL, *, limit: int | None = None) -> Trend:
-        """How a figure went: a series for each request and device, at most `limit` of those with the newest runs."""
+        """A metric over time: a series for each request and device, at most `limit` of those with the newest runs."""
         if metric not in METRICS:
             raise RequestError(f"There is no trend of {metric!r}; there are {', '.join(METRICS)}.")
         nothing = Trend(metric, (), 0)
@@ -111,10 +111,10 @@ class History:
         self._change_tags(run, rows.remove_tags, tags)
 
     def export(self, path: str | Path, filters: Filters = ALL) -> int:
-        """Write the figures of all that is meant to a .csv or .parquet file, the oldest first; how many there were."""
-        from diffprof.record.history.export import checked, write
+        """Write the runs that match to a .csv or .parquet file, the oldest first; returns how many there were."""
+        from diffprof.record.history.export import check_path, write
 
-        target = checked(Path(path))
+        target = check_path(Path(path))
         found = self.find(filters, limit=None, reverse=True)
         write(found, target)
         return len(found)
@@ -126,59 +126,59 @@ class History:
         older_than: datetime | timedelta | None = None,
         filters: Filters = ALL,
         dry_run: bool = False,
-    ) -> Pruned:
-        """Remove all but the newest `keep` of the runs that are meant, or those that are older than a moment or age."""
-        query, nothing = self._outdated(keep, older_than, filters), Pruned(0, 0, 0)
+    ) -> PruneResult:
+        """Remove all but the newest `keep` of the runs that match, or those older than a date or age."""
+        query, nothing = self._outdated_runs(keep, older_than, filters), PruneResult(0, 0, 0)
         if dry_run:
             return self._store.read(lambda connection: rows.measure(connection, query), nothing)
         if self._store.is_new():
             return nothing
         pruned = self._store.write(lambda connection: rows.remove(connection, query))
-        self._store.give_room_back()
+        self._store.shrink()
         return pruned
 
-    def _outdated(self, keep: int | None, older_than: datetime | timedelta | None, filters: Filters) -> Query:
+    def _outdated_runs(self, keep: int | None, older_than: datetime | timedelta | None, filters: Filters) -> Query:
         if (keep is None) == (older_than is None):
             raise RequestError("Say what is to go: either all but the newest so many, or what is older than so long.")
         if older_than is not None:
             edge = older_than if isinstance(older_than, datetime) else self._now() - older_than
             where = queries.conditions(filters)
-            return Query(f"SELECT id FROM runs WHERE created_at < ? AND {where.sql}", (moment(edge), *where.values))
+            return Query(f"SELECT id FROM runs WHERE created_at < ? AND {where.sql}", (timestamp(edge), *where.values))
         if keep is None or keep < 0:
             raise RequestError(f"The number of runs to keep must be 0 or more, not {keep}.")
         return queries.selection(filters, "created_at", False, None, keep)
 
     def _change_tags(self, run: int, change: TagChange, tags: Iterable[str]) -> None:
-        labels = _checked(tags)
+        labels = _check_tags(tags)
         self._check_number(run)
 
         def work(connection: sqlite3.Connection) -> None:
             if not rows.exists(connection, run):
-                raise self._unknown(run)
+                raise self._unknown_run(run)
             change(connection, run, labels)
 
         if self._store.is_new():
-            raise self._unknown(run)
+            raise self._unknown_run(run)
         self._store.write(work)
 
     def _document(self, run: int, column: str) -> bytes | None:
         self._check_number(run)
         query = Query(f"SELECT {column} FROM documents WHERE run = ?", (run,))
-        found = self._store.read(lambda connection: next(rows.rows(connection, query), None), None)
+        found = self._store.read(lambda connection: next(rows.select(connection, query), None), None)
         if found is None:
-            raise self._unknown(run)
+            raise self._unknown_run(run)
         return found[0]
 
     def _check_number(self, run: int) -> None:
         # SQLite cannot even be asked for a larger one.
         if not 0 < run < 2**63:
-            raise self._unknown(run)
+            raise self._unknown_run(run)
 
-    def _unknown(self, run: int) -> RequestError:
+    def _unknown_run(self, run: int) -> RequestError:
         return RequestError(f"There is no run {run} in {self.path}; `diffprof history list` says what there is.")
 
 
-def _checked(tags: Iterable[str]) -> list[str]:
+def _check_tags(tags: Iterable[str]) -> list[str]:
     labels = [tag.strip() for tag in tags]
     for tag in labels:
         if not 0 < len(tag) <= LONGEST_TAG or not tag.isprintable():

@@ -1,4 +1,4 @@
-"""What the history tells about the runs that it keeps."""
+"""What the history returns about the runs that it keeps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One kept run: the figures that it is found by. What was only counted has no device, no time and no peak."""
+class KeptRun:
+    """One kept run: the columns by which it is found. What was only counted has no device, time or peak."""
 
     id: int
     created_at: str
@@ -27,13 +27,13 @@ class Kept:
     macs: int
     parameters: int
     iterations: int | None
-    """That the time is the median of."""
+    """The number of timed iterations, of which the time is the median."""
     wall_seconds: float | None
     """Median over the timed iterations of a whole call of the pipeline."""
     peak_memory_bytes: int | None
-    """The most that was in use: on the device where it tells, else by the process."""
+    """The highest memory in use: on the device if it reports it, else of the process."""
     request: str
-    """Digest of what was asked for but for words and seeds: runs with the same one can be compared over time."""
+    """Digest of the request without prompts and seeds: runs with equal digests can be compared over time."""
     diffprof: str
     python: str
     torch: str
@@ -41,18 +41,18 @@ class Kept:
     transformers: str
     tags: tuple[str, ...] = ()
     picture: bool = False
-    """Whether a picture is kept with it."""
+    """Whether an image is kept with it."""
 
 
 # The fields that are columns of the table of runs.
-COLUMNS = tuple(field.name for field in fields(Kept) if field.name not in ("tags", "picture"))
+COLUMNS = tuple(field.name for field in fields(KeptRun) if field.name not in ("tags", "picture"))
 
 
 @dataclass(frozen=True)
 class Series:
     """The runs of one request on one device, in the order of time."""
 
-    newest: Kept
+    newest: KeptRun
     """Says what they have in common."""
     ids: tuple[int, ...]
     moments: tuple[str, ...]
@@ -61,20 +61,20 @@ class Series:
 
 @dataclass(frozen=True)
 class Trend:
-    """How one figure went."""
+    """One metric over time."""
 
     metric: str
     series: tuple[Series, ...]
-    """That with the newest run first."""
+    """The one with the newest run first."""
     total: int
-    """How many there are, those that were not asked for included."""
+    """How many series there are, beyond the limit too."""
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PruneResult:
     """What was removed, or would be."""
 
     runs: int
     size_bytes: int
-    """Of their profiles and pictures."""
+    """Of their profiles and images."""
     left: int

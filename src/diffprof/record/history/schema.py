@@ -1,15 +1,15 @@
-"""The tables of a history, and how those of an older one become them."""
+"""The tables of a history, and the migrations from older ones."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
 
-# In the file's header ("dprf"): by it a history is told from the SQLite file of any other program.
+# In the file's header ("dprf"): tells a history from the SQLite file of any other program.
 APPLICATION_ID = 0x64707266
 
-# `runs` has the figures to choose by; the whole profiles are large, and lie apart from them in `documents`. Indexes
-# that end in created_at answer "the newest of these" without sorting. `runs_by_series` holds all that a trend reads.
+# `runs` has the columns to search by; the whole profiles are large, and lie apart from them in `documents`. Indexes
+# that end in created_at answer "the newest of these" without sorting. `runs_by_series` covers all that a trend reads.
 _FIRST = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -63,16 +63,16 @@ CREATE INDEX runs_by_series
 """
 
 
-def _first(connection: sqlite3.Connection) -> None:
+def _create_tables(connection: sqlite3.Connection) -> None:
     # Not executescript, which ends the transaction that all of this has to happen in.
     for statement in _FIRST.split(";"):
         connection.execute(statement)
 
 
-Step = Callable[[sqlite3.Connection], None]
+Migration = Callable[[sqlite3.Connection], None]
 
-# Each makes the tables of a version from those of the one before. 1: the first.
-STEPS: tuple[Step, ...] = (_first,)
+# Each turns the tables of one version into those of the next. 1: the first.
+MIGRATIONS: tuple[Migration, ...] = (_create_tables,)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -81,7 +81,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def application_of(connection: sqlite3.Connection) -> int:
-    """Whose file it says to be."""
+    """The application that the file says it belongs to."""
     return int(connection.execute("PRAGMA application_id").fetchone()[0])
 
 
@@ -89,11 +89,11 @@ def tables_in(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def bring_up_to_date(connection: sqlite3.Connection, steps: tuple[Step, ...]) -> None:
-    """Take the steps that are missing, inside the caller's transaction: all of them or none."""
-    if version_of(connection) >= len(steps):
+def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
+    """Apply the migrations that are missing, inside the caller's transaction: all of them or none."""
+    if version_of(connection) >= len(migrations):
         return  # another process was quicker
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for step in steps[version_of(connection) :]:
-        step(connection)
-    connection.execute(f"PRAGMA user_version = {len(steps)}")
+    for apply in migrations[version_of(connection) :]:
+        apply(connection)
+    connection.execute(f"PRAGMA user_version = {len(migrations)}")

@@ -1,7 +1,7 @@
-"""The SQLite file: opened for one piece of work at a time, shared by many processes, and never half-written.
+"""The SQLite file of a history: shared by many processes, and never half-written.
 
-Every piece of work has a connection of its own, so that threads need not share one, and a process that is killed
-leaves nothing but a transaction that never happened.
+Each transaction has a connection of its own, so that threads need not share one, and a process that is killed leaves
+nothing but a transaction that was never committed.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from diffprof.record.history import schema
 _Result = TypeVar("_Result")
 Work = Callable[[sqlite3.Connection], _Result]
 
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02
 _ELSEWHERE = "name another file with DIFFPROF_HISTORY"
 
 
 class Store:
-    """A history's file. It is made when something is first written."""
+    """A history's file, which is created by the first write."""
 
-    def __init__(self, path: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, path: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
         self.path = path
-        self._patience = patience_seconds
+        self._timeout = timeout_seconds
 
     def write(self, work: Work[_Result]) -> _Result:
-        """Do the work in a transaction that no other writer comes into; an error undoes all of it."""
-        return self._patiently(lambda: self._write(work))
+        """Do the work in an exclusive write transaction; an error rolls it back."""
+        return self._retry(lambda: self._write(work))
 
     def read(self, work: Work[_Result], nothing: _Result) -> _Result:
         """Do the work on one state of the store; `nothing` is the answer where there is no store yet."""
         if self.is_new():
             return nothing
-        return self._patiently(lambda: self._read(work))
+        return self._retry(lambda: self._read(work))
 
-    def give_room_back(self) -> None:
+    def shrink(self) -> None:
         """Shrink the file by what was removed from it."""
 
-        def shrink() -> None:
-            with self._opened("rw") as connection:
+        def vacuum() -> None:
+            with self._open("rw") as connection:
                 # Not execute, which gives back one page and takes this for all.
                 connection.executescript("PRAGMA incremental_vacuum")
 
-        self._patiently(shrink)
+        self._retry(vacuum)
 
     def _write(self, work: Work[_Result]) -> _Result:
         if self.is_new():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._opened("rwc") as connection:
-            # Does nothing where it is so already; readers then never wait for a writer, nor it for them.
+        with self._open("rwc") as connection:
+            # With a write-ahead log, readers never wait for a writer, nor it for them.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA foreign_keys = ON")
             with _transaction(connection, "IMMEDIATE"):
@@ -67,44 +67,44 @@ class Store:
         try:
             return self._read_as("rw", work)
         except sqlite3.OperationalError as error:
-            # Reading takes files next to the store, which nobody can make in a write-protected folder. Where no
-            # writer left any behind, the store is all there is.
-            if not _is_protected(error) or self._has_a_log():
+            # Reading needs files next to the database, which cannot be created in a write-protected folder. Where no
+            # writer left a log behind, the database file is complete without them.
+            if not _is_protected(error) or self._has_log():
                 raise
             return self._read_as("ro&immutable=1", work)
 
     def _read_as(self, mode: str, work: Work[_Result]) -> _Result:
-        with self._opened(mode) as connection:
+        with self._open(mode) as connection:
             connection.execute("PRAGMA query_only = ON")
             with _transaction(connection, "DEFERRED"):
                 return work(connection)
 
     @contextlib.contextmanager
-    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+    def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
         """A connection to tables of this version."""
         with contextlib.closing(self._connect(mode)) as connection:
-            self._refuse_others(connection)
-            if schema.version_of(connection) < len(schema.STEPS):
-                self._bring_up_to_date(connection)
+            self._check_owner(connection)
+            if schema.version_of(connection) < len(schema.MIGRATIONS):
+                self._migrate(connection)
             yield connection
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
-        # Transactions are begun and ended here, not by the module when it thinks fit.
-        return sqlite3.connect(address, uri=True, timeout=self._patience, isolation_level=None)
+        # Transactions are begun and ended explicitly here, not by the sqlite3 module.
+        return sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)
 
-    def _bring_up_to_date(self, connection: sqlite3.Connection) -> None:
-        # Only heeded while there are no tables: what is removed can then be given back piece by piece.
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        # Only has an effect before the first table exists; it lets the file shrink without a full VACUUM.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         with _transaction(connection, "IMMEDIATE"):
-            schema.bring_up_to_date(connection, schema.STEPS)
+            schema.migrate(connection, schema.MIGRATIONS)
 
-    def _refuse_others(self, connection: sqlite3.Connection) -> None:
-        """Before anything is changed: the file of another program, or of a diffprof that knows more."""
+    def _check_owner(self, connection: sqlite3.Connection) -> None:
+        """Refuse the file of another program, or of a newer diffprof, before anything is changed."""
         # In one transaction: another process may be making the tables just now.
         with _transaction(connection, "DEFERRED"):
             tables, application = schema.tables_in(connection), schema.application_of(connection)
-            version, known = schema.version_of(connection), len(schema.STEPS)
+            version, known = schema.version_of(connection), len(schema.MIGRATIONS)
         if application != schema.APPLICATION_ID and (tables or application or version):
             raise FileFormatError(f"{self.path} is the SQLite file of another program; {_ELSEWHERE}.")
         if version > known:
@@ -127,22 +127,22 @@ class Store:
             raise RequestError(f"The history {self.path} is not a file; {_ELSEWHERE}.")
         if status.st_size == 1:
             # SQLite takes it for an empty one.
-            raise self._not_ours()
+            raise self._foreign_file_error()
         return status.st_size == 0
 
-    def _not_ours(self) -> FileFormatError:
+    def _foreign_file_error(self) -> FileFormatError:
         return FileFormatError(f"{self.path} is not a diffprof history; {_ELSEWHERE}.")
 
-    def _has_a_log(self) -> bool:
+    def _has_log(self) -> bool:
         log = self.path.with_name(f"{self.path.name}-wal")
         return log.exists() and log.stat().st_size > 0
 
-    def _patiently(self, attempt: Callable[[], _Result]) -> _Result:
-        """What `attempt` gives, once it is not in the way of others any more.
+    def _retry(self, attempt: Callable[[], _Result]) -> _Result:
+        """Try again while other processes hold the file, until the timeout.
 
-        SQLite waits by itself where it can; it does not while a file is made, recovered or changes its way of logging.
+        SQLite itself waits where it can, but not while a file is created, recovered or changes its journal mode.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._timeout
         while True:
             try:
                 return attempt()
@@ -151,24 +151,24 @@ class Store:
                 if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
                     raise
                 if not _is_busy(error) or time.monotonic() >= deadline:
-                    raise self._explained(error) from error
+                    raise self._explain(error) from error
             except OSError as error:
                 raise RequestError(f"Cannot write the history {self.path}: {error.strerror or error}.") from error
             time.sleep(_PAUSE_SECONDS * (0.5 + random.random()))
 
-    def _explained(self, error: sqlite3.DatabaseError) -> DiffprofError:
-        """The error as a sentence. By its words: Python 3.10 does not tell the codes."""
-        words = str(error)
+    def _explain(self, error: sqlite3.DatabaseError) -> DiffprofError:
+        """The error as a sentence. Python 3.10 has no error codes: SQLite's message is all there is."""
+        message = str(error)
         if _is_busy(error):
             return RequestError(f"The history {self.path} is locked by another process; try again when it has ended.")
         if _is_protected(error):
             return RequestError(f"The history {self.path} is write-protected; {_ELSEWHERE}.")
-        if "not a database" in words:
-            return self._not_ours()
-        if "full" in words:
+        if "not a database" in message:
+            return self._foreign_file_error()
+        if "full" in message:
             return OutputError(f"The history {self.path} cannot be written: the disk is full.")
         return FileFormatError(
-            f"The history {self.path} is damaged ({words}); put a copy in its place, or move it away to begin anew."
+            f"The history {self.path} is damaged ({message}); put a copy in its place, or move it away to begin anew."
         )
 
 

@@ -1,4 +1,4 @@
-"""From a profile to the figures that it is found by."""
+"""The columns by which a kept profile is found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from diffprof.record.document import encode_plain
-from diffprof.record.history.filters import storable
+from diffprof.record.history.filters import storable_text
 from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile, RecordedRequest
 
@@ -41,21 +41,21 @@ def summary(profile: Profile) -> dict[str, Any]:
         "peak_memory_bytes": peak_memory_bytes(measured) if measured else None,
         "request": digest(request),
         **vars(profile.environment),
-        "words": _words(profile),
+        "words": _search_text(profile),
     }
     return {name: _storable(value) for name, value in values.items()}
 
 
 def digest(request: RecordedRequest) -> str:
-    """The same for all requests that ask for the same work, however they were written.
+    """The same for all requests for the same work, however they were written.
 
-    What a prompt says and which noise it starts from is left out: other pictures, the same work.
+    The text of prompts and the seed are left out: other images, the same work.
     """
     values = {**request.arguments, **request.defaults}
     facts = {
         "model": request.model,
         "pipeline": request.pipeline,
-        "arguments": {name: _without_words(name, value) for name, value in values.items() if name != "generator"},
+        "arguments": {name: _without_prompt_text(name, value) for name, value in values.items() if name != "generator"},
         "dtype": request.dtype,
         "scheduler": request.scheduler,
         "enable": sorted(request.enable),
@@ -64,7 +64,7 @@ def digest(request: RecordedRequest) -> str:
 
 
 def wall_seconds(measured: Measured) -> float | None:
-    """The median of the timed iterations: by the device's clock where it knows them all, else by the host's."""
+    """The median of the timed iterations: device time if every one has it, else host time."""
     walls = [iteration.wall for iteration in measured.timed]
     on_device = [wall.device_ns for wall in walls if wall.device_ns is not None]
     times = on_device if len(on_device) == len(walls) else [wall.host_ns for wall in walls]
@@ -74,16 +74,16 @@ def wall_seconds(measured: Measured) -> float | None:
 def peak_memory_bytes(measured: Measured) -> int | None:
     """Over all iterations but traced ones: a trace takes memory itself."""
     whole = [iteration for iteration in measured.iterations if not iteration.traced]
-    on_device = [figure for iteration in whole for figure in _device_bytes(iteration)]
-    of_process = [figure for iteration in whole for figure in _process_bytes(iteration, measured)]
+    on_device = [number for iteration in whole for number in _device_bytes(iteration)]
+    of_process = [number for iteration in whole for number in _process_bytes(iteration, measured)]
     return max(on_device or of_process, default=None)
 
 
 def _device_bytes(iteration: Iteration) -> Iterator[int]:
     points = iteration.memory
     # The first point's peak is that of the time before the iteration.
-    figures = [point.allocated_bytes for point in points] + [point.peak_allocated_bytes for point in points[1:]]
-    return (figure for figure in figures if figure is not None)
+    numbers = [point.allocated_bytes for point in points] + [point.peak_allocated_bytes for point in points[1:]]
+    return (number for number in numbers if number is not None)
 
 
 def _process_bytes(iteration: Iteration, measured: Measured) -> Iterator[int]:
@@ -104,8 +104,8 @@ def _dtype(profile: Profile) -> str | None:
     return next((part.dtype for part in profile.components.values() if part.role == "denoiser"), None)
 
 
-def _words(profile: Profile) -> str:
-    """What a search looks through: names and prompts, without capitals."""
+def _search_text(profile: Profile) -> str:
+    """What a search looks through: names and prompts, in lower case."""
     request = profile.request
     device = [profile.measured.device.name, profile.measured.device.kind] if profile.measured else []
     given = [value for name, value in request.arguments.items() if _PROMPT.fullmatch(name)]
@@ -114,12 +114,12 @@ def _words(profile: Profile) -> str:
     return "\n".join([*names, *(text for text in prompts if isinstance(text, str))]).casefold()
 
 
-def _without_words(name: str, value: Any) -> Any:
-    """How many prompts there are counts, and whether there is one; what they say does not."""
+def _without_prompt_text(name: str, value: Any) -> Any:
+    """Whether there is a prompt and how many there are matters; their text does not."""
     if not _PROMPT.fullmatch(name):
         return value
     if isinstance(value, list | tuple):
-        return [_without_words(name, item) for item in value]
+        return [_without_prompt_text(name, item) for item in value]
     return "" if isinstance(value, str) else value
 
 
@@ -129,5 +129,5 @@ def _count(value: Any) -> int | None:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return storable(value)
+        return storable_text(value)
     return float(value) if type(value) is int and value > _LARGEST else value
