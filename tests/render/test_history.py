@@ -1,4 +1,4 @@
-"""KeptRun runs as people and programs read them."""
+"""Kept runs as people and programs read them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from diffprof.record.history import Filters, History, KeptRun
 from diffprof.record.profile import Profile
 
 MOST = 200
-"""KeptRun runs that are listed at once; a search finds the others."""
+"""Kept runs that are listed at once; a search finds the others."""
 VISIT, KEPT = "visit", "kept"
 
 

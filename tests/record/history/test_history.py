@@ -180,7 +180,7 @@ def test_a_tag_that_cannot_be_shown_is_refused(tag: str, history: History) -> No
 
 @pytest.mark.parametrize("run", [0, -1, 5, 2**63, 10**30])
 def test_a_run_that_is_not_there_is_named(run: int, history: History) -> None:
-    for ask in (history.get, history.kept, history.picture, lambda run: history.tag(run, "x")):
+    for ask in (history.get, history.get_run, history.picture, lambda run: history.tag(run, "x")):
         with pytest.raises(RequestError, match=f"no run {run} in .*history list"):
             ask(run)
 
