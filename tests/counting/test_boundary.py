@@ -10,13 +10,14 @@ import torch
 from PIL import Image
 
 from diffprof.counting.boundary import (
-    describe_inputs,
     is_replayable,
     leaves,
     output_sizes,
     signature,
+    tensor_inputs,
     with_real_zeros,
 )
+from diffprof.record.tensors import TensorInput, TensorShape
 
 
 class Pair(NamedTuple):
@@ -46,12 +47,16 @@ def test_small_virtual_outputs_become_zeros_in_copies_of_what_holds_them() -> No
     assert with_real_zeros(large) is large
 
 
-def test_inputs_are_described_by_name_and_shape() -> None:
+def test_tensor_inputs_have_their_parameters_names() -> None:
     def forward(self: Any, sample: Any, timestep: Any, added: Any = None) -> None:
         """As of a denoiser."""
 
-    text = describe_inputs(forward, (torch.zeros(2, 4, 8, 8), torch.tensor(1)), {"added": [torch.zeros(3)] * 5})
-    assert text == "sample 2x4x8x8, timestep scalar, added 3 + 3 + 3 + 3 ..."
+    tensors = (torch.zeros(2, 4, 8, 8), torch.tensor(1))
+    assert tensor_inputs(forward, tensors, {"added": [torch.zeros(3)] * 5, "scale": 0.5}) == (
+        TensorInput("sample", (TensorShape((2, 4, 8, 8), "float32"),)),
+        TensorInput("timestep", (TensorShape((), "int64"),)),
+        TensorInput("added", (TensorShape((3,), "float32"),) * 5),
+    )
 
 
 @pytest.mark.parametrize(
