@@ -1,0 +1,67 @@
+"""The sentences of a measured run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from diffprof.errors import RequestError
+from diffprof.record.measured import Measured
+from diffprof.record.profile import Profile
+from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines, step_lines
+from tests.iterations_made_by_hand import CPU, GPU, interrupted, iteration_on
+from tests.profiles_made_by_hand import everything_measured, measured_profile, stable_diffusion
+
+
+def lines_of(profile: Profile, label: str) -> list[str]:
+    measured = require_measured(profile)
+    return [line for name, line in (*speed_lines(profile, measured), *note_lines(profile, measured)) if name == label]
+
+
+def test_a_profile_that_was_only_counted_is_refused() -> None:
+    with pytest.raises(RequestError, match="only counted, not measured"):
+        require_measured(stable_diffusion())
+
+
+def test_the_wall_time_names_its_clock() -> None:
+    (on_cpu,), (on_gpu,) = lines_of(measured_profile(), "Wall"), lines_of(measured_profile(device=GPU), "Wall")
+    assert on_cpu.endswith("; host time)")
+    assert on_gpu.endswith("; device time)")
+    assert "median of 3 iterations" in on_cpu
+
+
+def test_a_single_iteration_has_no_spread() -> None:
+    (wall,) = lines_of(measured_profile(iterations=[iteration_on(CPU)]), "Wall")
+    assert wall.endswith("(host time; a single iteration has no spread)")
+
+
+def test_a_run_that_never_finished_has_no_rate() -> None:
+    profile = measured_profile(iterations=[interrupted(iteration_on(CPU), 3_000)])
+    (wall,) = lines_of(profile, "Wall")
+    assert wall.endswith("no call finished")
+    assert lines_of(profile, "Rate") == []
+    assert any("stopped after" in line for line in lines_of(profile, "Failed"))
+
+
+def test_a_warm_up_is_excluded_and_said_to_be() -> None:
+    (excluded,) = lines_of(measured_profile(), "Excluded")
+    assert excluded.startswith("1 warm-up of ")
+
+
+def test_nothing_measured_is_one_sentence() -> None:
+    profile = measured_profile()
+    empty = replace(profile, measured=Measured(device=CPU, iterations=()))
+    assert speed_lines(empty, require_measured(empty)) == [("Wall", "nothing was measured.")]
+
+
+def test_steps_have_bars_only_on_the_console() -> None:
+    profile = everything_measured()
+    with_bars, without = step_lines(profile, ascii_only=True), step_lines(profile, ascii_only=True, with_bars=False)
+    assert [line for line in with_bars if line not in without]
+    assert all("denoising step" in line or "between steps" in line for _, line in without)
+
+
+def test_the_device_stands_behind_the_pipeline() -> None:
+    profile = measured_profile(device=GPU)
+    assert device_line(profile, GPU).startswith("StableDiffusionPipeline, from the catalogue, on NVIDIA A100")
