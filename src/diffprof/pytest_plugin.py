@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from diffprof.comparison.gate import Gate
     from diffprof.record.profile import Profile
 
-# pytest loads this module in every run: torch and all the rest are imported when the fixture is used.
+# pytest loads this module in every run, so torch and everything else is imported when the fixture is used.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,13 +47,13 @@ def diffprof_gate(request: pytest.FixtureRequest) -> Callable[..., Gate | None]:
         `baseline` is relative to the test's folder. `limits` are written as for ``diffprof gate --max``. A broken
         limit fails the test; one that is too noisy to tell skips it. None where the baseline was written.
         """
-        found = _profile(pipe, iterations, warmup, call_arguments)
+        profile = _profile(pipe, iterations, warmup, call_arguments)
         file = folder / baseline
         if update:
             file.parent.mkdir(parents=True, exist_ok=True)
-            found.save(file)
+            profile.save(file)
             return None
-        return _checked(file, found, limits, allow_different)
+        return _check(file, profile, limits, allow_different)
 
     return check
 
@@ -66,7 +66,7 @@ def _profile(pipe: Any, iterations: int, warmup: int, call_arguments: dict[str, 
     return diffprof.measure(pipe, warmup=warmup, iterations=iterations, **call_arguments).profile
 
 
-def _checked(file: Path, found: Profile, limits: str | None, allow_different: bool) -> Gate:
+def _check(file: Path, profile: Profile, limits: str | None, allow_different: bool) -> Gate:
     from diffprof.comparison import pair_of
     from diffprof.comparison.gate import FAILED, TOO_NOISY, gate, parse_limits
     from diffprof.comparison.views.gate import check_sentence
@@ -75,14 +75,14 @@ def _checked(file: Path, found: Profile, limits: str | None, allow_different: bo
 
     __tracebackhide__ = True
     if not file.is_file():
-        pytest.fail(f"there is no baseline {file}; make it with: pytest --diffprof-update", pytrace=False)
+        pytest.fail(f"there is no baseline {file}; write it with: pytest --diffprof-update", pytrace=False)
     try:
-        made = gate(pair_of(load(file), found), parse_limits(limits) if limits else None, allow_different)
+        outcome = gate(pair_of(load(file), profile), parse_limits(limits) if limits else None, allow_different)
     except DiffprofError as error:
         pytest.fail(f"{error} (pytest --diffprof-update writes {file.name} again)", pytrace=False)
-    told = [check_sentence(check) for check in made.checks if check.outcome == made.outcome]
-    if made.outcome == FAILED:
-        pytest.fail("\n".join([f"generation got heavier than {file.name} allows:", *told]), pytrace=False)
-    if made.outcome == TOO_NOISY:
-        pytest.skip("; ".join(told))
-    return made
+    sentences = [check_sentence(check) for check in outcome.checks if check.outcome == outcome.outcome]
+    if outcome.outcome == FAILED:
+        pytest.fail("\n".join([f"generation got heavier than {file.name} allows:", *sentences]), pytrace=False)
+    if outcome.outcome == TOO_NOISY:
+        pytest.skip("; ".join(sentences))
+    return outcome

@@ -38,19 +38,19 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
     """Short names of the models whose names look most like `name`, the likeliest first."""
     import difflib
 
-    wanted = name.lower()
+    lowered = name.lower()
     index = {SHAPES: Path(SHAPES), **_index()}
-    found = [index[key].stem for key in difflib.get_close_matches(wanted, index, n=4 * count, cutoff=0.6)]
-    if len(wanted) >= 3:
-        found += [path.stem for key, path in index.items() if wanted in key]
+    found = [index[key].stem for key in difflib.get_close_matches(lowered, index, n=4 * count, cutoff=0.6)]
+    if len(lowered) >= 3:
+        found += [path.stem for key, path in index.items() if lowered in key]
     return tuple(dict.fromkeys(found))[:count]
 
 
 def unknown(name: str) -> str:
     """The sentence for a model that nobody knows, with the names that look most like it."""
     near = nearest(name)
-    meant = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
-    return f"Unknown model {name!r}; {meant}"
+    hint = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
+    return f"Unknown model {name!r}; {hint}"
 
 
 def content(name: str) -> bytes | None:
@@ -60,12 +60,12 @@ def content(name: str) -> bytes | None:
 
 
 def _path(name: str) -> Path | None:
-    wanted = name.lower()
-    direct = FOLDER / f"{wanted}.toml"
+    lowered = name.lower()
+    direct = FOLDER / f"{lowered}.toml"
     # The usual case needs no other file; a hub id has a slash and is never a file name.
-    if "/" not in wanted and "\\" not in wanted and os.path.isfile(direct):  # noqa: PTH113  takes any name
+    if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
         return direct
-    return _index().get(wanted)
+    return _index().get(lowered)
 
 
 def _paths() -> list[Path]:

@@ -1,4 +1,4 @@
-"""The command line, ``diffprof COMMAND``: each command has a file of its own, this one sees to it that all end well."""
+"""The command line, ``diffprof COMMAND``: each command has its own file, this one handles how they end."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def main() -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
-        # The last line of defence: also what nobody foresaw becomes a sentence.
+        # The last line of defence: unexpected errors become a sentence, too.
         if debug:
             raise
         return _explain(error)
     if code == INTERRUPTED:
-        _say("interrupted.")
+        _print_error("interrupted.")
     return code
 
 
@@ -43,36 +43,36 @@ def _run(arguments: list[str]) -> int:
 
 def _explain(error: Exception) -> int:
     if isinstance(error, DiffprofError):
-        _say(f"error: {_sentence(str(error))}")
+        _print_error(f"error: {_sentence(str(error))}")
         return error.exit_code
     # typer's own errors come from click or from its copy of it, whichever the installed version uses.
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "diffprof"
-        _say(f"error: {_sentence(_meant(error, command))} See `{command} --help`.")
+        _print_error(f"error: {_sentence(_parser_message(error, command))} See `{command} --help`.")
         return 2
     if type(error).__name__ == "Abort":
-        _say("interrupted.")
+        _print_error("interrupted.")
         return INTERRUPTED
-    _say(
+    _print_error(
         f"error: this is a bug in diffprof ({type(error).__name__}: {error}); "
         "run the command again with --debug for the details and report them."
     )
     return 1
 
 
-def _meant(error: Exception, command: str) -> str:
-    """What the library that reads the command line says, in words for whoever typed it."""
+def _parser_message(error: Exception, command: str) -> str:
+    """The message of the library that parses the command line, in words for users."""
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option and near:
         import difflib
 
         (nearest,) = difflib.get_close_matches(option, near, n=1, cutoff=0)
         return f"There is no option {option}; did you mean {nearest}?"
-    # The library that checks values for typer names its own exception, which helps nobody.
+    # The library that checks values for typer mentions its own exception, which helps nobody.
     message: str = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
     if message.startswith("Got unexpected extra argument") and command == "diffprof generate":
-        return f"{message.rstrip('.')}; a prompt of several words goes into quotes"
+        return f"{message.rstrip('.')}; put a prompt of several words into quotes"
     return message
 
 
@@ -82,7 +82,7 @@ def _sentence(message: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
     # A message can hold names from a file: they must not drive the terminal.
     words = " ".join(message.split())
     text = f"diffprof: {''.join(letter if letter.isprintable() else '?' for letter in words)}\n"

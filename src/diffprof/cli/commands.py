@@ -57,15 +57,16 @@ app = typer.Typer(
 @app.callback()
 def diffprof(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda on: _version(on))
+        bool,
+        typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda on: _print_version(on)),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
     """What a diffusion pipeline costs, where the cost goes and what to change."""
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         import diffprof
 
         typer.echo(f"diffprof {diffprof.__version__}")
@@ -76,5 +77,5 @@ def _unknown(name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, n=1)
-    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
-    return f"There is no command {name}; {meant}"
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    return f"There is no command {name}; {hint}"

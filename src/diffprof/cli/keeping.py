@@ -1,4 +1,4 @@
-"""``--keep``: put the profile that a command made into the history."""
+"""``--keep``: put the profile of a command into the history."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Keep = Annotated[
 ]
 
 
-class Put(Protocol):
-    """Puts a profile into the history, with the encoded picture that it made; or does nothing."""
+class KeepProfile(Protocol):
+    """Puts a profile into the history, with the encoded image of its generation; or does nothing."""
 
     def __call__(self, profile: Profile, picture: bytes | None = None) -> None: ...
 
 
-def keeper(keep: bool | None, kind: str, quiet: bool) -> Put:
-    """What to call with the profile when it is there. A history that cannot be written is complained about now."""
+def keeper(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
+    """The function to call with the profile later; a history that cannot be written is refused now."""
     from diffprof import settings as config
 
     if not (config.KEEP if keep is None else keep):

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from diffprof import catalogue
 from diffprof.catalogue.on_board import is_on_board, shapes_entry
+from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
 
@@ -54,8 +55,7 @@ def models(
     """
     if context.invoked_subcommand is not None:
         return
-    if json and csv:
-        raise RequestError("--json and --csv exclude each other; choose one.")
+    check_formats(json, csv)
     from diffprof.render import models as render
 
     found = [entry for entry in (shapes_entry(), *catalogue.entries()) if match is None or _matches(entry, match)]
@@ -85,5 +85,5 @@ def show(
 
 
 def _matches(entry: catalogue.Entry, word: str) -> bool:
-    wanted = word.lower()
-    return any(wanted in text.lower() for text in (*entry.names, entry.title, entry.media, entry.pipeline))
+    lowered = word.lower()
+    return any(lowered in text.lower() for text in (*entry.names, entry.title, entry.media, entry.pipeline))

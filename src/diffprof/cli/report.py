@@ -69,14 +69,14 @@ def report(
     exports = {name.replace("_", "-"): file for name, file in export_files.items() if file is not None}
     _check(profiles, file, pdf, png, exports, tables, parquet)
     browser = _browser() if pdf or png else ""
-    opened, names = _opened(profiles, quiet)
+    opened_profiles, names = _open_profiles(profiles, quiet)
     for name, target in exports.items():
-        write_export(View(opened[0]), FORMATS[name], target)
-        _say(target, quiet)
+        write_export(View(opened_profiles[0]), FORMATS[name], target)
+        _print_written(target, quiet)
     if tables is not None:
-        _write_tables(opened, names, tables, parquet, quiet)
+        _write_tables(opened_profiles, names, tables, parquet, quiet)
     if file or pdf or png:
-        _write_page(opened, names, file, pdf, png, browser, quiet)
+        _write_page(opened_profiles, names, file, pdf, png, browser, quiet)
 
 
 def _check(
@@ -121,7 +121,7 @@ def _browser() -> str:
     return find_browser()
 
 
-def _opened(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
+def _open_profiles(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
     from diffprof.counting.sources import distinct_labels, open_profile
 
     def count(model: str) -> Profile:
@@ -154,11 +154,11 @@ def _write_page(
         _write(png, lambda: page_as_png(html, browser), quiet)
 
 
-def _write(target: Path, made: Callable[[], bytes], quiet: bool) -> None:
+def _write(target: Path, content: Callable[[], bytes], quiet: bool) -> None:
     from diffprof.record.atomic_files import replace_file
 
-    replace_file(target, made())
-    _say(target, quiet)
+    replace_file(target, content())
+    _print_written(target, quiet)
 
 
 def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Path, parquet: bool, quiet: bool) -> None:
@@ -166,17 +166,17 @@ def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Pat
 
     try:
         for number, (profile, name) in enumerate(zip(profiles, names, strict=True), 1):
-            write_tables(profile, folder / f"{number}-{_plain(name)}" if len(profiles) > 1 else folder, parquet)
+            write_tables(profile, folder / f"{number}-{_folder_name(name)}" if len(profiles) > 1 else folder, parquet)
     except OSError as error:
         raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
-    _say(folder, quiet)
+    _print_written(folder, quiet)
 
 
-def _plain(name: str) -> str:
-    """A name for a folder, without the signs of a path."""
+def _folder_name(name: str) -> str:
+    """The name without characters that a path gives a meaning."""
     return "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in name)[:100]
 
 
-def _say(target: Path, quiet: bool) -> None:
+def _print_written(target: Path, quiet: bool) -> None:
     if not quiet:
         sys.stderr.write(f"Wrote {target}\n")

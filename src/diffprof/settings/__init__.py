@@ -1,4 +1,4 @@
-"""What is in force where nothing else is said: profiling or not, sizes, folders, the model, where it runs.
+"""Settings: what holds where nothing else is given, such as profiling or not, sizes, folders, the model and its device.
 
     diffprof.config.ENABLE_COMPUTE_PROFILING          # True
     diffprof.config.DEFAULT_STEPS = 20                # for this program
@@ -92,16 +92,16 @@ def settings() -> dict[str, Setting]:
 def setting(key: str) -> Setting:
     """What is in force for one option."""
     option = OPTIONS[key]
-    own = globals().get(key.upper(), _ABSENT)
-    if own is not _ABSENT:
-        return Setting(option, _checked(option, own, f"diffprof.config.{key.upper()}", Path()), "this program")
-    said = os.environ.get(option.variable, "").strip()
-    if said:
-        return Setting(option, _checked(option, said, option.variable, Path()), option.variable)
+    assigned = globals().get(key.upper(), _ABSENT)
+    if assigned is not _ABSENT:
+        return Setting(option, _read_value(option, assigned, f"diffprof.config.{key.upper()}", Path()), "this program")
+    text = os.environ.get(option.variable, "").strip()
+    if text:
+        return Setting(option, _read_value(option, text, option.variable, Path()), option.variable)
     for file in files():
         content = _content(file)
         if key in content:
-            return Setting(option, _checked(option, content[key], f"{key} in {file}", file.parent), str(file))
+            return Setting(option, _read_value(option, content[key], f"{key} in {file}", file.parent), str(file))
     return Setting(option, option.default() if callable(option.default) else option.default, "default")
 
 
@@ -124,7 +124,7 @@ def user_file() -> Path:
 def _content(file: Path) -> Mapping[str, Any]:
     try:
         state = file.stat()
-        content = _parsed(file, state.st_mtime_ns, state.st_size)
+        content = _parse(file, state.st_mtime_ns, state.st_size)
     except OSError as error:
         raise RequestError(f"Cannot read {file}: {error.strerror or error}.") from error
     for key in content:
@@ -134,7 +134,7 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=8)
-def _parsed(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
+def _parse(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
     """Once for each state of a file; the state is only there to tell them apart."""
     if sys.version_info >= (3, 11):
         import tomllib
@@ -146,7 +146,7 @@ def _parsed(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
         raise RequestError(f"{file} is not valid TOML: {error}.") from error
 
 
-def _checked(option: Option, value: Any, where: str, base: Path) -> Any:
+def _read_value(option: Option, value: Any, where: str, base: Path) -> Any:
     try:
         return option.read(value, base)
     except ValueError as error:
@@ -197,10 +197,10 @@ OPTIONS = dict(
         ),
         _option("default_width", kinds.limited("width"), None, "Pixels; without, what the model was made for."),
         _option("default_height", kinds.limited("height"), None, "Pixels; without, what the model was made for."),
-        _option("default_seed", kinds.limited("seed"), None, "Of the noise; without, another one each time."),
-        _option("default_fps", kinds.limited("fps"), 8, "Frames a second of a film."),
+        _option("default_seed", kinds.limited("seed"), None, "Of the noise; without, a random one each time."),
+        _option("default_fps", kinds.limited("fps"), 8, "Frames per second of a video."),
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
-        _option("output_dir", kinds.folder, Path("outputs"), "Where pictures go."),
+        _option("output_dir", kinds.folder, Path("outputs"), "Where images go."),
         _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
         _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; without, all."),
         _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),

@@ -19,7 +19,7 @@ from diffprof.settings.limits import DTYPES, LIMITS, dtype_name
 Read = Callable[[Any, Path], Any]
 
 NOTHING = ("none", "null")
-"""Words for "not set", where a stronger place takes back what a weaker one said."""
+"""Words for "not set", where a stronger place takes back the value of a weaker one."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -31,10 +31,10 @@ def flag(value: Any, base: Path) -> bool:
     """On or off."""
     if isinstance(value, bool):
         return value
-    said = str(value).strip().lower()
-    if said not in (*_YES, *_NO):
+    word = str(value).strip().lower()
+    if word not in (*_YES, *_NO):
         raise ValueError("1 or 0")
-    return said in _YES
+    return word in _YES
 
 
 def text(value: Any, base: Path) -> str | None:
