@@ -63,8 +63,8 @@ class Output:
         elif self.format is None and console().is_terminal:
             self._print(profile, console())
         else:
-            encoding = sys.stdout.encoding or "utf-8"
-            view = replace(view, width=console().width, encoding=encoding)
+            if self.format is None:  # only what is laid out for people needs the console
+                view = replace(view, width=console().width, encoding=sys.stdout.encoding or "utf-8")
             write_text((self.format or FORMATS["text"]).render(view))
 
     def _print(self, profile: Profile, console: Console) -> None:
