@@ -42,7 +42,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_a_baseline_is_written_then_kept_then_broken(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     missing = run()
     missing.assert_outcomes(failed=1)
-    missing.stdout.fnmatch_lines(["*there is no baseline *ddpm.json; make it with: pytest --diffprof-update*"])
+    missing.stdout.fnmatch_lines(["*there is no baseline *ddpm.json; write it with: pytest --diffprof-update*"])
 
     run("--diffprof-update").assert_outcomes(passed=1)
     baseline = pytester.path / "baselines" / "ddpm.json"
