@@ -127,6 +127,9 @@ def test_the_short_names_that_are_promised_hold(name: str) -> None:
         ("Tesla T4", "t4"),
         ("AMD Instinct MI300X VF", "mi300x"),
         ("Radeon RX 7900 XTX", "rx-7900-xtx"),
+        ("Intel(R) Arc(TM) B580 Graphics", "arc-b580"),
+        ("Arc B580", "arc-b580"),
+        ("RTX PRO 6000", "rtx-pro-6000-blackwell"),
     ],
 )
 def test_an_accelerator_is_found_however_people_write_it(spelling: str, name: str) -> None:
@@ -165,6 +168,23 @@ def test_one_name_for_two_memories_is_told_apart_by_the_memory() -> None:
         matched = match_accelerator("NVIDIA GeForce RTX 4060 Ti", 34, round(gib * 0.97 * GIB))
         assert matched is not None and matched.memory_bytes == gib * GIB
     assert match_accelerator("NVIDIA GeForce RTX 4060 Ti", 34, 12 * GIB) is None
+
+
+def test_a_card_of_two_stacks_is_one_device_or_two() -> None:
+    for mebibytes, name in ((65520, "max-1550-stack"), (131040, "max-1550")):
+        matched = match_accelerator("Intel(R) Data Center GPU Max 1550", None, mebibytes * 2**20)
+        assert matched is not None and matched.name == name
+
+
+def test_a_variant_that_is_not_in_the_catalogue_is_not_taken_for_its_sibling() -> None:
+    for count, gib, name in ((20, 8, "rtx-3050-8gb"), (18, 6, "rtx-3050-6gb"), (18, 8, None), (16, 4, None)):
+        matched = match_accelerator("NVIDIA GeForce RTX 3050", count, gib * GIB)
+        assert (matched.name if matched else None) == name
+
+
+def test_a_laptop_has_its_own_numbers() -> None:
+    assert find_accelerator("RTX 4090 Laptop GPU").name == "rtx-4090-laptop"
+    assert find_accelerator("rtx-4090-laptop").memory_bytes < find_accelerator("rtx-4090").memory_bytes
 
 
 def test_a_device_whose_multiprocessors_are_not_known_is_matched_by_its_name() -> None:
@@ -211,6 +231,9 @@ def test_what_only_sounds_alike_is_not_taken_for_it(name: str, multiprocessors: 
         ("rtx-3090", "bfloat16", 71),
         ("mi300x", "tf32", 653.7),
         ("h20", "tf32", 74),
+        ("mi100", "bfloat16", 92.3),
+        ("rtx-pro-6000", "float16", 503.8),
+        ("mi355x", "float8", 5033.2),
     ],
 )
 def test_some_peaks_that_everybody_knows(name: str, dtype: str, teraflops: float) -> None:

@@ -319,8 +319,8 @@ def _unknown(name: str, known: Sequence[Accelerator]) -> str:
     return f"Unknown accelerator {name!r}; {meant}"
 
 
-def _nearest(name: str, known: Sequence[Accelerator], count: int = 3) -> tuple[str, ...]:
-    """Short names of those whose names look most like `name`, the likeliest first."""
+def _nearest(name: str, known: Sequence[Accelerator]) -> tuple[str, ...]:
+    """Short names of those that `name` is a part of; where there are none, of those that look most like it."""
     import difflib
 
     key = _spelling_key(name)
@@ -329,6 +329,6 @@ def _nearest(name: str, known: Sequence[Accelerator], count: int = 3) -> tuple[s
         for entry in known
         for label in (*entry.reported_names, *entry.aliases, entry.name)
     }
-    found = [keys[label] for label in keys if len(key) >= 2 and key in label]
-    found += [keys[label] for label in difflib.get_close_matches(key, keys, n=4 * count, cutoff=0.6)]
-    return tuple(dict.fromkeys(found))[:count]
+    containing = [keys[label] for label in keys if len(key) >= 2 and key in label]
+    alike = [keys[label] for label in difflib.get_close_matches(key, keys, n=6, cutoff=0.6)]
+    return tuple(dict.fromkeys(containing))[:6] or tuple(dict.fromkeys(alike))[:3]
