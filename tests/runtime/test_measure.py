@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ import pytest
 
 import diffprof
 from diffprof.errors import RequestError
+from diffprof.record.measured import SystemPoint
+from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from tests.small_pipelines import SMALL_PIPELINES
 
 SMALL = SMALL_PIPELINES["stable-diffusion"]
+PATIENCE_SECONDS = 60
+"""After that something hangs; no test waits that long."""
 
 
 def test_a_run_reads_as_a_report(tmp_path: Path) -> None:
@@ -23,7 +28,7 @@ def test_a_run_reads_as_a_report(tmp_path: Path) -> None:
     assert diffprof.load(run.profile.save(tmp_path / "run.json")) == run.profile
 
 
-def test_measuring_watches_what_the_user_runs_and_hands_the_result_over() -> None:
+def test_measuring_records_what_the_user_runs_and_returns_its_result() -> None:
     pipeline: Any = SMALL.build()
     with diffprof.measuring(pipeline) as run:
         image = pipeline(**SMALL.arguments()).images[0]
@@ -47,9 +52,24 @@ def test_without_a_call_there_is_nothing_to_show() -> None:
         _ = run.profile
 
 
-def test_the_machine_is_looked_at_meanwhile() -> None:
-    arguments = {**SMALL.arguments(), "num_inference_steps": 20}
-    run = diffprof.measure(SMALL.build(), warmup=0, iterations=2, sample_hz=200, **arguments)
+def test_the_machine_is_sampled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN a call that goes on until a point was taken in it, however slow the machine is
+    taken = threading.Event()
+    keep = SystemSampler._keep
+
+    def keep_and_notify(self: SystemSampler, point: SystemPoint) -> None:
+        keep(self, point)
+        taken.set()
+
+    def wait_for_points(pipe: Any, step: int, timestep: Any, values: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(2):  # the first may have been read before the call
+            taken.clear()
+            assert taken.wait(PATIENCE_SECONDS)
+        return {}
+
+    monkeypatch.setattr(SystemSampler, "_keep", keep_and_notify)
+    arguments = {**SMALL.arguments(), "callback_on_step_end": wait_for_points}
+    run = diffprof.measure(SMALL.build(), warmup=0, iterations=1, sample_hz=200, **arguments)
     measured = run.profile.measured
     assert measured is not None
     assert measured.system

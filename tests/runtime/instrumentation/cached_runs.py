@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from diffprof.counting.dry_run import DryRunResult
@@ -176,3 +177,14 @@ def written(events: tuple[CacheEvent, ...]) -> dict[str, str]:
     for event in events:
         decisions[event.cache] = decisions.get(event.cache, "") + ("H" if event.hit else ".")
     return decisions
+
+
+ALL = {**CASES, **{f"{name}, by values": case for name, case in BY_VALUES.items()}}
+
+
+@cache
+def run_of(name: str) -> tuple[Any, tuple[CacheEvent, ...], int]:
+    """A pipeline that has run, what its caches decided, and the MACs of what ran. Dry runs leave it as it is."""
+    case = ALL[name]
+    pipeline = case.build()
+    return pipeline, *counted_run(pipeline, case.arguments())

@@ -19,6 +19,8 @@ SECOND = 1_000_000_000
 MOST_HZ = 1000
 MOST_POINTS = 36_000
 """An hour at 10 a second; a longer run is kept at half the resolution, and so on."""
+STOP_SECONDS = 10
+"""How long `stop` waits for a driver that does not answer; a busy machine needs less."""
 
 
 class ProcessReading(NamedTuple):
@@ -86,7 +88,7 @@ class SystemSampler:
         """End, and return the points in order of time."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join(timeout=1)
+            self._thread.join(STOP_SECONDS)
             if self._thread.is_alive():
                 self.problem = "The system sampler did not end: a driver has not answered."
         return tuple(self._points)
