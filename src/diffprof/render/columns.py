@@ -34,6 +34,8 @@ class Column:
     cut: bool = False
     cut_below: bool = False
     style: str = ""
+    shares: Sequence[float] | None = None
+    """The shares that the cells show, for a page to draw as bars."""
 
     @property
     def name(self) -> str:

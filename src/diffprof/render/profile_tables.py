@@ -107,9 +107,9 @@ def _share(shares: Sequence[float], wide: bool, ascii_only: bool, total: bool = 
     for share in shares:
         percent, bar = numbers.percent(share), numbers.bar(share, size, ascii_only)
         cells.append(f"{percent:>7}  {bar}" if wide else _join_lines(f"{percent:>7}", bar))
-    if total:
-        cells.append(f"{numbers.percent(1.0 if any(shares) else 0.0):>7}")
-    return Column("  share", cells, rank=1, justify="left", style="cyan")
+    whole = [1.0 if any(shares) else 0.0] if total else []
+    cells += [f"{numbers.percent(share):>7}" for share in whole]
+    return Column("  share", cells, rank=1, justify="left", style="cyan", shares=[*shares, *whole])
 
 
 def _join_lines(*lines: str) -> str:
@@ -134,7 +134,7 @@ def _kinds(profile: Profile, ascii_only: bool) -> list[Column]:
 
 def _share_of_macs(shares: list[float], ascii_only: bool) -> Column:
     cells = [f"{numbers.percent(share):>7} {numbers.bar(share, NARROW_BAR, ascii_only)}" for share in shares]
-    return Column("  share of MACs", cells, rank=1, justify="left", style="cyan")
+    return Column("  share of MACs", cells, rank=1, justify="left", style="cyan", shares=shares)
 
 
 def _bytes(count: int | None) -> str:

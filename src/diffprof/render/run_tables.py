@@ -234,7 +234,7 @@ def _bytes_column(heading: str, sizes: Iterable[int | None], rank: int = 0) -> C
 
 def _share(heading: str, shares: Sequence[float], ascii_only: bool, rank: int = 1) -> Column:
     cells = [f"{numbers.percent(share):>7} {numbers.bar(share, BAR, ascii_only)}" for share in shares]
-    return Column(heading, cells, rank=rank, justify="left", style="cyan")
+    return Column(heading, cells, rank=rank, justify="left", style="cyan", shares=shares)
 
 
 def _short(rate: float) -> str:

@@ -17,13 +17,14 @@ def test_lines_below_a_cell_stand_below_it() -> None:
     assert '<td>unet.forward<span class="below">sample 2x4</span></td>' in made
 
 
-def test_the_bar_of_a_share_is_as_long_as_the_share_that_is_written() -> None:
-    made = html_table([Column("  share", [" 95.1 %  ███████▌", ">99.9 % ", " <0.1 % ▏", "0 %"])])
-    shown = [("95.1 %", "95.1%"), ("&gt;99.9 %", "99.9%"), ("&lt;0.1 %", "0.1%"), ("0 %", "0%")]
-    for figure, width in shown:
-        assert f'<span class="value">{figure}</span><span class="bar" aria-hidden="true">' in made
-        assert f'<span style="width:{width}"></span>' in made
-    assert "█" not in made
+def test_a_share_is_drawn_as_a_bar_of_its_length() -> None:
+    shares = [0.951, 0.9999, 0.0001, 0.0, 1.2]
+    html = html_table([Column("  share", ["95.1 %  ███████▌", "", "", "", ""], shares=shares)])
+    expected = [("95.1 %", "95.1%"), ("&gt;99.9 %", "100%"), ("&lt;0.1 %", "0.01%"), ("0 %", "0%"), ("100 %", "100%")]
+    for text, width in expected:
+        bar = f'<span class="bar" aria-hidden="true"><span style="width:{width}"></span></span>'
+        assert f'<span class="value">{text}</span>{bar}' in html
+    assert "█" not in html
 
 
 def test_the_last_row_is_set_apart_as_the_total() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from diffprof.record.profile import Profile
+from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.profile_tables import ProfileTable, fit_profile_table
 from diffprof.render.report.markup import Markup, element, join
@@ -13,9 +13,6 @@ from diffprof.render.report.markup import Markup, element, join
 WIDE = 10_000
 SHORT = 32
 """Cells up to this length stay on one line."""
-
-_BAR = re.compile(r"[█▉▊▋▌▍▎▏ ]+$")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def html_table(columns: Sequence[Column], total: bool = False) -> Markup:
@@ -51,19 +48,15 @@ def _side(column: Column) -> str | None:
 
 def _cell(column: Column, number: int, wraps: bool) -> Markup:
     cell = column.cells[number]
-    if "share" in column.name:
-        return element("td", _share(cell), class_="share")
+    if column.shares is not None:
+        return element("td", _share(column.shares[number]), class_="share")
     first, *more = cell.split("\n")
     below = [element("span", line, class_="below") for line in more]
     return element("td", first, *below, class_="wrap" if wraps and len(cell) > SHORT else _side(column))
 
 
-def _share(cell: str) -> Markup:
-    """A share and its bar, which is drawn from the written number so that the two cannot differ."""
-    percent = _BAR.sub("", cell.split("\n")[0]).strip()
-    found = _NUMBER.search(percent)
-    bar = Markup()
-    if found:
-        width = f"width:{min(float(found.group()), 100):g}%"
-        bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
-    return join(element("span", percent, class_="value"), bar)
+def _share(share: float) -> Markup:
+    """A share and its bar."""
+    width = f"width:{100 * min(max(share, 0), 1):.3g}%"
+    bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
+    return join(element("span", numbers.percent(share), class_="value"), bar)

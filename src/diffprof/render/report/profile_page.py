@@ -196,7 +196,12 @@ def _operations(rows: Sequence[OperationRow]) -> list[Column]:
         Column("MACs", [numbers.short(row.macs) for row in rows]),
         Column("other FLOPs", [numbers.short(row.other_flops) for row in rows]),
         Column("bytes", [numbers.gigabytes(row.read_bytes + row.written_bytes) for row in rows]),
-        Column("share of MACs", [numbers.percent(row.share) for row in rows], justify="left"),
+        Column(
+            "share of MACs",
+            [numbers.percent(row.share) for row in rows],
+            justify="left",
+            shares=[row.share for row in rows],
+        ),
     ]
 
 

@@ -113,7 +113,11 @@ def _kernels(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
     rows = explanation.kernels
     return [
         Column("GPU time", [milliseconds(row.gpu_ns) for row in rows]),
-        Column("share", [percent(row.gpu_ns / explanation.gpu_ns) for row in rows]),
+        Column(
+            "share",
+            [percent(row.gpu_ns / explanation.gpu_ns) for row in rows],
+            shares=[row.gpu_ns / explanation.gpu_ns for row in rows],
+        ),
         Column("count", [exact(row.count) for row in rows]),
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
         Column("kind", [row.kind for row in rows], justify="left"),
@@ -265,7 +269,7 @@ def _location(row: Any) -> str:
 
 def _shares(shares: Sequence[float], ascii_only: bool, rank: int = 0) -> Column:
     cells = [f"{percent(share):>7}  {numbers.bar(share, BAR, ascii_only)}" for share in shares]
-    return Column("  share", cells, justify="left", rank=rank, style="cyan")
+    return Column("  share", cells, justify="left", rank=rank, style="cyan", shares=shares)
 
 
 def _unless_empty(heading: str, cells: list[str]) -> list[Column]:
