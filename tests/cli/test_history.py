@@ -26,7 +26,7 @@ from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_pat
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
-from tests.record.history.kept_runs import four_runs, lasting
+from tests.record.history.kept_runs import four_runs, run_of_length
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_a_wrong_word_for_keeping_always_is_refused_before_the_work(
 
 
 def test_a_picture_is_kept_with_its_profile() -> None:
-    keeper(True, "generate", quiet=True)(lasting(1), picture=drawn("red"))
-    keeper(False, "generate", quiet=True)(lasting(1), picture=drawn("blue"))
+    keeper(True, "generate", quiet=True)(run_of_length(1), picture=drawn("red"))
+    keeper(False, "generate", quiet=True)(run_of_length(1), picture=drawn("blue"))
     assert [(run.kind, History().picture(run.id)) for run in History().find()] == [("generate", drawn("red"))]
 
 
@@ -293,7 +293,7 @@ def test_runs_are_compared_as_saved_profiles_are(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     for colour in ("red", "darkred"):
-        history.add(lasting(1), "generate", picture=drawn(colour))
+        history.add(run_of_length(1), "generate", picture=drawn(colour))
     files = [str(history.get(number).save(tmp_path / f"run-{number}.json.gz")) for number in (2, 4, 5, 6)]
     for number in (5, 6):
         (tmp_path / f"run-{number}.png").write_bytes(history.picture(number) or b"")
@@ -387,7 +387,7 @@ def test_a_wrong_request_is_one_sentence_and_changes_nothing(
 
 
 def test_looking_at_the_history_imports_no_torch(history: History) -> None:
-    history.add(lasting(2), "run")
+    history.add(run_of_length(2), "run")
     code = (
         "import sys\nfrom diffprof.cli import main\n"
         "for words in (['list'], ['show', '5'], ['trend'], ['tag', '1', 'x'], ['prune', '--keep', '9']):\n"

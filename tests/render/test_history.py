@@ -15,7 +15,7 @@ from diffprof.record.history import Filters, History, PruneResult
 from diffprof.render import history as render
 from diffprof.render.console import render_text
 from tests.profiles_made_by_hand import hostile, stable_diffusion
-from tests.record.history.kept_runs import four_runs, lasting, named
+from tests.record.history.kept_runs import four_runs, run_of_length, with_model_name
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "history.schema.json").read_text(encoding="utf-8"))
 
@@ -62,7 +62,7 @@ def test_a_terminal_without_unicode_gets_signs_that_it_has(history: History) -> 
 def test_a_slower_run_stands_out(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     for times in (1, 1, 2):
-        history.add(lasting(times), "run")
+        history.add(run_of_length(times), "run")
     (row,) = [line for line in trended(history, "wall_seconds").splitlines() if "sd-2.1-base" in line]
     assert "▅▅█" in row
     assert "2.00x" in row
@@ -78,7 +78,7 @@ def test_names_cannot_drive_the_terminal(tmp_path: Path) -> None:
 
 def test_of_a_long_path_the_end_is_shown(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
-    history.add(named(stable_diffusion(), "/a/very/long/way/to/the/folder/of/my-own-model"), "profile")
+    history.add(with_model_name(stable_diffusion(), "/a/very/long/way/to/the/folder/of/my-own-model"), "profile")
     assert "...he/folder/of/my-own-model" in listed(history, 200)
 
 

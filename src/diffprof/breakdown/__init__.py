@@ -1,1 +1,1 @@
-"""From a profile to tables of figures: pure functions, no torch, no formatting."""
+"""From a profile to tables of numbers: pure functions, no torch, no formatting."""

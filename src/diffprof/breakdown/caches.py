@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diffprof.breakdown.clocks import clock_of
-from diffprof.breakdown.executed import component_samples, counted_calls
+from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.breakdown.shares import share
 from diffprof.record.measured import CacheEvent, Iteration, Sample
 from diffprof.record.profile import Profile
@@ -25,7 +25,7 @@ class CacheRow:
     misses: int
     hit_rate: float
     hit_steps: tuple[int, ...]
-    """The denoising steps in which it was hit at least once."""
+    """The denoising steps with at least one hit."""
     macs_saved: int | None
     """In one generation, of the whole component by all of its caches: what it would have done without, less what it
     did. None where that is not known."""
@@ -53,7 +53,7 @@ class CacheStep:
 
 
 def cache_table(profile: Profile) -> list[CacheRow]:
-    """One row for each cache and component, the one that was asked most first."""
+    """One row for each cache and component, the one with the most lookups first."""
     timed = profile.measured.timed if profile.measured else ()
     rows = [_row(profile, timed, cache, component) for cache, component in _caches(timed)]
     return sorted(rows, key=lambda row: (-row.asks, row.cache, row.component or ""))
@@ -72,11 +72,16 @@ def cache_timeline(profile: Profile) -> list[CacheStep]:
 
 
 def _caches(iterations: Sequence[Iteration]) -> list[tuple[str, str | None]]:
-    return list(dict.fromkeys((event.cache, event.component) for one in iterations for event in one.caches))
+    return list(dict.fromkeys((event.cache, event.component) for iteration in iterations for event in iteration.caches))
 
 
 def _events(iterations: Sequence[Iteration], cache: str, component: str | None) -> list[CacheEvent]:
-    return [event for one in iterations for event in one.caches if (event.cache, event.component) == (cache, component)]
+    return [
+        event
+        for iteration in iterations
+        for event in iteration.caches
+        if (event.cache, event.component) == (cache, component)
+    ]
 
 
 def _row(profile: Profile, timed: Sequence[Iteration], cache: str, component: str | None) -> CacheRow:
@@ -105,9 +110,9 @@ def _row(profile: Profile, timed: Sequence[Iteration], cache: str, component: st
 
 def _executed_macs(profile: Profile, timed: Sequence[Iteration], component: str | None) -> int | None:
     """What the component did in one iteration; in the middle one where they differ."""
-    calls = [counted_calls(profile, _calls_of(one, component)) for one in timed]
-    known = [sum(call.macs for call in one) for one in calls if one]
-    return statistics.median_low(known) if known and len(known) == len(calls) else None
+    counted = [counted_calls(profile, _calls_of(iteration, component)) for iteration in timed]
+    known = [sum(call.macs for call in calls) for calls in counted if calls]
+    return statistics.median_low(known) if known and len(known) == len(counted) else None
 
 
 def _calls_of(iteration: Iteration, component: str | None) -> list[Sample]:
@@ -130,5 +135,5 @@ def _estimated_saving(timed: Sequence[Iteration], cache: str, component: str | N
 
 
 def _has_hit(sample: Sample, moments: Sequence[int]) -> bool:
-    # Moments are the host's, whatever clock the times are read by.
+    # Moments are on the host clock, whichever clock the times are read on.
     return any(sample.span.start_ns <= moment <= sample.span.end_ns for moment in moments)

@@ -1,4 +1,4 @@
-"""Which clock a measured run is read by: the device's where it knows all of it, else the host's."""
+"""Which clock a measured run is read on: the device clock if every span has it, else the host clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOST, DEVICE = Clock("host"), Clock("device")
 
 
 def clock_of(iterations: Sequence[Iteration]) -> Clock:
-    """The device's clock where every span of the iterations has it: work on a device leaves the host at once."""
+    """The device clock if every span of the iterations has it: a launch returns before its work is done."""
     spans = [span for iteration in iterations for span in _spans(iteration)]
     known = [span.device_ns is not None and span.device_start_ns is not None for span in spans]
     return DEVICE if known and all(known) else HOST
@@ -43,5 +43,5 @@ def _spans(iteration: Iteration) -> Iterable[Span]:
 
 def _known(nanoseconds: int | None) -> int:
     if nanoseconds is None:
-        raise ValueError("The device's clock does not know this span; ask clock_of which clock knows them all.")
+        raise ValueError("This span has no device time; clock_of says which clock all spans have.")
     return nanoseconds

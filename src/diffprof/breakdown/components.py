@@ -10,7 +10,7 @@ from diffprof.record.profile import Profile
 
 @dataclass(frozen=True)
 class ComponentRow:
-    """One component: the figures of all its calls together, and of one call."""
+    """One component: the cost of all its calls together, and of one call."""
 
     component: str
     class_name: str

@@ -38,7 +38,7 @@ def kind_table(profile: Profile) -> list[KindRow]:
             executions[kind] = executions.get(kind, 0) + operation.count * times
             work[kind] = work.get(kind, NO_WORK) + operation.work * times
     rows: list[KindRow] = []
-    # By name where figures are equal: the order must not depend on what ran first.
+    # By name where numbers are equal: the order must not depend on what ran first.
     for kind in sorted(work, key=lambda kind: (-work[kind].macs, -work[kind].other_flops, kind)):
         rows.append(_row(kind, executions[kind], work[kind], profile.total.macs))
         if kind == ATTENTION:

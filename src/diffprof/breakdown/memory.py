@@ -24,9 +24,9 @@ class MemoryRow:
     """Slot of the component, or the stage: before, in or after the denoising loop."""
     is_stage: bool
     device_peak_bytes: int | None
-    """Allocated on the device; None where there is none, or it does not tell."""
+    """Allocated on the device; None if there is none, or it does not report it."""
     rss_peak_bytes: int
-    """Resident memory of the process, as far as it was seen: a peak that nobody looked at can have been higher."""
+    """Resident memory of the process as sampled: a peak between two samples can have been higher."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ def memory_table(profile: Profile) -> list[MemoryRow]:
         return []
     system = profile.measured.system
     rows: dict[tuple[bool, str], MemoryRow] = {}
-    for iteration in [one for one in profile.measured.iterations if not one.traced]:
+    for iteration in profile.measured.iterations:
+        if iteration.traced:
+            continue
         for is_stage, part, points in (*_components(iteration), *_stages(iteration)):
             row = _peak(part, is_stage, points, _sampled_rss(points, iteration, system))
             rows[is_stage, part] = _maximum(rows[is_stage, part], row) if (is_stage, part) in rows else row
@@ -99,7 +101,7 @@ def _is_denoising(iteration: Iteration, point: MemoryPoint) -> bool:
 
 
 def _sampled_rss(points: Sequence[MemoryPoint], iteration: Iteration, system: Sequence[SystemPoint]) -> list[int]:
-    """What the background sampler saw between the first and the last of the points."""
+    """What the background sampler read between the first and the last of the points."""
     begin, end = iteration.began_ns + points[0].at_ns, iteration.began_ns + points[-1].at_ns
     return [point.rss_bytes for point in system if begin <= point.at_ns <= end]
 
@@ -122,8 +124,8 @@ def _peak_since(points: Sequence[MemoryPoint]) -> int | None:
     return _known_maximum([point.peak_allocated_bytes for point in points[1:]])
 
 
-def _known_maximum(figures: Iterable[int | None]) -> int | None:
-    return max((figure for figure in figures if figure is not None), default=None)
+def _known_maximum(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _maximum(one: MemoryRow, other: MemoryRow) -> MemoryRow:

@@ -26,7 +26,7 @@ class ModuleRow:
     share: float
     """Of the generation's MACs."""
     repeats: int = 1
-    """How many equal siblings the row stands for; its figures are those of all of them together."""
+    """How many equal siblings the row stands for; its numbers are those of all of them together."""
 
 
 def module_table(profile: Profile, depth: int, fold: bool = True) -> list[ModuleRow]:
@@ -82,14 +82,14 @@ def _tree(profile: Profile, slot: str, component: Component) -> _Node:
             node.calls += part.calls * times
             node.work += part.work * times
     root.cumulate()
-    # The component's own figures hold: weights that two modules share count once, and a cost may come without a tree.
+    # The component's own numbers hold: weights that two modules share count once, and a cost may come without a tree.
     root.calls, root.parameters, root.work = component.calls, component.parameters, component.work
     return root
 
 
 def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int = 0) -> list[ModuleRow]:
-    """The rows of a node and of what is below it, as deep as asked."""
-    own = ModuleRow(
+    """The rows of a node and of what is below it, down to `depth`."""
+    row = ModuleRow(
         component=slot,
         path=node.path,
         class_name=node.class_name,
@@ -103,11 +103,11 @@ def _rows(node: _Node, slot: str, depth: int, fold: bool, whole: int, level: int
         share=share(node.work.macs, whole),
     )
     if level >= depth:
-        return [own]
+        return [row]
     branches = [_rows(child, slot, depth, fold, whole, level + 1) for child in node.children.values()]
     if fold:
         branches = _fold(branches)
-    return [own, *(row for branch in branches for row in branch)]
+    return [row, *(below for branch in branches for below in branch)]
 
 
 def _fold(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:

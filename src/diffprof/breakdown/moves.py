@@ -20,15 +20,15 @@ class MoveTotals:
     device_to_host_bytes: int
     from_disk_bytes: int
     host_ns: int
-    """How long the host was busy with them."""
+    """Host time spent on them."""
     hidden_ns: int
-    """Of that, with moves that ran beside other work."""
+    """Of that, in moves that overlapped with other work."""
     exposed_ns: int
-    """Of that, with moves that everything else waited for."""
+    """Of that, in moves that everything else waited for."""
 
     @property
     def unknown_ns(self) -> int:
-        """Of `host_ns`, with moves of which it is not known whether something waited for them."""
+        """Of `host_ns`, in moves of which it is not known whether something waited for them."""
         return self.host_ns - self.hidden_ns - self.exposed_ns
 
     @property
@@ -38,7 +38,7 @@ class MoveTotals:
 
 @dataclass(frozen=True)
 class MoveRow:
-    """One component, over all iterations that were asked for."""
+    """One component, over the given iterations."""
 
     component: str
     moved: MoveTotals
@@ -58,7 +58,7 @@ class StepMoveRow:
 
 
 def move_table(iterations: Sequence[Iteration]) -> list[MoveRow]:
-    """One row for each component of which something was moved, the one that kept the host busy longest first.
+    """One row for each component of which something was moved, the one with most host time first.
 
     `iterations` are those of ``Measured.timed``, or any others.
     """
@@ -85,8 +85,8 @@ def moved_each_step(iterations: Sequence[Iteration]) -> tuple[str, ...]:
     return tuple(
         name
         for name in _components(moves)
-        if any(len(_steps_run(one, name)) > 1 for one in iterations)
-        and all(_steps_run(one, name) <= _steps_in(one, name) for one in iterations)
+        if any(len(_steps_run(iteration, name)) > 1 for iteration in iterations)
+        and all(_steps_run(iteration, name) <= _steps_in(iteration, name) for iteration in iterations)
     )
 
 

@@ -38,17 +38,17 @@ def operation_table(profile: Profile) -> list[OperationRow]:
     work: dict[_Key, Work] = {}
     executions: dict[_Key, int] = {}
     for call, times in profile.costs():
-        for one in call.cost.operations:
-            key = _key(call.component, one)
-            work[key] = work.get(key, NO_WORK) + one.work * times
-            executions[key] = executions.get(key, 0) + one.count * times
+        for operation in call.cost.operations:
+            key = _key(call.component, operation)
+            work[key] = work.get(key, NO_WORK) + operation.work * times
+            executions[key] = executions.get(key, 0) + operation.count * times
     moved = sum(done.moved_bytes for done in work.values())
     order = sorted(work, key=lambda key: (-work[key].macs, -work[key].moved_bytes, key))
     return [_row(key, executions[key], work[key], profile.total.macs, moved) for key in order]
 
 
-def _key(component: str, one: Operation) -> _Key:
-    return component, one.name, one.kind, one.shapes, one.dtype, one.known
+def _key(component: str, operation: Operation) -> _Key:
+    return component, operation.name, operation.kind, operation.shapes, operation.dtype, operation.known
 
 
 def _row(key: _Key, executions: int, work: Work, macs: int, moved: int) -> OperationRow:

@@ -16,11 +16,11 @@ BETWEEN = "between sections"
 
 @dataclass(frozen=True)
 class SectionRow:
-    """One section, over all iterations that were asked for."""
+    """One section, over the given iterations."""
 
     section: str
     clock: str
-    """device or host: whose nanoseconds these are."""
+    """device or host: the clock that the times are read on."""
     times: Spread
     """Of the section with what lies inside it; a section inside one of the same name is not in the total again."""
     self_ns: int
@@ -49,8 +49,9 @@ def section_table(iterations: Sequence[Iteration], clock: Clock | None = None) -
 
 def warm_ups(measured: Measured) -> tuple[Iteration, ...]:
     """The whole calls that only warmed up, unless there is nothing else to make statistics of."""
-    whole = [one for one in measured.iterations if one.warmup and one.entry == "__call__" and one.error is None]
-    return () if any(one.warmup for one in measured.timed) else tuple(whole)
+    warm_up = [iteration for iteration in measured.iterations if iteration.warmup and iteration.error is None]
+    whole = [iteration for iteration in warm_up if iteration.entry == "__call__"]
+    return () if any(iteration.warmup for iteration in measured.timed) else tuple(whole)
 
 
 def outermost(iteration: Iteration, name: Callable[[Sample], object]) -> list[Sample]:

@@ -1,4 +1,4 @@
-"""What is said about several times of the same thing."""
+"""Statistics of several times of the same thing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Spread:
 
 
 def spread_of(times: Sequence[int]) -> Spread:
-    """The figures of at least one time."""
+    """The statistics of at least one time."""
     several = len(times) > 1
     return Spread(
         count=len(times),

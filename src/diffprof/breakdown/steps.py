@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diffprof.breakdown.clocks import Clock, clock_of
-from diffprof.breakdown.executed import component_samples, counted_calls
+from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.breakdown.spreads import spread_of
 from diffprof.record.measured import Iteration
 from diffprof.record.profile import Profile
@@ -17,7 +17,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class StepSample:
-    """One step as it ran: raw, warm-ups included, for a plot."""
+    """One executed step: raw, warm-ups included, for a plot."""
 
     iteration: int
     warmup: bool
@@ -70,13 +70,13 @@ class LoopRow:
     between_ns: float
     """Median over the iterations of what lies between the steps, together."""
     loop_ns: float
-    """Median over the iterations, from the first step's begin to the last one's end."""
+    """Median over the iterations, from the start of the first step to the end of the last."""
     steps_per_second: float | None
-    """Steps in the time of the loop, what lies between them included: what a progress bar shows as it/s."""
+    """Steps in the time of the loop, including what lies between them: what a progress bar shows as it/s."""
 
 
 def step_samples(profile: Profile) -> list[StepSample]:
-    """Every step of every iteration but the traced ones, in the order in which they ran."""
+    """Every step of every iteration except traced ones, in the order of execution."""
     ran = profile.measured.iterations if profile.measured else ()
     clock = clock_of(ran)
     return [
@@ -100,7 +100,10 @@ def loop_table(profile: Profile) -> list[LoopRow]:
     """One row for each scheduler, over the timed iterations, in the order in which they ran."""
     iterations = timed_steps(profile)
     names = dict.fromkeys(sample.scheduler for iteration in iterations for sample in iteration)
-    return [_loop([[one for one in iteration if one.scheduler == name] for iteration in iterations]) for name in names]
+    return [
+        _loop([[sample for sample in iteration if sample.scheduler == name] for iteration in iterations])
+        for name in names
+    ]
 
 
 def timed_steps(profile: Profile) -> list[list[StepSample]]:
@@ -111,7 +114,7 @@ def timed_steps(profile: Profile) -> list[list[StepSample]]:
 
 
 def loops_ns(steps: Sequence[StepSample]) -> int:
-    """The time of the loops of one iteration, each from its first step's begin to its last one's end."""
+    """The time of the loops of one iteration, each from the start of its first step to the end of its last."""
     first = {step.scheduler: step.start_ns for step in reversed(steps)}
     last = {step.scheduler: step.start_ns + step.length_ns for step in steps}
     return sum(last[name] - first[name] for name in first)
@@ -140,7 +143,7 @@ def _samples(profile: Profile, iteration: Iteration, number: int, clock: Clock) 
 
 
 def _macs(profile: Profile, iteration: Iteration, place: int) -> int | None:
-    calls = counted_calls(profile, [one for one in component_samples(iteration) if one.step == place])
+    calls = counted_calls(profile, [sample for sample in component_samples(iteration) if sample.step == place])
     # A step without a single known call is not one that did nothing.
     return sum(call.macs for call in calls) if calls else None
 
@@ -160,7 +163,7 @@ def _row(samples: Sequence[StepSample]) -> StepRow:
         max_ns=spread.max_ns,
         before_ns=statistics.median(before) if before else None,
         macs=statistics.median_low(macs) if counted else None,
-        flops_per_second=median_rate([2 * one for one in macs], [one.length_ns for one in samples])
+        flops_per_second=median_rate([2 * step_macs for step_macs in macs], [sample.length_ns for sample in samples])
         if counted
         else None,
     )

@@ -1,4 +1,4 @@
-"""What the components of a measured run achieved: their seconds beside the exact MACs and bytes that these bought."""
+"""What the components of a measured run achieved: their times beside the exact MACs and bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diffprof.breakdown.clocks import Clock, clock_of
-from diffprof.breakdown.executed import component_samples, counted_calls
+from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.breakdown.shares import share
 from diffprof.breakdown.spreads import spread_of
 from diffprof.breakdown.steps import loops_ns, median_rate, timed_steps
@@ -75,23 +75,23 @@ def throughput_table(profile: Profile) -> list[ThroughputRow]:
     """One row for each component that was called, the one that took most time first."""
     timed = profile.measured.timed if profile.measured else ()
     clock = clock_of(timed)
-    names = dict.fromkeys(sample.component or "" for one in timed for sample in component_samples(one))
+    names = dict.fromkeys(sample.component or "" for iteration in timed for sample in component_samples(iteration))
     rows = [_row(profile, name, timed, clock) for name in names]
     return sorted(rows, key=lambda row: (-row.median_ns, row.component))
 
 
 def generation(profile: Profile) -> Generation | None:
-    """The figures of a whole generation; None where nothing was measured."""
+    """The whole generation; None if nothing was measured."""
     timed = profile.measured.timed if profile.measured else ()
     if not timed:
         return None
     clock = clock_of(timed)
-    walls = [clock.length_ns(one.wall) for one in timed]
+    walls = [clock.length_ns(iteration.wall) for iteration in timed]
     spread = spread_of(walls)
-    work = _work_of_iterations(profile, [component_samples(one) for one in timed])
+    work = _work_of_iterations(profile, [component_samples(iteration) for iteration in timed])
     outputs = _outputs(profile) if timed[0].entry == "__call__" else None
     steps = timed_steps(profile)
-    counts = [len(one) for one in steps]
+    counts = [len(iteration) for iteration in steps]
     return Generation(
         clock=clock.name,
         iterations=spread.count,
@@ -99,18 +99,18 @@ def generation(profile: Profile) -> Generation | None:
         min_ns=spread.min_ns,
         max_ns=spread.max_ns,
         std_ns=spread.std_ns,
-        macs=statistics.median_low([one.macs for one in work]) if work else None,
-        flops_per_second=median_rate([one.flops for one in work], walls) if work else None,
+        macs=statistics.median_low([done.macs for done in work]) if work else None,
+        flops_per_second=median_rate([done.flops for done in work], walls) if work else None,
         outputs=outputs,
         outputs_are="video" if profile.request.value("num_frames") else "image",
         outputs_per_second=None if outputs is None else median_rate([outputs] * len(walls), walls),
         steps=statistics.median_low(counts),
-        steps_per_second=median_rate(counts, [loops_ns(one) for one in steps]),
+        steps_per_second=median_rate(counts, [loops_ns(iteration) for iteration in steps]),
     )
 
 
 def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) -> ThroughputRow:
-    each = [[sample for sample in component_samples(one) if sample.component == name] for one in timed]
+    each = [[sample for sample in component_samples(iteration) if sample.component == name] for iteration in timed]
     ran = [samples for samples in each if samples]
     each_ns = [sum(clock.length_ns(sample.span) for sample in samples) for samples in ran]
     part = profile.components.get(name)
@@ -127,7 +127,7 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
         clock=clock.name,
         calls=statistics.median_low([len(samples) for samples in ran]),
         median_ns=statistics.median(each_ns),
-        share=share(sum(each_ns), sum(clock.length_ns(one.wall) for one in timed)),
+        share=share(sum(each_ns), sum(clock.length_ns(iteration.wall) for iteration in timed)),
         macs=middle.work.macs if middle else None,
         other_flops=middle.work.other_flops if middle else None,
         flops_per_second=rate,
@@ -149,7 +149,7 @@ class _CountedWork:
 
 
 def _median_work(profile: Profile, ran: Sequence[Sequence[Sample]]) -> _CountedWork:
-    """What the iteration in the middle did; all of them where they were alike, as they mostly are."""
+    """The work of the median iteration; of any of them where they are alike, as they mostly are."""
     counted = [_counted_work(counted_calls(profile, samples) or []) for samples in ran]
     return sorted(counted, key=lambda done: done.work.macs)[(len(counted) - 1) // 2]
 
@@ -162,12 +162,13 @@ def _counted_work(calls: Sequence[Call]) -> _CountedWork:
 def _work_of_iterations(profile: Profile, ran: Sequence[Sequence[Sample]]) -> list[Work]:
     """What the samples of each iteration did; nothing where it is not known of all of them."""
     calls = [counted_calls(profile, samples) for samples in ran]
-    known = [one for one in calls if one]
-    return [sum((call.work for call in one), NO_WORK) for one in known] if len(known) == len(ran) else []
+    if not all(calls):
+        return []
+    return [sum((call.work for call in of_iteration or ()), NO_WORK) for of_iteration in calls]
 
 
 def _outputs(profile: Profile) -> int | None:
-    """Prompts times pictures for each; None where one of them is not in the request."""
+    """Prompts times images per prompt; None if either is not in the request."""
     value = profile.request.value
     prompt = value("prompt")
     prompts = len(prompt) if isinstance(prompt, list | tuple) else 1 if isinstance(prompt, str) else None

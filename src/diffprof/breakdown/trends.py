@@ -1,4 +1,4 @@
-"""How a figure went from run to run of the same request on the same device."""
+"""A metric over the runs of the same request on the same device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diffprof.record.history import Series, Trend
 
 @dataclass(frozen=True)
 class TrendRow:
-    """The runs of one request on one device. The figures are in the unit that the metric's name says."""
+    """The runs of one request on one device. The values are in the unit of the metric's name."""
 
     model: str
     pipeline: str
@@ -21,7 +21,7 @@ class TrendRow:
     frames: int | None
     steps: int
     request: str
-    """Digest of what was asked for."""
+    """Digest of the request."""
     runs: int
     first_at: str
     last_at: str
@@ -67,5 +67,5 @@ def _row(series: Series) -> TrendRow:
 
 
 def _ratio(before: tuple[float, ...], last: float) -> float | None:
-    usual = statistics.median(before) if before else 0
-    return last / usual if usual else None
+    median = statistics.median(before) if before else 0
+    return last / median if median else None

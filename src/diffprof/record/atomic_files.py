@@ -1,4 +1,4 @@
-"""Writing a file in one go: readers see the old content or the new one, never a part."""
+"""Writing a file atomically: readers see the old content or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replace_file(path: str | Path, data: bytes | Iterable[bytes]) -> Path:
 
 
 def check_folder(folder: Path) -> None:
-    """Find out before the work, not after it, that its results have nowhere to go. Nothing is made yet."""
+    """Fail before the work, not after it, if its results could not be written; nothing is created yet."""
     try:
         nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
         if not nearest.is_dir():

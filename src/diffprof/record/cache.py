@@ -1,4 +1,4 @@
-"""Profiles kept on disk, each under a key made from all that it depends on; reading one needs no torch."""
+"""Profiles cached on disk, each under a key made from all that it depends on; reading one needs no torch."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from diffprof.record.profile import Profile
 MAX_BYTES = 256 * 1024 * 1024
 COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
 
-# What belongs to the cache, finished or left by a killed writer: nothing else in its folder is ever removed.
-_OURS = re.compile(r"(\.)?[0-9a-f]{64}\.json\.gz(\.[0-9a-f]+\.tmp)?")
+# Files of the cache, complete or left by a killed writer: nothing else in the folder is ever removed.
+_CACHE_FILE = re.compile(r"(\.)?[0-9a-f]{64}\.json\.gz(\.[0-9a-f]+\.tmp)?")
 _MODEL_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bpe")
 
 
@@ -35,12 +35,12 @@ class Contents:
 
 
 def folder() -> Path:
-    """Where the cache lies: ``$DIFFPROF_CACHE_DIR``, else as the settings say, else the platform's place for caches."""
+    """The folder: ``$DIFFPROF_CACHE_DIR``, else as the settings say, else the platform's folder for caches."""
     return config.CACHE_DIR
 
 
 def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
-    """The name under which a profile is kept.
+    """The key of a profile.
 
     `content` stands for the model's configuration (a catalogue file, or a `digest_of_folder`), `request` for the call
     arguments and switches. The versions of all that takes part in counting belong to it, and so do diffprof's own
@@ -97,7 +97,7 @@ def info() -> Contents:
 
 
 def clear() -> Contents:
-    """Remove every kept profile; what was removed is returned."""
+    """Remove every cached profile; returns what was removed."""
     before = info()
     for path in _files():
         path.unlink(missing_ok=True)
@@ -109,22 +109,22 @@ def _path(entry: str) -> Path:
 
 
 def _files() -> Iterator[Path]:
-    place = folder()
-    if place.is_dir():
-        yield from (path for path in place.iterdir() if _OURS.fullmatch(path.name))
+    cache_folder = folder()
+    if cache_folder.is_dir():
+        yield from (path for path in cache_folder.iterdir() if _CACHE_FILE.fullmatch(path.name))
 
 
 def _drop_oldest() -> None:
     """Keep the folder below `MAX_BYTES`. Another process may be doing the same: a file that is gone is fine."""
-    aged = []
+    files = []
     for path in _files():
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
-        aged.append((status.st_mtime_ns, status.st_size, path))
-    size = sum(entry[1] for entry in aged)
-    for _, entry_bytes, path in sorted(aged):
+        files.append((status.st_mtime_ns, status.st_size, path))
+    size = sum(entry[1] for entry in files)
+    for _, entry_bytes, path in sorted(files):
         if size <= MAX_BYTES:
             break
         path.unlink(missing_ok=True)

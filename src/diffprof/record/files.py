@@ -31,7 +31,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def save(profile: Profile, path: str | Path) -> Path:
-    """Write the profile to `path` in one go, compressed when the name ends in ``.gz``; an existing file is replaced."""
+    """Write the profile to `path` atomically, compressed if the name ends in ``.gz``; replaces an existing file."""
     data = dumps(profile).encode()
     if str(path).lower().endswith(".gz"):
         data = compress(data)
@@ -59,7 +59,7 @@ def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES) -> Profile:
 
 
 def dumps(profile: Profile) -> str:
-    """The profile as the text that `save` writes: ASCII, so that any terminal and any prompt pass unharmed."""
+    """The profile as the text that `save` writes: ASCII, so that any terminal can print it and any prompt survives."""
     return json.dumps(to_json(profile), separators=(",", ":"), allow_nan=False) + "\n"
 
 

@@ -16,7 +16,7 @@ class Span:
     host_ns: int
     device_start_ns: int | None = None
     device_ns: int | None = None
-    """By events on the device's stream; None where there is no such device."""
+    """From events on the device's stream; None if there is no such device."""
 
     @property
     def end_ns(self) -> int:
@@ -56,7 +56,7 @@ class StepSpan:
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """What memory was in use at one moment. None: this machine has no such memory, or it does not tell."""
+    """The memory in use at one moment. None: this machine has no such memory, or does not report it."""
 
     label: str
     """``start``, ``unet_forward begins``, ``unet_forward ends``, ``end``..."""
@@ -87,12 +87,12 @@ class Move:
     """How long the host was busy with it."""
     step: int | None = None
     hidden: bool | None = None
-    """Did it run beside other work, on a stream of its own? None where that cannot be known."""
+    """Whether it overlapped with other work, on a stream of its own; None if that cannot be known."""
 
 
 @dataclass(frozen=True)
 class CacheEvent:
-    """A cache was asked: it had the result, or it had to be computed."""
+    """A lookup in a cache: it had the result, or it had to be computed."""
 
     cache: str
     """Such as ``FirstBlockCache``, or the name of a `CacheRecorder`."""
@@ -111,7 +111,7 @@ class Iteration:
     began_ns: int
     """Since the measurement began."""
     wall: Span
-    """Of the whole call, the device waited for at its end."""
+    """Of the whole call, including the wait for the device at its end."""
     samples: tuple[Sample, ...] = ()
     """In the order in which they began."""
     steps: tuple[StepSpan, ...] = ()
@@ -120,23 +120,23 @@ class Iteration:
     caches: tuple[CacheEvent, ...] = ()
     warmup: bool = False
     traced: bool = False
-    """A trace was recorded meanwhile, which takes time."""
+    """Whether a trace was recorded during the call, which slows it down."""
     cpu_ns: int | None = None
-    """CPU time of the whole process meanwhile, all its threads together; None where it was not taken."""
+    """CPU time of the process during the call, all threads together; None if it was not measured."""
     entry: str = "__call__"
-    """What was called: the pipeline itself, or the section that was entered outside of such a call."""
+    """What was called: the pipeline itself, or a section that was entered outside of such a call."""
     error: str | None = None
-    """Why it did not come to its end."""
+    """Why it did not complete; None if it did."""
 
 
 @dataclass(frozen=True)
 class SystemPoint:
-    """What the process and the machine did around one moment, from a background sampler. None: not told here."""
+    """One reading of the background sampler. None: not reported on this machine."""
 
     at_ns: int
     """Since the measurement began."""
     cpu_percent: float
-    """Of one core, of this process: 200 is two cores busy."""
+    """Of this process, relative to one core: 200 is two busy cores."""
     rss_bytes: int
     read_bytes_per_second: float | None = None
     written_bytes_per_second: float | None = None
@@ -146,18 +146,18 @@ class SystemPoint:
 
 @dataclass(frozen=True)
 class Device:
-    """What the pipeline ran on, and what that can do at most."""
+    """What the pipeline ran on, and its peak rates."""
 
     name: str
     kind: str
     """cpu, cuda, mps, xpu..."""
     memory_bytes: int | None = None
     threads: int | None = None
-    """That torch computes with, on a CPU."""
+    """Threads that torch uses, on a CPU."""
     peak_flops_per_second: Mapping[str, float] = field(default_factory=dict)
     """By dtype; two for each multiply-accumulate."""
     peak_source: str | None = None
-    """A published figure with its source, or what was timed here."""
+    """A published number with its source, or what was timed here."""
 
 
 @dataclass(frozen=True)
@@ -170,24 +170,24 @@ class Measured:
     load_seconds: float | None = None
     """To load the pipeline, where that was measured."""
     repeated: bool = False
-    """The same call was made again and again in order to measure it; else a program made the calls that it needed."""
+    """True if the same call was repeated in order to measure it; False if a program made its own calls."""
     turns: str | None = None
-    """Names the measurement that this is one side of: iterations with equal numbers ran one right after the other."""
+    """Identifies an interleaved measurement: iterations with equal numbers ran one right after the other."""
     nominal_macs: Mapping[str, int] = field(default_factory=dict)
-    """Of each component that has a cache: what it would have done without, in all calls of one iteration."""
+    """For each component with a cache: the MACs of one iteration without the cache."""
     cached_bytes: Mapping[str, int] = field(default_factory=dict)
-    """The most memory that each cache held."""
+    """The most memory that each cache held at one time."""
     notes: tuple[str, ...] = ()
     """What could not be measured or counted, and why."""
 
     @property
     def complete(self) -> bool:
-        """Whether every iteration came to its end."""
+        """Whether every iteration completed."""
         return all(iteration.error is None for iteration in self.iterations)
 
     @property
     def timed(self) -> tuple[Iteration, ...]:
-        """The iterations that statistics are made of: whole calls after the warm-up, or the next best there is."""
+        """The iterations to make statistics of: whole calls after the warm-up, or the next best there are."""
         whole = [iteration for iteration in self.iterations if iteration.entry == "__call__"] or self.iterations
         ended = [iteration for iteration in whole if iteration.error is None] or whole
         plain = [iteration for iteration in ended if not iteration.traced] or ended

@@ -18,7 +18,7 @@ from diffprof.record.tensors import OperationShapes, TensorInput
 
 @dataclass(frozen=True)
 class Work:
-    """What some operations cost: exact integers, added with ``+`` and repeated with ``*``."""
+    """The cost of some operations: exact integers, added with ``+`` and repeated with ``*``."""
 
     macs: int = 0
     other_flops: int = 0
@@ -176,7 +176,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Component(WorkCounts):
-    """One slot of the pipeline (``unet``, ``text_encoder``, ``vae``...) and all that it did."""
+    """One slot of the pipeline (``unet``, ``text_encoder``, ``vae``...) and its work in all calls."""
 
     slot: str
     class_name: str
@@ -222,7 +222,7 @@ class Steps:
 
     @property
     def main(self) -> Stage | None:
-        """The stage that costs most."""
+        """The stage with the most MACs."""
         return max(self.stages, key=lambda stage: sum(stage.step_macs), default=None)
 
     @property

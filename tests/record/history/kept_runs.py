@@ -24,11 +24,11 @@ def clock(start: datetime = NOON) -> Callable[[], datetime]:
     return lambda: start + timedelta(days=next(days))
 
 
-def named(profile: Profile, model: str) -> Profile:
+def with_model_name(profile: Profile, model: str) -> Profile:
     return replace(profile, request=replace(profile.request, model=model))
 
 
-def lasting(times: float) -> Profile:
+def run_of_length(times: float) -> Profile:
     """A run on the CPU of which each iteration took so many times as long as usual."""
     return measured_profile(device=CPU, iterations=[iteration_on(CPU, times=times)])
 
@@ -37,15 +37,17 @@ def four_runs(path: Path) -> History:
     """1: counted. 2: on the CPU. 3: on the GPU, another model, tagged. 4: on the CPU again, a tenth slower."""
     history = History(path, now=clock())
     history.add(stable_diffusion(), "profile")
-    history.add(lasting(1), "run", tags=["baseline"])
-    history.add(named(measured_profile(device=GPU), "other/model"), "generate", ["nice", "baseline"], picture=b"PNG")
-    history.add(lasting(1.1), "run")
+    history.add(run_of_length(1), "run", tags=["baseline"])
+    history.add(
+        with_model_name(measured_profile(device=GPU), "other/model"), "generate", ["nice", "baseline"], picture=b"PNG"
+    )
+    history.add(run_of_length(1.1), "run")
     return history
 
 
-def refused(history: History) -> list[str]:
-    """What is said to every way of using it."""
-    said = []
+def refusals(history: History) -> list[str]:
+    """The error message of every way of using it."""
+    messages = []
     for use in (
         history.find,
         history.count,
@@ -60,5 +62,5 @@ def refused(history: History) -> list[str]:
         with pytest.raises(DiffprofError) as error:
             use()
         assert error.value.exit_code == 2
-        said.append(str(error.value))
-    return said
+        messages.append(str(error.value))
+    return messages

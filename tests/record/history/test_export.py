@@ -12,7 +12,7 @@ import pytest
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.history import Filters, History
 from tests.profiles_made_by_hand import stable_diffusion
-from tests.record.history.kept_runs import four_runs, named
+from tests.record.history.kept_runs import four_runs, with_model_name
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(history: History, t
 
 def test_names_with_commas_quotes_and_lines_stay_one_cell(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
-    history.add(named(stable_diffusion(), 'a,"b"\nc'), "profile")
+    history.add(with_model_name(stable_diffusion(), 'a,"b"\nc'), "profile")
     history.export(tmp_path / "runs.csv")
     with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
         assert [row["model"] for row in csv.DictReader(file)] == ['a,"b"\nc']

@@ -16,7 +16,7 @@ from diffprof.record.history import Filters, History
 from diffprof.record.profile import Profile
 from tests.iterations_made_by_hand import CPU, GPU
 from tests.profiles_made_by_hand import everything_measured, hostile, measured_profile, nothing, stable_diffusion
-from tests.record.history.kept_runs import NOON, clock, four_runs, lasting, named
+from tests.record.history.kept_runs import NOON, clock, four_runs, run_of_length, with_model_name
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_prompts_are_searched_without_regard_to_capitals(tmp_path: Path) -> None
 
 def test_names_with_half_characters_are_kept_and_found(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
-    history.add(named(stable_diffusion(), "folder-\udcff"), "profile")
+    history.add(with_model_name(stable_diffusion(), "folder-\udcff"), "profile")
     assert ids(history, Filters(model="folder-\udcff")) == [1]
     assert history.get(1).request.model == "folder-\udcff"
 
@@ -256,7 +256,7 @@ def test_a_damaged_profile_is_named_and_the_others_are_there(history: History) -
     for run in (2, 3):
         with pytest.raises(FileFormatError, match=f"Run {run} of the history"):
             history.get(run)
-    assert history.get(4) == lasting(1.1)
+    assert history.get(4) == run_of_length(1.1)
 
 
 def test_the_clock_of_a_run_is_the_moment_it_was_kept(tmp_path: Path) -> None:

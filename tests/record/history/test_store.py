@@ -18,7 +18,7 @@ from diffprof.record.history import History, schema
 from diffprof.record.history.place import default_path
 from diffprof.record.history.store import Store
 from tests.profiles_made_by_hand import nothing, stable_diffusion
-from tests.record.history.kept_runs import four_runs, refused
+from tests.record.history.kept_runs import four_runs, refusals
 
 ROOT = Path(__file__).parents[3]
 WRITERS, EACH = 8, 12
@@ -190,7 +190,7 @@ def test_an_older_history_is_brought_up_to_date_with_all_that_is_in_it(
     assert history.find() == before
     assert Store(history.path).read(schema.version_of, 0) == 2
     monkeypatch.undo()
-    assert all("has version 2, this diffprof reads up to 1" in sentence for sentence in refused(history))
+    assert all("has version 2, this diffprof reads up to 1" in sentence for sentence in refusals(history))
 
 
 def test_a_history_that_cannot_be_brought_up_to_date_stays_what_it_was(

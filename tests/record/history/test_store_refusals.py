@@ -15,38 +15,38 @@ from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.record.history import History
 from diffprof.record.history.store import Store
 from tests.profiles_made_by_hand import nothing, stable_diffusion
-from tests.record.history.kept_runs import four_runs, refused
+from tests.record.history.kept_runs import four_runs, refusals
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def foreign(path: Path) -> None:
+def make_foreign_file(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE songs (title)")
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def newer(path: Path) -> None:
+def make_newer_history(path: Path) -> None:
     four_runs(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 9")
 
 
-def truncated(path: Path) -> None:
+def truncate(path: Path) -> None:
     four_runs(path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def overwritten(path: Path) -> None:
+def overwrite(path: Path) -> None:
     """Its first page is there, what follows is not."""
     four_runs(path)
     data = path.read_bytes()
     path.write_bytes(data[:4096] + os.urandom(len(data) - 4096))
 
 
-def emptied(path: Path) -> None:
+def drop_tables(path: Path) -> None:
     """A history by its header, but its tables are gone."""
     four_runs(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -60,11 +60,11 @@ def emptied(path: Path) -> None:
         (lambda path: path.write_text("\n"), "is not a diffprof history"),
         (lambda path: path.write_bytes(bytes(10_000)), "is not a diffprof history"),
         (Path.mkdir, "is not a file"),
-        (foreign, "the SQLite file of another program"),
-        (newer, "has version 9, this diffprof reads up to 1; upgrade diffprof"),
-        (truncated, "is damaged"),
-        (overwritten, "is damaged"),
-        (emptied, "is damaged"),
+        (make_foreign_file, "the SQLite file of another program"),
+        (make_newer_history, "has version 9, this diffprof reads up to 1; upgrade diffprof"),
+        (truncate, "is damaged"),
+        (overwrite, "is damaged"),
+        (drop_tables, "is damaged"),
     ],
 )
 def test_what_is_no_history_is_refused_in_a_sentence_and_left_as_it_is(
@@ -73,7 +73,7 @@ def test_what_is_no_history_is_refused_in_a_sentence_and_left_as_it_is(
     path = tmp_path / "history.sqlite"
     make(path)
     before = contents(tmp_path) if path.is_file() else {}
-    for sentence in refused(History(path)):
+    for sentence in refusals(History(path)):
         assert words in sentence
         assert str(path) in sentence
         assert sentence.endswith(".")
