@@ -144,9 +144,9 @@ def test_several_models_side_by_side(generate: Callable[..., Ended], other: Path
 def test_a_model_that_fails_is_told_after_the_others_were_shown(generate: Callable[..., Ended]) -> None:
     ended = generate("--model", "no-such-model")
     assert ended.code == 1
-    assert "no picture" in ended.out
+    assert "failed" in ended.out
     assert ended.err.splitlines()[-1] == (
-        "diffprof: error: 1 of 2 models made no picture (no-such-model: Unknown model 'no-such-model'; "
+        "diffprof: error: 1 of 2 models failed (no-such-model: Unknown model 'no-such-model'; "
         "`diffprof models` lists the known ones)."
     )
 
@@ -154,7 +154,7 @@ def test_a_model_that_fails_is_told_after_the_others_were_shown(generate: Callab
 def test_if_all_requests_were_wrong_it_ends_like_one(run: Run) -> None:
     ended = run("generate", "a cat", "--model", "no-such-model", "--model", "nor-this")
     assert ended.code == 2
-    assert "2 of 2 models made no picture" in ended.err
+    assert "2 of 2 models failed" in ended.err
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -235,13 +235,13 @@ def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("",), "the prompt is empty; say what is to be seen in the picture."),
+        (("",), "the prompt is empty; describe the image."),
         (("a", "--seed", "-1"), "--seed must be a whole number from 0 to 9,223,372,036,854,775,807, not -1."),
         (("a", "--seed", "x"), "--seed must be a whole number from 0 to 9,223,372,036,854,775,807, not 'x'."),
         (("a", "--steps", "0"), "--steps must be a whole number from 1 to 100,000, not 0."),
         (
             ("a", "--width", "33", "--height", "30"),
-            "small-sd cannot make 33x30 (StableDiffusionPipeline refused the call: `height` and",
+            "small-sd cannot generate 33x30 (StableDiffusionPipeline refused the call: `height` and",
         ),
         (("a", "--width", "64"), "a width of 64 was given without a height"),
         (("a", "--scheduler", "zzz"), "unknown scheduler 'zzz'; for example euler, heun, ddim"),
@@ -316,7 +316,7 @@ def test_a_history_that_cannot_be_written_is_told_before_the_work(
 
 def test_the_help_says_what_it_is_for(run: Run) -> None:
     text = run("generate", "--help").out
-    assert "Generate a picture or a film, and measure what that takes." in text
+    assert "Generate an image or a video, and measure what that takes." in text
     assert "generate" in run("--help").out
 
 

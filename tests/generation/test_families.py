@@ -14,7 +14,7 @@ from diffprof.generation import image_files as pictures
 from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
 from diffprof.runtime.instrumentation import pipeline_monitor
-from tests.generation.made import arguments_of, files_in, same
+from tests.generation.support import arguments_of, files_in, same
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -71,7 +71,7 @@ def test_without_ffmpeg_a_film_is_a_gif(out: Path, monkeypatch: pytest.MonkeyPat
 
 def test_sound_is_refused_with_a_sentence(out: Path) -> None:
     pipeline, arguments = SMALL_PIPELINES["audioldm2"].build(), arguments_of("audioldm2")
-    with pytest.raises(DiffprofError, match="neither a picture nor a film"):
+    with pytest.raises(DiffprofError, match="neither an image nor a video"):
         generate_image(pipe=pipeline, output_dir=out, enable_profiling=False, **arguments)
     assert files_in(out) == []
 

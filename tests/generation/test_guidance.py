@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.generation.call import planned, prepared
+from diffprof.generation.call import configure_pipeline, plan_call
 from diffprof.generation.guidance import Guidance, guidance_for
-from diffprof.generation.request import wanted
+from diffprof.generation.request import GenerationRequest
 from diffprof.inference import generate_image
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -68,9 +68,9 @@ def test_a_guider_stands_in_during_the_call_only() -> None:
     small = SMALL_PIPELINES["hunyuan-video-1.5"]
     pipeline: Any = small.build()
     own = pipeline.guider
-    call = planned(pipeline, wanted("a cat", guidance_scale=2.5), {})
+    call = plan_call(pipeline, GenerationRequest("a cat", 1, guidance_scale=2.5), {})
     assert "guidance_scale" not in call.arguments
-    with prepared(pipeline, call):
+    with configure_pipeline(pipeline, call):
         assert pipeline.guider.guidance_scale == 2.5
     assert pipeline.guider is own
     assert own.guidance_scale != 2.5
@@ -94,44 +94,44 @@ def test_a_scale_that_would_be_ignored_is_refused() -> None:
 def test_what_a_pipeline_lacks_is_named_where_it_was_asked_for() -> None:
     pipeline = SMALL_PIPELINES["ddpm"].build()
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'prompt'; it has batch_size"):
-        planned(pipeline, wanted("a cat"), {})
+        plan_call(pipeline, GenerationRequest("a cat", 1), {})
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'width'"):
-        planned(pipeline, wanted(None, width=64, height=64), {})
+        plan_call(pipeline, GenerationRequest(None, 1, width=64, height=64), {})
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'negative_prompt'"):
-        planned(pipeline, wanted(None, negative_prompt="ugly"), {})
-    assert planned(pipeline, wanted(None, negative_prompt=""), {}).arguments == {}
+        plan_call(pipeline, GenerationRequest(None, 1, negative_prompt="ugly"), {})
+    assert plan_call(pipeline, GenerationRequest(None, 1, negative_prompt=""), {}).arguments == {}
 
 
 def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_DEFAULT_WIDTH", "64")
     monkeypatch.setenv("DIFFPROF_DEFAULT_HEIGHT", "64")
     monkeypatch.setenv("DIFFPROF_DEFAULT_GUIDANCE_SCALE", "3")
-    call = planned(SMALL_PIPELINES["ddpm"].build(), wanted(None), {})
+    call = plan_call(SMALL_PIPELINES["ddpm"].build(), GenerationRequest(None, 1), {})
     assert call.arguments == {}
     assert call.notes == (
-        "the usual guidance scale was left out: DDPMPipeline has no guidance scale; leave the guidance scale out",
-        "DDPMPipeline has no width: the usual 64 was left out",
-        "DDPMPipeline has no height: the usual 64 was left out",
+        "the default guidance scale was left out: DDPMPipeline has no guidance scale; leave the guidance scale out",
+        "DDPMPipeline has no width: the default of 64 was left out",
+        "DDPMPipeline has no height: the default of 64 was left out",
     )
 
 
 def test_what_a_pipeline_needs_besides_is_named() -> None:
     with pytest.raises(RequestError, match="DiTPipeline needs the call argument 'class_labels'"):
-        planned(SMALL_PIPELINES["dit"].build(), wanted(None), {})
+        plan_call(SMALL_PIPELINES["dit"].build(), GenerationRequest(None, 1), {})
 
 
 def test_what_the_makers_of_a_model_use_comes_after_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = SMALL_PIPELINES["stable-diffusion"].build()
     recommended = {"num_inference_steps": 4, "guidance_scale": 0.0, "width": 64, "height": 64}
-    call = planned(pipeline, wanted("a cat", num_inference_steps=9), recommended)
+    call = plan_call(pipeline, GenerationRequest("a cat", 1, num_inference_steps=9), recommended)
     assert call.arguments == {
         "prompt": "a cat", "num_inference_steps": 9, "guidance_scale": 0.0, "width": 64, "height": 64,
     }  # fmt: skip
     monkeypatch.setenv("DIFFPROF_DEFAULT_STEPS", "7")
-    assert planned(pipeline, wanted("a cat"), recommended).arguments["num_inference_steps"] == 7
+    assert plan_call(pipeline, GenerationRequest("a cat", 1), recommended).arguments["num_inference_steps"] == 7
 
 
 def test_steps_go_under_the_name_that_the_pipeline_has() -> None:
     pipeline = SMALL_PIPELINES["unclip"].build()
-    call = planned(pipeline, wanted("a cat", more={"prior_num_inference_steps": 2}), {})
+    call = plan_call(pipeline, GenerationRequest("a cat", 1, arguments={"prior_num_inference_steps": 2}), {})
     assert call.arguments["prior_num_inference_steps"] == 2

@@ -16,7 +16,7 @@ from PIL import Image
 
 from diffprof.errors import DiffprofError
 from diffprof.generation import image_files as pictures
-from diffprof.generation.image_files import contact_sheet, new_folder, pictures_in, save
+from diffprof.generation.image_files import contact_sheet, images_in, new_folder, save
 
 RED = Image.new("RGB", (4, 6), "red")
 HALF_RED = numpy.full((6, 4, 3), (1.0, 0.5, 0.0), dtype=numpy.float32)
@@ -36,16 +36,16 @@ HALF_RED = numpy.full((6, 4, 3), (1.0, 0.5, 0.0), dtype=numpy.float32)
     ],
 )
 def test_whatever_form_they_have_pictures_come_out(output: Any, count: int, pixel: tuple[int, ...]) -> None:
-    found = pictures_in(output)
+    found = images_in(output)
     assert [picture.size for picture in found] == [(4, 6)] * count
     assert found[-1].getpixel((2, 3)) == pixel
 
 
 def test_what_is_no_picture_is_refused() -> None:
-    with pytest.raises(DiffprofError, match="neither a picture nor a film"):
-        pictures_in(SimpleNamespace(audios=[1]))
-    with pytest.raises(DiffprofError, match="no picture: an array of 6x4x7"):
-        pictures_in(SimpleNamespace(images=numpy.zeros((1, 6, 4, 7))))
+    with pytest.raises(DiffprofError, match="neither an image nor a video"):
+        images_in(SimpleNamespace(audios=[1]))
+    with pytest.raises(DiffprofError, match="not an image but an array of 6x4x7"):
+        images_in(SimpleNamespace(images=numpy.zeros((1, 6, 4, 7))))
 
 
 def test_threads_that_save_under_one_name_lose_nothing(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_a_film_whose_mp4_fails_is_still_a_film(tmp_path: Path, monkeypatch: pyt
     def fail(*arguments: Any) -> None:
         raise RuntimeError("no such codec")
 
-    monkeypatch.setattr(pictures, "_mp4", fail)
+    monkeypatch.setattr(pictures, "_write_mp4", fail)
     monkeypatch.setattr(pictures, "find_spec", lambda name: True)
     saved = save([RED, RED], tmp_path, "film", 8)
     assert saved.path.name == "film.gif"
-    assert saved.note == "there is no mp4 of it, only a gif (no such codec)"
+    assert saved.note == "no mp4 could be written, only a gif (no such codec)"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.gif", "film_frames"]
 
 

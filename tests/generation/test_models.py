@@ -15,10 +15,10 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 import torch
 
-from diffprof import model_manager
 from diffprof.catalogue import find
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.generation.models import ModelManager, get_model_manager, give_memory_back, lock_of, model_of
+from diffprof.generation import models
+from diffprof.generation.models import ModelManager, get_model_manager, model_of, pipeline_lock, release_memory
 from diffprof.pipelines.components import components_of, weight_bytes
 from tests.pipelines.loadable import saved_with_weights
 
@@ -48,13 +48,13 @@ def manager() -> Iterator[ModelManager]:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models that were really loaded, in order."""
-    real, loaded = model_manager.load_pipeline, []
+    real, loaded = models.load_pipeline, []
 
     def load(model: Any, **options: Any) -> Any:
         loaded.append(Path(model).name)
         return real(model, **options)
 
-    monkeypatch.setattr(model_manager, "load_pipeline", load)
+    monkeypatch.setattr(models, "load_pipeline", load)
     return loaded
 
 
@@ -176,7 +176,7 @@ def test_who_uses_a_model_does_not_wait_for_room_that_only_he_could_make(
     one: Path, two: Path, manager: ModelManager
 ) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
-    with limited.using(one), pytest.raises(DiffprofError, match="there is no room for two: the models in use fill"):
+    with limited.using(one), pytest.raises(DiffprofError, match="there is no memory for two: the models in use fill"):
         limited.load_model(two)
     limited.load_model(two)
     assert names(limited) == ["two"]
@@ -217,7 +217,7 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     with limited.using(one):
         waiting.start()
         assert waits.wait(timeout=60)
-        with pytest.raises(DiffprofError, match="there is no room for three"):
+        with pytest.raises(DiffprofError, match="there is no memory for three"):
             limited.load_model(three)
     waiting.join(timeout=60)
     assert names(limited) == ["two"]
@@ -265,7 +265,7 @@ def test_memory_of_any_accelerator_goes_back(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     monkeypatch.setattr(torch, "get_device_module", lambda device: module)
-    give_memory_back()
+    release_memory()
     assert len(emptied) == 1
 
 
@@ -284,7 +284,7 @@ def test_idle_models_make_room_where_the_machine_has_none(
 ) -> None:
     manager.load_model(one)
     free = iter([0, 10**12])
-    monkeypatch.setattr(model_manager, "free_bytes", lambda device: next(free))
+    monkeypatch.setattr(models, "free_bytes", lambda device: next(free))
     manager.load_model(two)
     assert names(manager) == ["two"]
 
@@ -371,12 +371,12 @@ def test_names_are_fit_for_files(one: Path, tmp_path: Path) -> None:
 
 def test_a_lock_belongs_to_a_pipeline_and_goes_with_it(one: Path, manager: ModelManager) -> None:
     pipeline = manager.load_model(one)
-    assert lock_of(pipeline) is lock_of(pipeline)
-    before = len(model_manager._LOCKS)
+    assert pipeline_lock(pipeline) is pipeline_lock(pipeline)
+    before = len(models._LOCKS)
     manager.unload_model(one)
     del pipeline
-    give_memory_back()
-    assert len(model_manager._LOCKS) == before - 1
+    release_memory()
+    assert len(models._LOCKS) == before - 1
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:

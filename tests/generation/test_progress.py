@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.generation.progress import Pace, Reports, StoppedByCaller, passing_on
+from diffprof.generation.progress import CallbackError, Pace, ProgressReporter, raise_callback_errors
 from diffprof.record.progress import Activity, Position, ProgressEvent
 
 NOW = ProgressEvent(Activity.loading, "unet", 1, 3)
@@ -52,11 +52,11 @@ def test_a_pipeline_that_does_not_tell_how_many_steps_has_no_time_left() -> None
 
 def test_each_step_says_how_long_it_took() -> None:
     clock, events = Clock(), list[ProgressEvent]()
-    reports = Reports(events.append, Pace(clock=clock))
-    reports.pace.begin()
+    reporter = ProgressReporter(events.append, Pace(clock=clock))
+    reporter.pace.begin()
     for seconds, done in ((3, 1), (0.5, 2), (2, 4), (9, 1), (0.25, 2)):
         clock.now += seconds
-        reports.step("sd", done, 4)
+        reporter.report_step("sd", done, 4)
     assert [(event.done, event.step_seconds, event.remaining_seconds) for event in events] == [
         (1, None, None),
         (2, 0.5, 1.0),
@@ -82,13 +82,13 @@ def test_a_second_loop_begins_anew() -> None:
 
 def test_every_event_has_its_position_in_the_batch() -> None:
     events: list[ProgressEvent] = []
-    reports = Reports(events.append, Pace(count=2, clock=Clock()))
-    reports.pace.begin()
-    reports.tell(NOW)
-    reports.pace.end()
-    reports.pace.begin()
-    reports.step("sd", 1, 20)
-    reports.step("sd", 2, None)
+    reporter = ProgressReporter(events.append, Pace(count=2, clock=Clock()))
+    reporter.pace.begin()
+    reporter.report(NOW)
+    reporter.pace.end()
+    reporter.pace.begin()
+    reporter.report_step("sd", 1, 20)
+    reporter.report_step("sd", 2, None)
     assert events == [
         ProgressEvent(Activity.loading, "unet", 1, 3, model=Position(1, 2)),
         ProgressEvent(Activity.denoising, "sd", 1, 20, model=Position(2, 2)),
@@ -100,15 +100,15 @@ def test_what_a_callback_raises_passes_all_that_handles_exceptions() -> None:
     def raise_it(event: ProgressEvent) -> None:
         raise ValueError("enough")
 
-    reports = Reports(raise_it)
-    with pytest.raises(StoppedByCaller):
+    reporter = ProgressReporter(raise_it)
+    with pytest.raises(CallbackError):
         try:
-            reports.tell(NOW)
+            reporter.report(NOW)
         except Exception:  # noqa: BLE001  as the libraries do
             pytest.fail("it was taken for an error of the model")
-    with pytest.raises(ValueError, match="enough"), passing_on():
-        reports.tell(NOW)
+    with pytest.raises(ValueError, match="enough"), raise_callback_errors():
+        reporter.report(NOW)
 
 
 def test_nobody_has_to_listen() -> None:
-    Reports(None).step("sd", 1, 2)
+    ProgressReporter(None).report_step("sd", 1, 2)

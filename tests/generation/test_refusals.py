@@ -17,7 +17,7 @@ from diffprof.generation import image_files as pictures
 from diffprof.generation import sizes
 from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
-from tests.generation.made import arguments_of, files_in, full_disk, same
+from tests.generation.support import arguments_of, files_in, full_disk, same
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -37,17 +37,17 @@ from tests.small_pipelines import SMALL_PIPELINES
         ({"width": -8}, "width is -8; give a whole number from 1 to 16384"),
         (
             {"width": 33, "height": 30},
-            "have to be divisible by 8 but are 30 and 33); the nearest that fits is 32x32",
+            "have to be divisible by 8 but are 30 and 33); the nearest size that works is 32x32",
         ),
         ({"width": 64}, "a width of 64 was given without a height; give both"),
         ({"height": 64}, "a height of 64 was given without a width; give both"),
         ({"scheduler": "eulr"}, "unknown scheduler 'eulr'; did you mean Euler"),
-        ({"scheduler": "zzz"}, "There are AmusedScheduler, "),
+        ({"scheduler": "zzz"}, "Available: AmusedScheduler, "),
         ({"model_id": "stable-difusion"}, "Unknown model 'stable-difusion'"),
         ({"model_id": "./nowhere"}, "There is no folder ./nowhere"),
         ({"colour": "red"}, "StableDiffusionPipeline has no call argument 'colour'; it has prompt, "),
-        ({"num_images_per_prompt": 4}, "one picture is made at a time; leave num_images_per_prompt out"),
-        ({"generator": None}, "generator is not for the caller to set; use seed"),
+        ({"num_images_per_prompt": 4}, "one image is generated at a time; leave num_images_per_prompt out"),
+        ({"generator": None}, "generator cannot be set by the caller; use seed"),
         ({"dtype": "int3"}, "unknown dtype 'int3'"),
         ({"device": "cuda:99"}, "this machine has no cuda device|there is no device cuda:99"),
         ({"fps": 0}, "fps is 0; give a whole number from 1 to 240"),
@@ -64,7 +64,7 @@ def test_bad_input_is_refused_with_a_sentence_and_nothing_is_written(
 
 def test_the_list_of_schedulers_is_that_of_the_pipeline_where_it_is_there(out: Path) -> None:
     pipeline = SMALL_PIPELINES["stable-diffusion"].build()
-    with pytest.raises(RequestError, match="With StableDiffusionPipeline work DDIMScheduler, DDPMScheduler, "):
+    with pytest.raises(RequestError, match="StableDiffusionPipeline works with DDIMScheduler, DDPMScheduler, "):
         generate_image(pipe=pipeline, prompt="a cat", scheduler="zzz", output_dir=out)
 
 
@@ -93,7 +93,7 @@ def test_the_size_is_not_blamed_for_what_it_has_nothing_to_do_with(
 
 
 def test_the_nearest_size_is_one_that_works(make: Callable[..., Generated], other: Path) -> None:
-    with pytest.raises(RequestError, match="the nearest that fits is") as refused:
+    with pytest.raises(RequestError, match="the nearest size that works is") as refused:
         make(model_id=other, width=35, height=29)
     width, height = map(int, str(refused.value).rpartition(" ")[2].split("x"))
     assert make(model_id=other, width=width, height=height).image.size == (width, height)
@@ -102,7 +102,7 @@ def test_the_nearest_size_is_one_that_works(make: Callable[..., Generated], othe
 def test_a_pipeline_that_would_make_another_size_is_asked_for_one_that_it_makes(out: Path) -> None:
     folder = saved_with_weights("flux", out.parent / "small-flux")
     with pytest.raises(
-        RequestError, match=r"small-flux cannot make 36x33 \(it would make \d+x\d+ instead\); the nearest"
+        RequestError, match=r"small-flux cannot generate 36x33 \(it would generate \d+x\d+ instead\); the nearest"
     ):
         generate_image(folder, "a cat", width=36, height=33, output_dir=out, manager=ModelManager(device="cpu"))
 
@@ -142,7 +142,7 @@ def test_on_a_full_disk_no_part_of_a_film_stays(out: Path, monkeypatch: pytest.M
     def fail(*arguments: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(pictures, "_mp4", fail)
+    monkeypatch.setattr(pictures, "_write_mp4", fail)
     with pytest.raises(OutputError, match="No space left on device"):
         generate_image(pipe=pipeline, output_dir=out, enable_profiling=False, **arguments)
     assert files_in(out) == []

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "run": "Run a model for real and measure where its time and memory go.",
-    "generate": "Generate a picture or a film, and measure what that takes.",
+    "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",
     "compare": "Say what differs between profiles: conditions first, then what was counted, then what was measured.",
     "gate": "Fail when generation got heavier than it may.",

@@ -22,7 +22,7 @@ from diffprof.errors import DiffprofError, OutputError, RequestError
 
 if TYPE_CHECKING:
     from diffprof.generation.batch import ModelResult
-    from diffprof.generation.request import Wanted
+    from diffprof.generation.request import GenerationRequest
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -31,7 +31,7 @@ SHEET = "contact_sheet.png"
 
 @app.command()
 def generate(
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="What is to be seen.")],
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="Describes the image or video.")],
     models: Annotated[
         list[str] | None,
         typer.Option("--model", metavar="NAME", help="A folder, a hub id or a name of `diffprof models`. Repeatable."),
@@ -44,8 +44,8 @@ def generate(
         str | None, typer.Option(metavar="SIZE", help="Both: 512x768, or the name of a preset (`diffprof config`).")
     ] = None,
     frames: shared.Frames = None,
-    fps: Annotated[str | None, typer.Option(metavar="N", help="Frames a second of its file.")] = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="Of the noise; by default another each time.")] = None,
+    fps: Annotated[str | None, typer.Option(metavar="N", help="Frames per second of the video file.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the noise; random by default.")] = None,
     negative_prompt: shared.NegativePrompt = None,
     scheduler: shared.Scheduler = None,
     cache: shared.Cache = None,
@@ -54,21 +54,21 @@ def generate(
     device: shared.Device = None,
     offload: shared.Offload = None,
     folder: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the pictures go.", show_default=False)
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go.", show_default=False)
     ] = None,
     profiling: Annotated[
         bool | None,
         typer.Option("--profiling/--no-profiling", help="Measure and count what it takes.", show_default=False),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was made and what it took as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the results and their profiling data as JSON.")] = False,
     csv: shared.AsCsv = False,
     keep: Keep = None,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Generate a picture or a film, and measure what that takes.
+    """Generate an image or a video, and measure what that takes.
 
     Without --model, the small model that comes with diffprof draws: "a red circle on a blue background". Several models
-    make the same prompt one after the other, into a folder of their own with a contact sheet.
+    get the same prompt one after the other, and write into a folder of their own with a contact sheet.
     """
     if json and csv:
         raise RequestError("--json and --csv exclude each other; choose one.")
@@ -83,50 +83,53 @@ def generate(
         "num_frames": frames,
     }
     texts = {"prompt": prompt, "negative_prompt": negative_prompt, "scheduler": scheduler, "cache": cache}
-    asked = _asked(texts, call_arguments(named, settings or ()), seed)
+    request = _request(texts, call_arguments(named, settings or ()), seed)
     options = {
         "device": device,
         "dtype": dtype_name(dtype),
         "offload": offload,
         "output_dir": folder,
         "enable_profiling": profiling,
-        "fps": None if fps is None else _rate(fps),
+        "fps": None if fps is None else _parse_fps(fps),
     }
     put = keeper(keep, "generate", quiet)
-    made = _generated(models or [config.DEFAULT_MODEL], asked, options, quiet)
+    outcome = _generate(models or [config.DEFAULT_MODEL], request, options, quiet)
     if not quiet:
-        sys.stderr.write("".join(f"Wrote {file}\n" for file in made.files))
-    _show(made.results, asked, json, csv)
-    for result in made.results:
+        sys.stderr.write("".join(f"Wrote {file}\n" for file in outcome.files))
+    _show(outcome.results, request, json, csv)
+    for result in outcome.results:
         data = result.profiling_data or {}
         if "profile" in data:
-            put(data["profile"], _picture(result.filepath))
-    if made.problem is not None:
-        raise made.problem
-    _tell_failures(made.results)
+            put(data["profile"], _png_content(result.filepath))
+    if outcome.problem is not None:
+        raise outcome.problem
+    _raise_failures(outcome.results)
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Outcome:
     results: Sequence[ModelResult]
     files: Sequence[Path]
-    """That are there now."""
+    """All files that were written."""
     problem: OutputError | None = None
-    """Why the record or the contact sheet of a batch is not there."""
+    """Why the record or the contact sheet of a batch is missing."""
 
 
-def _asked(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None) -> Wanted:
-    """What every model is asked; all that has no place of its own there are arguments of a pipeline's call."""
-    from diffprof.generation.request import Wanted, wanted
+def _request(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None) -> GenerationRequest:
+    """The request for every model; what is not a field of it is an argument of a pipeline's call."""
+    from diffprof.generation.request import GenerationRequest, choose_seed
 
     for name, text in {**texts, "seed": seed}.items():
         if text is not None and name in arguments:
             raise RequestError(f"The call argument {name} is given twice; leave one out.")
-    own = {field.name for field in fields(Wanted)} - {"more"}
-    given = {"seed": None if seed is None else whole_number("--seed", seed), **texts, **arguments}
-    return wanted(
-        **{name: value for name, value in given.items() if name in own},
-        more={name: value for name, value in given.items() if name not in own},
+    values = {"seed": None if seed is None else whole_number("--seed", seed), **texts, **arguments}
+    known = {field.name for field in fields(GenerationRequest)} - {"arguments"}
+    return GenerationRequest(
+        **{
+            **{name: value for name, value in values.items() if name in known},
+            "seed": choose_seed(values["seed"]),
+            "arguments": {name: value for name, value in values.items() if name not in known},
+        }
     )
 
 
@@ -135,47 +138,46 @@ def _sides(width: str | None, height: str | None, size: str | None) -> tuple[str
         return width, height
     if width is not None or height is not None:
         raise RequestError("--size gives width and height; leave --width and --height out.")
-    from diffprof.generation.request import size_named
+    from diffprof.generation.request import parse_size
 
-    sides = size_named(size)
+    sides = parse_size(size)
     return str(sides[0]), str(sides[1])
 
 
-def _rate(text: str) -> int:
+def _parse_fps(text: str) -> int:
     from diffprof.generation.request import MOST_FPS
 
-    rate = whole_number("--fps", text)
-    if not 1 <= rate <= MOST_FPS:
-        raise RequestError(f"--fps must be from 1 to {MOST_FPS}, not {rate}.")
-    return rate
+    fps = whole_number("--fps", text)
+    if not 1 <= fps <= MOST_FPS:
+        raise RequestError(f"--fps must be from 1 to {MOST_FPS}, not {fps}.")
+    return fps
 
 
-def _generated(models: Sequence[str], asked: Wanted, options: dict[str, Any], quiet: bool) -> _Made:
+def _generate(models: Sequence[str], request: GenerationRequest, options: dict[str, Any], quiet: bool) -> _Outcome:
     with progress_bar(quiet) as progress:
         from diffprof.generation.batch import ModelResult
-        from diffprof.generation.generate import generate_image, generate_images_sequential
+        from diffprof.generation.generate import GenerationOptions, generate, generate_batch
         from diffprof.generation.models import model_of
 
-        own = {field.name: getattr(asked, field.name) for field in fields(asked) if field.name != "more"}
-        options = {**own, **asked.more, **options, "progress": progress}
         if len(models) == 1:
-            result = ModelResult(models[0], model_of(models[0]).title, *generate_image(models[0], **options))
-            return _Made([result], _files(result))
+            generated = generate(models[0], request, GenerationOptions(**options), progress)
+            result = ModelResult(models[0], model_of(models[0]).title, *generated)
+            return _Outcome([result], _files(result))
         problem = None
         try:
-            batch = generate_images_sequential(models, **options)
+            batch = generate_batch(models, request, GenerationOptions(**options), progress)
         except OutputError as error:
-            if not hasattr(error, "batch"):
+            if error.batch is None:
                 raise
             batch, problem = error.batch, error
     files = [file for result in batch for file in _files(result)]
     if problem is not None:
-        return _Made(batch.results, files, problem)
+        return _Outcome(batch.results, files, problem)
     try:
-        sheet = _sheet(batch.results, batch.folder)
+        sheet = _write_contact_sheet(batch.results, batch.folder)
     except OutputError as error:
-        return _Made(batch.results, [*files, batch.config_path], error)
-    return _Made(batch.results, [*files, batch.config_path, *([sheet] if sheet else [])])
+        return _Outcome(batch.results, [*files, batch.config_path], error)
+    return _Outcome(batch.results, [*files, batch.config_path, *([sheet] if sheet else [])])
 
 
 def _files(result: ModelResult) -> list[Path]:
@@ -183,33 +185,33 @@ def _files(result: ModelResult) -> list[Path]:
     return [path for path in (result.filepath, Path(profile) if profile else None) if path is not None]
 
 
-def _sheet(results: Sequence[ModelResult], folder: Path) -> Path | None:
+def _write_contact_sheet(results: Sequence[ModelResult], folder: Path) -> Path | None:
     from diffprof.generation.image_files import contact_sheet, png_bytes
     from diffprof.record.atomic_files import replace_file
 
-    made = [result for result in results if result.image is not None]
-    if len(made) < 2:
+    succeeded = [result for result in results if result.image is not None]
+    if len(succeeded) < 2:
         return None
-    stills = [result.image[0] if isinstance(result.image, list) else result.image for result in made]
-    sheet = contact_sheet([(result.model_name, still) for result, still in zip(made, stills, strict=True)])
+    stills = [result.image[0] if isinstance(result.image, list) else result.image for result in succeeded]
+    sheet = contact_sheet([(result.model_name, still) for result, still in zip(succeeded, stills, strict=True)])
     return replace_file(folder / SHEET, png_bytes(sheet))
 
 
-def _show(results: Sequence[ModelResult], asked: Wanted, json: bool, csv: bool) -> None:
-    from diffprof.generation import views as render
+def _show(results: Sequence[ModelResult], request: GenerationRequest, json: bool, csv: bool) -> None:
+    from diffprof.generation import views
 
     data = [result.profiling_data for result in results if result.profiling_data]
     if json or csv:
-        from diffprof.generation.batch import document
+        from diffprof.generation.batch import batch_document
 
         now = datetime.now().replace(microsecond=0).isoformat()
-        values = document(now, [result.model_id for result in results], asked, results)
+        values = batch_document(now, [result.model_id for result in results], request, results)
         text = json_format.dumps(values, indent=2, allow_nan=False) + "\n"
-        write_text(text if json else render.generations_csv(values["models"]))
+        write_text(text if json else views.generations_csv(values["models"]))
     elif len(results) == 1 and data and "profile" in data[0]:
-        write_shown(lambda console: render.print_generation(data[0]["profile"], data[0]["notes"], console))
+        write_shown(lambda console: views.print_generation(data[0]["profile"], data[0]["notes"], console))
     elif data:
-        write_shown(lambda console: render.print_generations([_row(result) for result in results], console))
+        write_shown(lambda console: views.print_generations([_row(result) for result in results], console))
 
 
 def _row(result: ModelResult) -> Any:
@@ -219,7 +221,7 @@ def _row(result: ModelResult) -> Any:
     rate = data.get("throughput_tflops")
     return GenerationRow(
         model=result.model_name,
-        made=result.error is None,
+        succeeded=result.error is None,
         seconds=data.get("inference_time_seconds"),
         macs=data.get("total_macs"),
         flops_per_second=rate * 10**12 if rate is not None else None,
@@ -231,18 +233,20 @@ def _row(result: ModelResult) -> Any:
     )
 
 
-def _picture(path: Path | None) -> bytes | None:
-    """What the history keeps of it: a picture, but no film."""
+def _png_content(path: Path | None) -> bytes | None:
+    """What the history keeps: the file of an image, but not of a video."""
     return path.read_bytes() if path is not None and path.suffix == ".png" else None
 
 
-def _tell_failures(results: Sequence[ModelResult]) -> None:
+def _raise_failures(results: Sequence[ModelResult]) -> None:
     from diffprof.generation.batch import error_sentence
 
     failed = [result for result in results if result.error is not None]
     if not failed:
         return
-    reasons = "; ".join(f"{one.model_id}: {error_sentence(one.error).rstrip('.')}" for one in failed if one.error)
-    none_at_all = len(failed) == len(results) and all(isinstance(one.error, RequestError) for one in failed)
-    kind = RequestError if none_at_all else DiffprofError
-    raise kind(f"{len(failed)} of {len(results)} models made no picture ({reasons}).")
+    reasons = "; ".join(
+        f"{result.model_id}: {error_sentence(result.error).rstrip('.')}" for result in failed if result.error
+    )
+    all_refused = len(failed) == len(results) and all(isinstance(result.error, RequestError) for result in failed)
+    kind = RequestError if all_refused else DiffprofError
+    raise kind(f"{len(failed)} of {len(results)} models failed ({reasons}).")

@@ -1,4 +1,4 @@
-"""``generation_config.json``: what was asked of which models, and what came of it."""
+"""``generation_config.json``: the request of a batch, its models and their results."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
-from diffprof.generation.profiling_data import plain
-from diffprof.generation.request import Wanted
+from diffprof.generation.profiling_data import json_values
+from diffprof.generation.request import GenerationRequest
 from diffprof.record.atomic_files import replace_file
 
 FILE = "generation_config.json"
@@ -20,27 +20,27 @@ FORMAT = {"name": "diffprof-generation", "version": 1}
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What one model made, or why it made nothing."""
+    """What one model generated, or why it failed."""
 
     model_id: str
     model_name: str
     image: Any = None
-    """The picture, or the frames of a film."""
+    """The image, or the list of frames of a video."""
     filepath: Path | None = None
     seed: int = 0
     profiling_data: dict[str, Any] | None = None
     error: Exception | None = None
-    """A `DiffprofError` says in one sentence what was wrong."""
+    """Usually a `DiffprofError`, which says in one sentence what is wrong."""
 
 
 @dataclass
 class Batch(Sequence[ModelResult]):
-    """The results in the order of the models, and the folder that they are in."""
+    """The results in the order of the models, and the folder they were saved to."""
 
     folder: Path
     timestamp: str
     model_ids: tuple[str, ...]
-    asked: Wanted
+    request: GenerationRequest
     results: list[ModelResult] = field(default_factory=list)
 
     @property
@@ -52,8 +52,10 @@ class Batch(Sequence[ModelResult]):
         return [result for result in self.results if result.error is not None]
 
     def write(self) -> None:
-        """Write the file anew: it is whole at any moment, also when the batch is interrupted."""
-        text = json.dumps(document(self.timestamp, self.model_ids, self.asked, self.results), indent=2, allow_nan=False)
+        """Replace the file in one go: it is complete at any moment, also when the batch is interrupted."""
+        text = json.dumps(
+            batch_document(self.timestamp, self.model_ids, self.request, self.results), indent=2, allow_nan=False
+        )
         replace_file(self.config_path, f"{text}\n".encode())
 
     @overload
@@ -70,21 +72,23 @@ class Batch(Sequence[ModelResult]):
         return iter(self.results)
 
 
-def document(timestamp: str, model_ids: Sequence[str], asked: Wanted, results: Sequence[ModelResult]) -> dict[str, Any]:
-    """The content of the file: under the guides' keys, and what is needed to make the same pictures again."""
+def batch_document(
+    timestamp: str, model_ids: Sequence[str], request: GenerationRequest, results: Sequence[ModelResult]
+) -> dict[str, Any]:
+    """The content of the file: the guides' keys, and all that is needed to generate the same images again."""
     return {
         "format": FORMAT,
         "timestamp": timestamp,
-        "prompt": asked.prompt,
-        "negative_prompt": asked.negative_prompt,
-        "num_inference_steps": asked.num_inference_steps,
-        "guidance_scale": asked.guidance_scale,
-        "width": asked.width,
-        "height": asked.height,
-        "seed": asked.seed,
-        "scheduler": asked.scheduler,
-        "cache": asked.cache,
-        "arguments": {name: _plain(value) for name, value in asked.more.items()},
+        "prompt": request.prompt,
+        "negative_prompt": request.negative_prompt,
+        "num_inference_steps": request.num_inference_steps,
+        "guidance_scale": request.guidance_scale,
+        "width": request.width,
+        "height": request.height,
+        "seed": request.seed,
+        "scheduler": request.scheduler,
+        "cache": request.cache,
+        "arguments": {name: _json_value(value) for name, value in request.arguments.items()},
         "model_ids": list(model_ids),
         "models": [_entry(result) for result in results],
     }
@@ -96,20 +100,21 @@ def _entry(result: ModelResult) -> dict[str, Any]:
         "model_name": result.model_name,
         "image_path": str(result.filepath) if result.filepath else None,
         "seed": result.seed,
-        "compute_profile": plain(result.profiling_data),
+        "compute_profile": json_values(result.profiling_data),
     }
     return entry if result.error is None else {**entry, "error": error_sentence(result.error)}
 
 
 def error_sentence(error: Exception) -> str:
-    """What went wrong, on one line."""
+    """The message of an error, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _plain(value: Any) -> Any:
-    """A call argument as JSON holds it; what it cannot hold is named by its kind."""
+def _json_value(value: Any) -> Any:
+    """A call argument as a JSON value; one that JSON cannot hold is replaced by the name of its type."""
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value - value == 0):
         return value
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_json_value(item) for item in value]
+
     return type(value).__name__

@@ -1,4 +1,4 @@
-"""The call that a pipeline makes of what is wanted: its arguments, and making it."""
+"""The call of a pipeline that a request leads to: planning its arguments, and making it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from diffprof import settings as config
 from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
-from diffprof.generation.noise import generator_of, seeded
-from diffprof.generation.request import Wanted
+from diffprof.generation.noise import new_generator, torch_seed
+from diffprof.generation.request import GenerationRequest
 from diffprof.pipelines.arguments import OTHER_NAMES
 from diffprof.pipelines.classes import scheduler_class
 from diffprof.pipelines.components import components_of
@@ -25,8 +25,8 @@ from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.step_caches import enable_cache, parse_cache
 from diffprof.pipelines.switches import swap_scheduler
 
-StepEnded = Callable[[int, int | None], None]
-"""Told how many steps are done, and of how many."""
+StepCallback = Callable[[int, int | None], None]
+"""Called after each denoising step with the number of steps done and, where it is known, of all steps."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PlannedCall:
     """A call of one pipeline."""
 
     arguments: dict[str, Any]
-    """All but the generator, which has a state and is made anew for each call."""
+    """All but the generator, which is stateful and created anew for each call."""
     seed: int
     takes_generator: bool = True
     scheduler: str | None = None
@@ -44,45 +44,48 @@ class PlannedCall:
 
     @property
     def with_generator(self) -> dict[str, Any]:
-        return {**self.arguments, **({"generator": generator_of(self.seed)} if self.takes_generator else {})}
+        return {**self.arguments, **({"generator": new_generator(self.seed)} if self.takes_generator else {})}
 
 
-def planned(pipeline: Any, asked: Wanted, recommended: Mapping[str, Any]) -> PlannedCall:
-    """The call for what was asked; a `RequestError` names an argument that the pipeline lacks, or needs besides."""
+def plan_call(pipeline: Any, request: GenerationRequest, recommended: Mapping[str, Any]) -> PlannedCall:
+    """Plan the call for a request; a `RequestError` names an argument that the pipeline lacks or requires."""
     parameters = _parameters(pipeline)
     owner = type(pipeline).__name__
-    arguments = {_own_name(owner, parameters, name): value for name, value in _explicit(asked, parameters).items()}
-    guidance, notes = _guidance(pipeline, parameters, asked, recommended), []
+    arguments = {
+        _parameter_name(owner, parameters, name): value
+        for name, value in _explicit_arguments(request, parameters).items()
+    }
+    guidance, notes = _choose_guidance(pipeline, parameters, request, recommended), []
     arguments |= guidance.arguments
-    for name, value in _usual(recommended).items():
-        found = _found(parameters, name)
-        if found is None:
-            notes.append(f"{owner} has no {name}: the usual {value} was left out")
+    for name, value in _default_arguments(recommended).items():
+        parameter = _find_parameter(parameters, name)
+        if parameter is None:
+            notes.append(f"{owner} has no {name}: the default of {value} was left out")
         else:
-            arguments.setdefault(found, value)
+            arguments.setdefault(parameter, value)
     _refuse_missing(owner, parameters, arguments)
     return PlannedCall(
         arguments=arguments,
-        seed=asked.seed,
+        seed=request.seed,
         takes_generator="generator" in parameters,
-        scheduler=asked.scheduler,
-        cache=asked.cache,
+        scheduler=request.scheduler,
+        cache=request.cache,
         guider=guidance.guider,
         notes=(*guidance.notes, *notes),
     )
 
 
 @contextlib.contextmanager
-def prepared(pipeline: Any, call: PlannedCall, step_ended: StepEnded | None = None) -> Iterator[None]:
-    """Inside, the pipeline is as the call needs it, and tells of its steps; it belongs to others too."""
-    with _with_parts(pipeline, call), _reporting(pipeline, step_ended):
+def configure_pipeline(pipeline: Any, call: PlannedCall, on_step: StepCallback | None = None) -> Iterator[None]:
+    """Set the pipeline up for the call and report its steps; afterwards it is as it was before."""
+    with _swap_components(pipeline, call), _report_steps(pipeline, on_step):
         yield
 
 
-def make(pipeline: Any, call: PlannedCall) -> Any:
-    """Make the call; what goes wrong inside is told in a sentence."""
+def run_call(pipeline: Any, call: PlannedCall) -> Any:
+    """Make the call; an exception inside the pipeline becomes a `PipelineError` or an `OutOfMemoryError`."""
     try:
-        with seeded(call.seed):
+        with torch_seed(call.seed):
             return pipeline(**call.with_generator)
     except DiffprofError:
         raise
@@ -90,48 +93,48 @@ def make(pipeline: Any, call: PlannedCall) -> Any:
         raise pipeline_failure(pipeline, error) from error
 
 
-def checked_scheduler(name: str | None, pipeline: Any = None) -> None:
-    """Refuse the name of a scheduler that diffusers does not have, with those that it has."""
+def check_scheduler(name: str | None, pipeline: Any = None) -> None:
+    """Refuse a scheduler that diffusers does not have, and list those that it has."""
     if name is None:
         return
     try:
         scheduler_class(name)
     except RequestError as error:
-        raise RequestError(f"{error} {_all_schedulers(pipeline)}") from None
+        raise RequestError(f"{error} {_available_schedulers(pipeline)}") from None
 
 
-def checked_cache(text: str | None) -> None:
+def check_cache(text: str | None) -> None:
     """Refuse a cache that diffusers does not have."""
     if text is not None:
         parse_cache(text)
 
 
-def _all_schedulers(pipeline: Any) -> str:
+def _available_schedulers(pipeline: Any) -> str:
     import diffusers
 
-    own = getattr(getattr(pipeline, "scheduler", None), "compatibles", None)
-    if own:
-        return f"With {type(pipeline).__name__} work {', '.join(sorted(one.__name__ for one in own))}."
+    compatible = getattr(getattr(pipeline, "scheduler", None), "compatibles", None)
+    if compatible:
+        return f"{type(pipeline).__name__} works with {', '.join(sorted(kind.__name__ for kind in compatible))}."
     known = (name for name in dir(diffusers) if name.endswith("Scheduler") and not name.startswith("Flax"))
-    return f"There are {', '.join(sorted(known))}."
+    return f"Available: {', '.join(sorted(known))}."
 
 
 def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     signature = inspect.signature(type(pipeline).__call__)
-    return {name: one for name, one in signature.parameters.items() if one.kind in kinds and name != "self"}
+    return {name: value for name, value in signature.parameters.items() if value.kind in kinds and name != "self"}
 
 
-def _explicit(asked: Wanted, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody asked for; an empty negative prompt asks for nothing where there is none."""
-    said = asked.said
-    if said.get("negative_prompt") == "" and "negative_prompt" not in parameters:
-        del said["negative_prompt"]
-    return said
+def _explicit_arguments(request: GenerationRequest, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What was requested; an empty negative prompt is dropped where the pipeline takes none."""
+    arguments = request.call_arguments
+    if arguments.get("negative_prompt") == "" and "negative_prompt" not in parameters:
+        del arguments["negative_prompt"]
+    return arguments
 
 
-def _usual(recommended: Mapping[str, Any]) -> dict[str, Any]:
-    """What is used where nothing is asked for: of the settings, else what the model's makers use."""
+def _default_arguments(recommended: Mapping[str, Any]) -> dict[str, Any]:
+    """What is used where the request is silent: the settings, then what the model's authors recommend."""
     settings = {
         "num_inference_steps": config.DEFAULT_STEPS,
         "width": config.DEFAULT_WIDTH,
@@ -141,52 +144,54 @@ def _usual(recommended: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, **{name: value for name, value in settings.items() if value is not None}}
 
 
-def _guidance(pipeline: Any, parameters: Mapping[str, Any], asked: Wanted, recommended: Mapping[str, Any]) -> Guidance:
-    if asked.guidance_scale is not None:
-        return guidance_for(pipeline, parameters, asked.guidance_scale, asked.negative_prompt)
-    usual = config.DEFAULT_GUIDANCE_SCALE
-    if usual is None:
+def _choose_guidance(
+    pipeline: Any, parameters: Mapping[str, Any], request: GenerationRequest, recommended: Mapping[str, Any]
+) -> Guidance:
+    if request.guidance_scale is not None:
+        return guidance_for(pipeline, parameters, request.guidance_scale, request.negative_prompt)
+    default = config.DEFAULT_GUIDANCE_SCALE
+    if default is None:
         scale = recommended.get("guidance_scale")
         return (
             Guidance({"guidance_scale": scale}) if scale is not None and "guidance_scale" in parameters else Guidance()
         )
     try:
-        return guidance_for(pipeline, parameters, usual, asked.negative_prompt)
+        return guidance_for(pipeline, parameters, default, request.negative_prompt)
     except RequestError as error:
-        return replace(Guidance(), notes=(f"the usual guidance scale was left out: {error}",))
+        return replace(Guidance(), notes=(f"the default guidance scale was left out: {error}",))
 
 
-def _own_name(owner: str, parameters: Mapping[str, Any], name: str) -> str:
-    found = _found(parameters, name)
-    if found is None:
+def _parameter_name(owner: str, parameters: Mapping[str, Any], name: str) -> str:
+    parameter = _find_parameter(parameters, name)
+    if parameter is None:
         hints = difflib.get_close_matches(name, parameters, n=3)
         hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
         raise RequestError(f"{owner} has no call argument {name!r}; {hint}")
-    return found
+    return parameter
 
 
-def _found(parameters: Mapping[str, Any], name: str) -> str | None:
+def _find_parameter(parameters: Mapping[str, Any], name: str) -> str | None:
     return next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in parameters), None)
 
 
 def _refuse_missing(owner: str, parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> None:
     for name, parameter in parameters.items():
-        needed = parameter.default is parameter.empty or (name == "prompt" and "prompt_embeds" not in arguments)
-        if needed and name not in arguments:
+        required = parameter.default is parameter.empty or (name == "prompt" and "prompt_embeds" not in arguments)
+        if required and name not in arguments:
             raise RequestError(f"{owner} needs the call argument {name!r}")
 
 
 @contextlib.contextmanager
-def _with_parts(pipeline: Any, call: PlannedCall) -> Iterator[None]:
-    """Another scheduler or guider for this call, or a cache."""
+def _swap_components(pipeline: Any, call: PlannedCall) -> Iterator[None]:
+    """Use another scheduler, guider or cache during this call."""
     scheduler, guider = vars(pipeline).get("scheduler"), vars(pipeline).get("guider")
     try:
         if call.scheduler is not None:
-            checked_scheduler(call.scheduler, pipeline)
+            check_scheduler(call.scheduler, pipeline)
             swap_scheduler(pipeline, call.scheduler)
         if call.guider is not None:
             pipeline.guider = call.guider
-        with _with_cache(pipeline, call):
+        with _enable_cache(pipeline, call):
             yield
     finally:
         if call.scheduler is not None and scheduler is not None:
@@ -196,53 +201,53 @@ def _with_parts(pipeline: Any, call: PlannedCall) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _with_cache(pipeline: Any, call: PlannedCall) -> Iterator[None]:
+def _enable_cache(pipeline: Any, call: PlannedCall) -> Iterator[None]:
     if call.cache is None:
         yield
         return
-    parts: list[Any] = list(components_of(pipeline).values())
-    before = [part for part in parts if getattr(part, "is_cache_enabled", False)]
+    components: list[Any] = list(components_of(pipeline).values())
+    cached_before = [component for component in components if getattr(component, "is_cache_enabled", False)]
     try:
         enable_cache(pipeline, parse_cache(call.cache), call.arguments)
         yield
     finally:
-        for part in parts:
-            if getattr(part, "is_cache_enabled", False) and part not in before:
-                part.disable_cache()
+        for component in components:
+            if getattr(component, "is_cache_enabled", False) and component not in cached_before:
+                component.disable_cache()
 
 
 @contextlib.contextmanager
-def _reporting(pipeline: Any, step_ended: StepEnded | None) -> Iterator[None]:
-    """Let the bars that the pipeline and its parts would draw tell us instead how far they are."""
+def _report_steps(pipeline: Any, on_step: StepCallback | None) -> Iterator[None]:
+    """Replace the progress bars of the pipeline, and of pipelines inside it, by calls of `on_step`."""
 
-    def told(done: int, total: int | None) -> None:
-        if step_ended is not None and not is_dry_running():
-            step_ended(done, total)
+    def report(done: int, total: int | None) -> None:
+        if on_step is not None and not is_dry_running():
+            on_step(done, total)
 
-    holders = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
-    before = [vars(holder).get("progress_bar") for holder in holders]
-    for holder in holders:
-        vars(holder)["progress_bar"] = functools.partial(_Bar, told)
+    owners = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
+    bars_before = [vars(owner).get("progress_bar") for owner in owners]
+    for owner in owners:
+        vars(owner)["progress_bar"] = functools.partial(_SilentBar, report)
     try:
         yield
     finally:
-        for holder, own in zip(holders, before, strict=True):
-            vars(holder).pop("progress_bar", None)
-            if own is not None:
-                vars(holder)["progress_bar"] = own
+        for owner, bar in zip(owners, bars_before, strict=True):
+            vars(owner).pop("progress_bar", None)
+            if bar is not None:
+                vars(owner)["progress_bar"] = bar
 
 
-class _Bar(tqdm):  # type: ignore[misc]
-    """Draws nothing."""
+class _SilentBar(tqdm):  # type: ignore[misc]
+    """A progress bar that draws nothing and reports each update."""
 
-    def __init__(self, told: StepEnded, iterable: Any = None, total: int | None = None) -> None:
+    def __init__(self, report: StepCallback, iterable: Any = None, total: int | None = None) -> None:
         super().__init__(iterable, total=total, disable=True)
-        self._told, self._done = told, 0
+        self._report, self._done = report, 0
         self._all = total if total is not None else len(iterable) if hasattr(iterable, "__len__") else None
 
     def update(self, n: float | None = 1) -> None:
         self._done += int(n or 0)
-        self._told(self._done, self._all)
+        self._report(self._done, self._all)
 
     def __iter__(self) -> Iterator[Any]:
         for item in self.iterable:

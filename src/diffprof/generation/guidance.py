@@ -1,4 +1,4 @@
-"""Where a pipeline takes its guidance: pipelines have it under several names, and some under none."""
+"""How a pipeline takes its guidance scale: the argument has several names, and some pipelines have none."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from diffprof.errors import RequestError
 
-OTHERS = ("text_guidance_scale", "prior_guidance_scale", "decoder_guidance_scale", "max_guidance_scale")
-"""What a pipeline without `guidance_scale` may call it; a cascade is steered by its prior."""
+OTHER_NAMES = ("text_guidance_scale", "prior_guidance_scale", "decoder_guidance_scale", "max_guidance_scale")
+"""What a pipeline without `guidance_scale` may call it; a cascade is guided in its prior."""
 
 
 @dataclass(frozen=True)
 class Guidance:
-    """How a scale is handed to one pipeline."""
+    """How a guidance scale is passed to one pipeline."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     guider: Any = None
-    """To stand in for the pipeline's own while it is called."""
+    """Replaces the pipeline's own guider during the call."""
     notes: tuple[str, ...] = ()
 
 
 def guidance_for(pipeline: Any, parameters: Iterable[str], scale: float, negative_prompt: str | None) -> Guidance:
-    """The scale for this pipeline; a `RequestError` where it has nothing that a scale could change."""
+    """How to pass a scale to this pipeline; a `RequestError` where the scale would change nothing."""
     names, owner = set(parameters), type(pipeline).__name__
     embedded = _embeds_guidance(pipeline)
-    # Both: one is for models that were distilled to take a scale as an input, the other guides all others.
+    # Where a pipeline has both, guidance_scale is for models that were distilled to take a scale as an input.
     if "true_cfg_scale" in names and not ("guidance_scale" in names and embedded):
-        return _true(owner, names, scale, negative_prompt)
+        return _true_cfg_guidance(owner, names, scale, negative_prompt)
     if "guidance_scale" in names:
         if embedded is False and not hasattr(type(pipeline), "do_classifier_free_guidance"):
             raise RequestError(
@@ -40,19 +40,19 @@ def guidance_for(pipeline: Any, parameters: Iterable[str], scale: float, negativ
     guider: Any = getattr(pipeline, "guider", None)
     if hasattr(guider, "guidance_scale") and hasattr(guider, "new"):
         return Guidance(guider=guider.new(guidance_scale=scale))
-    other = next((name for name in OTHERS if name in names), None)
+    other = next((name for name in OTHER_NAMES if name in names), None)
     if other is None:
         raise RequestError(f"{owner} has no guidance scale; leave the guidance scale out")
     return Guidance({other: scale}, notes=(f"{owner} takes the guidance scale as {other}",))
 
 
-def _true(owner: str, names: set[str], scale: float, negative_prompt: str | None) -> Guidance:
+def _true_cfg_guidance(owner: str, names: set[str], scale: float, negative_prompt: str | None) -> Guidance:
     arguments: dict[str, Any] = {"true_cfg_scale": scale}
     notes = [f"{owner} takes the guidance scale as true_cfg_scale"]
     if scale > 1 and negative_prompt is None and "negative_prompt" in names:
-        # Without one it would not guide at all.
+        # Without a negative prompt these pipelines do not guide at all.
         arguments["negative_prompt"] = ""
-        notes.append("it guides away from a negative prompt only: an empty one was given")
+        notes.append("it guides only away from a negative prompt: an empty one was added")
     return Guidance(arguments, notes=tuple(notes))
 
 
@@ -60,7 +60,8 @@ def _embeds_guidance(pipeline: Any) -> bool | None:
     """Whether the model takes the scale as an input; None where its configuration does not say."""
     for slot in ("transformer", "unet"):
         config: Any = getattr(vars(pipeline).get(slot), "config", None)
-        told = config.get("guidance_embeds") if hasattr(config, "get") else None
-        if told is not None:
-            return bool(told)
+        embeds = config.get("guidance_embeds") if hasattr(config, "get") else None
+        if embeds is not None:
+            return bool(embeds)
+
     return None

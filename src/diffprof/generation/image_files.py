@@ -1,4 +1,4 @@
-"""What a pipeline gave back as pictures, and pictures as files: whole or not at all, and never over another one."""
+"""The images in a pipeline's output, and saving them: completely or not at all, and never over an existing file."""
 
 from __future__ import annotations
 
@@ -21,79 +21,79 @@ from diffprof.errors import DiffprofError, OutputError
 
 LINE_HEIGHT = 13
 MOST_LINES = 3
-"""Of a label."""
+"""Lines of a label."""
 GAP = 8
 LARGEST_ON_SHEET = 512
 SMALLEST_ON_SHEET = 192
 
 
 @dataclass(frozen=True)
-class Saved:
-    """Where a picture or film is."""
+class SavedFiles:
+    """The files of one image or video."""
 
     path: Path
-    """The picture; of a film the mp4, or the gif where none can be made."""
+    """The PNG of an image; the mp4 of a video, or its gif where there is no mp4."""
     frames: Path | None = None
-    """The folder with the frames of a film."""
+    """The folder with the frames of a video."""
     others: tuple[Path, ...] = ()
     """The gif beside an mp4."""
     note: str | None = None
-    """Why there is no mp4 where there should be one."""
+    """Why the mp4 is missing, where one could be expected."""
 
 
-def pictures_in(output: Any) -> list[Image.Image]:
-    """The frames of the film, or the one picture, that a pipeline gave back."""
+def images_in(output: Any) -> list[Image.Image]:
+    """The frames of the video, or the one image, that a pipeline returned."""
     for name in ("images", "frames", "video", "videos"):
         found = getattr(output, name, None)
         if found is not None:
-            return _frames(found[0] if name != "video" or _depth(found) > 4 else found)
-    raise DiffprofError(f"what came out is neither a picture nor a film ({type(output).__name__})")
+            return _frames(found[0] if name != "video" or _dimensions(found) > 4 else found)
+    raise DiffprofError(f"the output is neither an image nor a video ({type(output).__name__})")
 
 
 def new_folder(parent: Path, name: str) -> Path:
-    """A folder of that name that was not there before; with a number where there is one."""
-    with _told(parent / name):
+    """Create a folder of this name; where it exists already, one with a number appended."""
+    with _raise_output_errors(parent / name):
         parent.mkdir(parents=True, exist_ok=True)
-        for candidate in _numbered(name):
+        for candidate in _numbered_names(name):
             with contextlib.suppress(FileExistsError):
                 (parent / candidate).mkdir()
                 return parent / candidate
     raise AssertionError("there is always another number")
 
 
-def save(frames: Sequence[Image.Image], folder: Path, name: str, fps: int) -> Saved:
-    """Write the picture, or the film and its frames, under `name` or, where that is taken, with a number behind it."""
-    with _told(folder / name):
+def save(frames: Sequence[Image.Image], folder: Path, name: str, fps: int) -> SavedFiles:
+    """Save the image, or the video and its frames, as `name`, with a number appended where that is taken."""
+    with _raise_output_errors(folder / name):
         folder.mkdir(parents=True, exist_ok=True)
         if len(frames) == 1:
-            return Saved(_put(folder, name, ".png", _png(frames[0])))
-        return _save_film(frames, folder, name, fps)
+            return SavedFiles(_write_new_file(folder, name, ".png", _png_writer(frames[0])))
+        return _save_video(frames, folder, name, fps)
 
 
-def contact_sheet(pictures: Sequence[tuple[str, Image.Image]]) -> Image.Image:
-    """Pictures beside each other, each with its label below."""
-    shown = [(label, _for_sheet(picture)) for label, picture in pictures]
-    columns = min(len(shown), 4)
-    width = max(picture.width for _, picture in shown)
+def contact_sheet(labelled_images: Sequence[tuple[str, Image.Image]]) -> Image.Image:
+    """Images side by side, each with its label below."""
+    images = [_resize_for_sheet(image) for _, image in labelled_images]
+    columns = min(len(images), 4)
+    width = max(image.width for image in images)
     font = ImageFont.load_default()
-    labels = [_lines(label, width, font) for label, _ in shown]
+    labels = [_wrap_label(label, width, font) for label, _ in labelled_images]
     label_height = GAP + LINE_HEIGHT * max(len(lines) for lines in labels)
-    height = max(picture.height for _, picture in shown) + label_height
-    rows = -(-len(shown) // columns)
+    height = max(image.height for image in images) + label_height
+    rows = -(-len(images) // columns)
     sheet = Image.new("RGB", (columns * (width + GAP) + GAP, rows * (height + GAP) + GAP), "white")
     pen = ImageDraw.Draw(sheet)
-    for number, (lines, (_, picture)) in enumerate(zip(labels, shown, strict=True)):
+    for number, (lines, image) in enumerate(zip(labels, images, strict=True)):
         left, top = GAP + number % columns * (width + GAP), GAP + number // columns * (height + GAP)
-        sheet.paste(picture, (left, top))
+        sheet.paste(image, (left, top))
         for below, line in enumerate(lines):
-            pen.text((left, top + picture.height + 4 + below * LINE_HEIGHT), line, fill="black", font=font)
+            pen.text((left, top + image.height + 4 + below * LINE_HEIGHT), line, fill="black", font=font)
     return sheet
 
 
-def png_bytes(picture: Image.Image) -> bytes:
-    """The picture as a PNG file."""
+def png_bytes(image: Image.Image) -> bytes:
+    """The content of a PNG file of the image."""
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
+    image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -101,73 +101,74 @@ def _frames(found: Any) -> list[Image.Image]:
     if isinstance(found, Image.Image):
         return [found]
     if isinstance(found, list | tuple):
-        return [frame for one in found for frame in _frames(one)]
-    return [_picture(frame) for frame in (found if _depth(found) == 4 else [found])]
+        return [frame for item in found for frame in _frames(item)]
+    return [_to_image(frame) for frame in (found if _dimensions(found) == 4 else [found])]
 
 
-def _depth(found: Any) -> int:
+def _dimensions(found: Any) -> int:
     return getattr(found, "ndim", 0)
 
 
-def _picture(frame: Any) -> Image.Image:
-    """Rows, columns, channels: of numbers from 0 to 1, or bytes. A tensor has its channels first."""
+def _to_image(frame: Any) -> Image.Image:
+    """Convert an array of height x width x channels, floats from 0 to 1 or bytes, or a tensor with channels first."""
     import numpy
 
     if hasattr(frame, "detach"):
         frame = frame.detach().float().cpu().movedim(0, -1).numpy()
     if frame.ndim != 3 or frame.shape[-1] not in (1, 3, 4):
-        raise DiffprofError(f"what came out is no picture: an array of {'x'.join(map(str, frame.shape))}")
+        raise DiffprofError(f"the output is not an image but an array of {'x'.join(map(str, frame.shape))}")
     if frame.dtype != numpy.uint8:
         frame = (frame.clip(0, 1) * 255).round().astype(numpy.uint8)
     return Image.fromarray(frame.squeeze(-1) if frame.shape[-1] == 1 else frame)
 
 
-def _save_film(frames: Sequence[Image.Image], folder: Path, name: str, fps: int) -> Saved:
+def _save_video(frames: Sequence[Image.Image], folder: Path, name: str, fps: int) -> SavedFiles:
     hidden = folder / f".{name[:60]}.{secrets.token_hex(6)}"
-    made: list[Path] = []
+    written: list[Path] = []
     try:
         hidden.mkdir()
         for number, frame in enumerate(frames):
             frame.save(hidden / f"frame_{number:04d}.png")
-        made.append(_put(folder, name, ".gif", lambda path: _gif(frames, path, fps)))
-        note = _add_mp4(frames, made, fps)
-        # A folder of an earlier film may be left; nobody else makes one now: the name of the gif is ours alone.
-        names = (folder / candidate for candidate in _numbered(f"{made[0].stem}_frames"))
-        stills = hidden.rename(next(place for place in names if not place.exists()))
+        written.append(_write_new_file(folder, name, ".gif", lambda path: _write_gif(frames, path, fps)))
+        note = _add_mp4(frames, written, fps)
+        # Frames of an earlier video may be left over. Nobody else creates such a folder now: the gif's name is ours.
+        candidates = (folder / candidate for candidate in _numbered_names(f"{written[0].stem}_frames"))
+        frame_folder = hidden.rename(next(path for path in candidates if not path.exists()))
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
-        for path in made:
+        for path in written:
             path.unlink(missing_ok=True)
         raise
-    return Saved(made[-1], stills, tuple(made[:-1]), note)
+    return SavedFiles(written[-1], frame_folder, tuple(written[:-1]), note)
 
 
-def _add_mp4(frames: Sequence[Image.Image], made: list[Path], fps: int) -> str | None:
-    """Write an mp4 beside the gif, where the extra `video` is installed; why there is none where that fails."""
+def _add_mp4(frames: Sequence[Image.Image], written: list[Path], fps: int) -> str | None:
+    """Write an mp4 beside the gif where the extra `video` is installed; return the reason where that fails."""
     if find_spec("imageio_ffmpeg") is None:
         return None
+    folder, name = written[0].parent, written[0].stem
     try:
-        made.append(_put(made[0].parent, made[0].stem, ".mp4", lambda path: _mp4(frames, path, fps)))
+        written.append(_write_new_file(folder, name, ".mp4", lambda path: _write_mp4(frames, path, fps)))
     except (OSError, RuntimeError) as error:
         if getattr(error, "errno", None) is not None:  # the disk is full, and the like
             raise
-        return f"there is no mp4 of it, only a gif ({str(error).strip().splitlines()[0]})"
+        return f"no mp4 could be written, only a gif ({str(error).strip().splitlines()[0]})"
     return None
 
 
-def _png(picture: Image.Image) -> Callable[[Path], None]:
-    return lambda path: picture.save(path, "PNG")
+def _png_writer(image: Image.Image) -> Callable[[Path], None]:
+    return lambda path: image.save(path, "PNG")
 
 
-def _gif(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
+def _write_gif(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
     first, *rest = (frame.convert("RGB") for frame in frames)
     first.save(path, "GIF", save_all=True, append_images=rest, duration=round(1000 / fps), loop=0)
 
 
-def _mp4(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
+def _write_mp4(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
     import imageio_ffmpeg
 
-    # Sides that are odd are made even: the usual pixel format has one colour for two by two pixels.
+    # Odd sides are made even: the usual pixel format stores one colour for two by two pixels.
     writer = imageio_ffmpeg.write_frames(
         str(path), frames[0].size, fps=fps, macro_block_size=2, ffmpeg_log_level="error"
     )
@@ -179,14 +180,14 @@ def _mp4(frames: Sequence[Image.Image], path: Path, fps: int) -> None:
         writer.close()
 
 
-def _put(folder: Path, name: str, ending: str, write: Callable[[Path], None]) -> Path:
-    """Write a file under a name that nobody sees, then give it one that is free."""
+def _write_new_file(folder: Path, name: str, ending: str, write: Callable[[Path], None]) -> Path:
+    """Write a hidden temporary file, then rename it to a name that is free."""
     hidden = folder / f".{name[:60]}.{secrets.token_hex(6)}{ending}"
     try:
         write(hidden)
         with hidden.open("rb") as file:
             os.fsync(file.fileno())
-        for candidate in _numbered(name):
+        for candidate in _numbered_names(name):
             path = folder / f"{candidate}{ending}"
             with contextlib.suppress(FileExistsError):
                 _link(hidden, path)
@@ -197,7 +198,7 @@ def _put(folder: Path, name: str, ending: str, write: Callable[[Path], None]) ->
 
 
 def _link(hidden: Path, path: Path) -> None:
-    """Give the file its name, unless another has it: also when two do it at once, where the file system can."""
+    """Rename without overwriting; also when two do it at once, where the file system supports hard links."""
     try:
         os.link(hidden, path)
     except OSError as error:
@@ -208,31 +209,33 @@ def _link(hidden: Path, path: Path) -> None:
         hidden.rename(path)
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _numbered_names(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}_{number}" for number in itertools.count(2))
 
 
 @contextlib.contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _raise_output_errors(path: Path) -> Iterator[None]:
+    """Turn an error of the file system into an `OutputError`."""
     try:
         yield
     except OSError as error:
-        raise OutputError(f"Cannot write {place}: {error.strerror or error}.") from error
+        raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
-def _for_sheet(picture: Image.Image) -> Image.Image:
-    """Not so large that others have no room, and not so small that nothing is seen; pixels stay pixels."""
-    longest = max(picture.size)
+def _resize_for_sheet(image: Image.Image) -> Image.Image:
+    """Shrink a large image, and enlarge a small one by whole pixels."""
+    longest = max(image.size)
     scale = LARGEST_ON_SHEET / longest if longest > LARGEST_ON_SHEET else max(1, SMALLEST_ON_SHEET // longest)
-    size = (round(picture.width * scale), round(picture.height * scale))
-    how = Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.NEAREST
-    return picture.convert("RGB").resize(size, how) if scale != 1 else picture.convert("RGB")
+    size = (round(image.width * scale), round(image.height * scale))
+    resampling = Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.NEAREST
+    return image.convert("RGB").resize(size, resampling) if scale != 1 else image.convert("RGB")
 
 
-def _lines(label: str, width: int, font: Any) -> list[str]:
-    """The label, broken between words where it is too long, and cut where that does not help."""
-    words = label.encode("ascii", "replace").decode().split()  # the font that is always there has no other letters
+def _wrap_label(label: str, width: int, font: Any) -> list[str]:
+    """Wrap a long label between words, and truncate what is still too long."""
+    words = label.encode("ascii", "replace").decode().split()  # Pillow's built-in font is ASCII only
+
     lines = [""]
     for word in words:
         longer = f"{lines[-1]} {word}".strip()
@@ -240,10 +243,10 @@ def _lines(label: str, width: int, font: Any) -> list[str]:
             lines.append(word)
         else:
             lines[-1] = longer
-    return [_cut(line, width, font) for line in lines[:MOST_LINES]]
+    return [_truncate(line, width, font) for line in lines[:MOST_LINES]]
 
 
-def _cut(text: str, width: int, font: Any) -> str:
+def _truncate(text: str, width: int, font: Any) -> str:
     while text and font.getlength(text) > width:
         text = text[:-1]
     return text

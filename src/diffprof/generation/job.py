@@ -1,20 +1,20 @@
-"""One generation from the model to the file."""
+"""One generation, from the model to the file."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from diffprof.errors import DiffprofError, OutOfMemoryError, OutputError, PipelineError
 from diffprof.generation import sizes
-from diffprof.generation.call import PlannedCall, make, planned, prepared
-from diffprof.generation.image_files import Saved, pictures_in, save
-from diffprof.generation.models import Held, Model, ModelManager, give_memory_back, lock_of
-from diffprof.generation.profiling_data import not_profiled, profiling_data
-from diffprof.generation.progress import Reports
-from diffprof.generation.request import Wanted
+from diffprof.generation.call import PlannedCall, configure_pipeline, plan_call, run_call
+from diffprof.generation.image_files import SavedFiles, images_in, save
+from diffprof.generation.models import HeldModel, Model, ModelManager, pipeline_lock, release_memory
+from diffprof.generation.profiling_data import profiling_data, unprofiled_data
+from diffprof.generation.progress import ProgressReporter
+from diffprof.generation.request import GenerationRequest
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
@@ -22,136 +22,122 @@ from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
 from diffprof.runtime.measure import SAMPLES_PER_SECOND
 from diffprof.runtime.measurement import Measurement
 
-BLACK = "the safety checker found the picture not safe: the pipeline gave a black one"
+UNSAFE = "the safety checker rejected the image: the pipeline returned a black one"
 
 
 class Generated(NamedTuple):
-    """What `generate_image` gives back."""
+    """What `generate_image` returns."""
 
     image: Any
-    """The picture; of a film the list of its frames."""
+    """The image, or the list of frames of a video."""
     filepath: Path
     seed: int
     profiling_data: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Job:
-    """What is to be made, and how."""
+class Placement:
+    """Where a model is loaded, and how; None for what the settings say."""
 
-    asked: Wanted
-    folder: Path
-    profiled: bool
-    fps: int
-    reports: Reports
     device: str | None = None
     dtype: str | None = None
     offload: str | None = None
 
-    @property
-    def placing(self) -> dict[str, Any]:
-        return {"device": self.device, "dtype": self.dtype, "offload": self.offload}
 
-    def with_model(self, model: Model, manager: ModelManager) -> Generated:
-        """Load the model where that is needed, and generate with it."""
-        to_be_loaded = manager.holds(model.model_id, **self.placing) is None
-        if to_be_loaded:
-            self._check(self._trial(model, manager))
-        with manager.using(model.model_id, **self.placing, progress=self.reports.tell) as held:
+@dataclass(frozen=True)
+class Job:
+    """A request, and all that is needed to run it with any model."""
+
+    request: GenerationRequest
+    folder: Path
+    profiled: bool
+    fps: int
+    progress: ProgressReporter
+    placement: Placement
+
+    def run_model(self, model: Model, manager: ModelManager) -> Generated:
+        """Generate with a model, which is loaded first where that is necessary."""
+        placement = asdict(self.placement)
+        must_load = manager.holds(model.model_id, **placement) is None
+        if must_load:
+            self._check_size(self._trial(model, manager))
+        with manager.using(model.model_id, **placement, progress=self.progress.report) as held:
             trial = self._trial(model, manager, held)
             size = (*trial.size, str(trial.arguments.get("num_frames")))
-            if size not in held.fitting:
-                if not to_be_loaded:
-                    self._check(trial)
-                held.fitting.add(size)
-            source = _Source(held.loaded.opened, model, trial, held.loaded.seconds)
-            return self._made(source)
+            if size not in held.fitting_sizes:
+                if not must_load:
+                    self._check_size(trial)
+                held.fitting_sizes.add(size)
+            return self._generate(_Source(held.loaded.opened, model, trial, held.loaded.seconds))
 
-    def with_pipeline(self, pipeline: Any, model: Model) -> Generated:
-        """Generate with a pipeline that the caller has made."""
-        with lock_of(pipeline):
+    def run_pipeline(self, pipeline: Any, model: Model) -> Generated:
+        """Generate with a live pipeline of the caller."""
+        with pipeline_lock(pipeline):
             trial = sizes.Trial(pipeline, model.title, self._size_arguments(), execution_device(pipeline))
-            return self._made(_Source(open_live(pipeline), model, trial))
+            return self._generate(_Source(open_live(pipeline), model, trial))
 
-    def _trial(self, model: Model, manager: ModelManager, held: Held | None = None) -> sizes.Trial:
-        target = manager.target(self.device, self.offload)
+    def _trial(self, model: Model, manager: ModelManager, held: HeldModel | None = None) -> sizes.Trial:
+        target = manager.target(self.placement.device, self.placement.offload)
         return sizes.Trial(
             target=held.pipeline if held else model.place,
             name=model.title,
             arguments=self._size_arguments(),
             device=target.device,
-            dtype=None if held else manager.dtype(self.dtype),
-            weights_to_come=held is None and target.offload is None,
+            dtype=None if held else manager.dtype(self.placement.dtype),
+            loads_weights=held is None and target.offload is None,
         )
 
     def _size_arguments(self) -> dict[str, Any]:
-        """What the size of a call depends on, as far as it was said."""
-        return {name: value for name, value in self.asked.said.items() if name in sizes.ARGUMENTS}
+        """The requested call arguments that determine how large the call is."""
+        return {name: value for name, value in self.request.call_arguments.items() if name in sizes.ARGUMENTS}
 
-    def _check(self, trial: sizes.Trial) -> None:
-        self.reports.tell(ProgressEvent(Activity.checking_memory, trial.name))
-        sizes.check(trial)
+    def _check_size(self, trial: sizes.Trial) -> None:
+        self.progress.report(ProgressEvent(Activity.checking_memory, trial.name))
+        sizes.check_size(trial)
 
-    def _made(self, source: _Source) -> Generated:
-        call = planned(source.opened.pipeline, self.asked, source.model.recommended)
-        self.reports.tell(ProgressEvent(Activity.generating, source.model.title))
-        taken = self._called(source, call)
-        pictures = pictures_in(taken.output)
-        image = pictures[0] if len(pictures) == 1 else pictures
+    def _generate(self, source: _Source) -> Generated:
+        call = plan_call(source.opened.pipeline, self.request, source.model.recommended)
+        self.progress.report(ProgressEvent(Activity.generating, source.model.title))
+        result = self._call(source, call)
+        images = images_in(result.output)
+        image = images[0] if len(images) == 1 else images
         try:
-            saved = save(pictures, self.folder, f"{source.model.name}_seed{self.asked.seed}", self.fps)
+            saved = save(images, self.folder, f"{source.model.name}_seed{self.request.seed}", self.fps)
         except OutputError as error:
             error.image = image
             raise
-        data = self._data(source, call, taken, saved) if self.profiled else None
-        return Generated(image, saved.path, self.asked.seed, data)
+        data = self._profiling_data(source, call, result, saved) if self.profiled else None
+        return Generated(image, saved.path, self.request.seed, data)
 
-    def _called(self, source: _Source, call: PlannedCall) -> _Taken:
-        """The call, with what it may have failed of in a sentence that says what to do."""
+    def _call(self, source: _Source, call: PlannedCall) -> _CallResult:
+        """Make the call; where it fails because of its size or its memory, the error suggests another size."""
+
+        def report_step(done: int, total: int | None) -> None:
+            self.progress.report_step(source.model.title, done, total)
+
         reason = ""
         try:
-            with prepared(source.opened.pipeline, call, lambda *steps: self.reports.step(source.model.title, *steps)):
-                return self._watched(source, call) if self.profiled else _plainly(source, call)
+            with configure_pipeline(source.opened.pipeline, call, report_step):
+                return _measure_call(source, call) if self.profiled else _time_call(source, call)
         except OutOfMemoryError as error:
             reason = error.reason
         except PipelineError as error:
-            sizes.refuse_size(source.trial, str(error))
+            sizes.refuse_bad_size(source.trial, str(error))
             raise
-        # Not while the error is handled: it holds what was computed so far.
-        give_memory_back()
-        raise sizes.out_of_memory(source.trial, reason)
+        # Outside of the handler: the error refers to the tensors that were computed so far.
+        release_memory()
+        raise sizes.out_of_memory_error(source.trial, reason)
 
-    def _watched(self, source: _Source, call: PlannedCall) -> _Taken:
-        """Measured; where that is not possible, the picture is made all the same."""
+    def _profiling_data(
+        self, source: _Source, call: PlannedCall, result: _CallResult, saved: SavedFiles
+    ) -> dict[str, Any]:
+        notes = [*call.notes, *([saved.note] if saved.note else []), *result.notes]
+        if result.profile is None:
+            reason = result.problem or "nothing was measured"
+            return {**unprofiled_data(reason, result.seconds), "model_id": source.model.model_id, "notes": notes}
+        data = profiling_data(result.profile, source.model.model_id, notes)
         try:
-            measuring = Measurement(source.opened, sample_hz=SAMPLES_PER_SECOND, scheduler=call.scheduler)
-            measuring.load_seconds = source.load_seconds
-            measuring.start()
-        except Exception as error:  # noqa: BLE001  whatever it is, the picture is what was asked for
-            taken = _plainly(source, call)
-            taken.problem = str(error)
-            return taken
-        try:
-            taken = _plainly(source, call)
-        finally:
-            measuring.stop()
-        try:
-            taken.profiles = measuring.profiles()
-        except Exception as error:  # noqa: BLE001  as above
-            taken.problem = str(error)
-        taken.problem = taken.problem or "; ".join(measuring.notes) or None
-        return taken
-
-    def _data(self, source: _Source, call: PlannedCall, taken: _Taken, saved: Saved) -> dict[str, Any]:
-        notes = [*call.notes, *([saved.note] if saved.note else []), *taken.notes]
-        if not taken.profiles:
-            reason = taken.problem or "nothing was measured"
-            return {**not_profiled(reason, taken.seconds), "model_id": source.model.model_id, "notes": notes}
-        profile = taken.profiles[-1]
-        data = profiling_data(profile, source.model.model_id, notes)
-        path = saved.path.with_suffix(".profile.json")
-        try:
-            data["profile_path"] = str(profile.save(path))
+            data["profile_path"] = str(result.profile.save(saved.path.with_suffix(".profile.json")))
         except DiffprofError as error:
             data["profile_path"] = None
             data["notes"].append(f"the profile was not saved: {error}")
@@ -169,20 +155,43 @@ class _Source:
 
 
 @dataclass
-class _Taken:
-    """What a call gave back, and what it took."""
+class _CallResult:
+    """What a call returned, its time and, where it was measured, its profile."""
 
     output: Any
     seconds: float
-    profiles: tuple[Profile, ...] = ()
+    profile: Profile | None = None
     problem: str | None = None
     """Why it was not measured."""
     notes: list[str] = field(default_factory=list)
 
 
-def _plainly(source: _Source, call: PlannedCall) -> _Taken:
-    began = time.perf_counter()
-    output = make(source.opened.pipeline, call)
+def _measure_call(source: _Source, call: PlannedCall) -> _CallResult:
+    """Make the call and measure it; where measuring fails, the image is generated all the same."""
+    try:
+        measuring = Measurement(source.opened, sample_hz=SAMPLES_PER_SECOND, scheduler=call.scheduler)
+        measuring.load_seconds = source.load_seconds
+        measuring.start()
+    except Exception as error:  # noqa: BLE001  profiling never breaks a generation
+        result = _time_call(source, call)
+        result.problem = str(error)
+        return result
+    try:
+        result = _time_call(source, call)
+    finally:
+        measuring.stop()
+    try:
+        profiles = measuring.profiles()
+        result.profile = profiles[-1] if profiles else None
+    except Exception as error:  # noqa: BLE001  as above
+        result.problem = str(error)
+    result.problem = result.problem or "; ".join(measuring.notes) or None
+    return result
+
+
+def _time_call(source: _Source, call: PlannedCall) -> _CallResult:
+    started = time.perf_counter()
+    output = run_call(source.opened.pipeline, call)
     unsafe = getattr(output, "nsfw_content_detected", None)
-    notes = [BLACK] if isinstance(unsafe, list) and any(unsafe) else []
-    return _Taken(output, time.perf_counter() - began, notes=notes)
+    notes = [UNSAFE] if isinstance(unsafe, list) and any(unsafe) else []
+    return _CallResult(output, time.perf_counter() - started, notes=notes)

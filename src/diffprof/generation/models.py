@@ -1,13 +1,13 @@
-"""Models with their weights, loaded once and kept for whoever needs them.
+"""Models with their weights, loaded once and kept in memory.
 
     manager = get_model_manager()
     pipe = manager.load_model("stabilityai/stable-diffusion-2-1-base")   # or a catalogue name, a folder, "shapes"
     manager.list_models()
     manager.unload_model("stabilityai/stable-diffusion-2-1-base")
 
-Any number of threads may use one manager. A model is loaded by one of them, and `using` lets one at a time generate
-with it. Where `diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that nobody uses leave,
-those that were not used for longest first.
+Any number of threads may share one manager. A model is loaded by one of them, and `using` lets one at a time generate
+with it. Where `diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that nobody uses are
+evicted, the least recently used first.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ from diffprof.render import numbers
 from diffprof.render.progress import describe_to
 from diffprof.settings.limits import dtype_name
 
+_LOCK = threading.Lock()
+_LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+
 
 @dataclass(frozen=True)
 class Model:
@@ -46,21 +50,21 @@ class Model:
 
     model_id: str
     name: str
-    """Short, and fit for a file name."""
+    """Short, and usable in a file name."""
     title: str
     """For people: ``Stable Diffusion 2.1 base``."""
     place: str | Path
     """What it is loaded from: the name of a known model, a hub id or a folder."""
     recommended: dict[str, Any] = field(default_factory=dict)
-    """Call arguments that its makers use where they differ from the pipeline's own defaults."""
+    """Call arguments that its authors recommend where they differ from the pipeline's own defaults."""
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model that is held."""
+    """A loaded model, as `ModelManager.list_models` describes it."""
 
     model_id: str
-    """As it was asked for when it was loaded."""
+    """As it was requested when it was loaded."""
     name: str
     pipeline: str
     device: str
@@ -72,8 +76,8 @@ class LoadedModel:
 
 
 @dataclass(eq=False)
-class Held:
-    """A model with its weights."""
+class HeldModel:
+    """A loaded model, and who uses it."""
 
     model: Model
     loaded: LoadedPipeline
@@ -82,8 +86,8 @@ class Held:
     users: list[int] = field(default_factory=list)
     """The threads that use it."""
     last_used: int = 0
-    fitting: set[Any] = field(default_factory=set)
-    """Sizes of pictures that were found to fit beside the weights."""
+    fitting_sizes: set[Any] = field(default_factory=set)
+    """Image sizes that are known to fit into memory beside the weights."""
 
     @property
     def pipeline(self) -> Any:
@@ -91,7 +95,7 @@ class Held:
 
 
 class ModelManager:
-    """Loads models and keeps them. What is not given is what `diffprof.config` says when a model is asked for."""
+    """Loads models and keeps them. What is not given is what `diffprof.config` says when a model is requested."""
 
     def __init__(
         self,
@@ -102,10 +106,10 @@ class ModelManager:
         memory_limit: int | None = None,
     ) -> None:
         self._device, self._dtype, self._offload, self._limit = device, dtype, offload, memory_limit
-        self._held: dict[_Key, Held] = {}
+        self._held: dict[_Key, HeldModel] = {}
         self._changed = threading.Condition()
-        """Guards what is held, and tells when somebody stops using a model."""
-        self._loading = self._short_of_room = False
+        """Guards all fields, and notifies waiting threads when a model is no longer used or loaded."""
+        self._loading = self._waits_for_memory = False
         self._clock = itertools.count(1)
 
     def load_model(
@@ -117,7 +121,7 @@ class ModelManager:
         offload: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> Any:
-        """The pipeline of a catalogue name, a hub id, a folder or ``shapes``; loaded where it is not held yet."""
+        """The pipeline of a catalogue name, a hub id, a folder or ``shapes``; loaded where it is not loaded yet."""
         events = describe_to(progress)
         with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=events, alone=False) as held:
             return held.pipeline
@@ -132,85 +136,85 @@ class ModelManager:
         offload: str | None = None,
         progress: Progress | None = None,
         alone: bool = True,
-    ) -> Iterator[Held]:
-        """Hold a model while it is used, loaded where it is not held yet; with `alone`, keep all others from it."""
-        key, model = self._asked(model_id, device, dtype, offload)
-        held = self._taken(key) or self._loaded(key, model, progress)
+    ) -> Iterator[HeldModel]:
+        """Use a model, which is loaded where it is not loaded yet; with `alone`, no other thread uses it meanwhile."""
+        key, model = self._resolve(model_id, device, dtype, offload)
+        held = self._acquire(key) or self._load(key, model, progress)
         try:
-            with lock_of(held.pipeline) if alone else contextlib.nullcontext():
+            with pipeline_lock(held.pipeline) if alone else contextlib.nullcontext():
                 yield held
         finally:
-            self._returned(key, held)
+            self._release(key, held)
 
     def holds(
         self, model_id: str | Path, *, device: str | None = None, dtype: str | None = None, offload: str | None = None
-    ) -> Held | None:
+    ) -> HeldModel | None:
         """The model, if it is loaded."""
         with self._changed:
-            return self._held.get(self._asked(model_id, device, dtype, offload)[0])
+            return self._held.get(self._resolve(model_id, device, dtype, offload)[0])
 
     def list_models(self) -> tuple[LoadedModel, ...]:
-        """What is held, the model that was used last first."""
+        """The loaded models, the most recently used first."""
         with self._changed:
-            held = sorted(self._held.values(), key=lambda one: -one.last_used)
+            recent_first = sorted(self._held.values(), key=lambda held: -held.last_used)
             return tuple(
                 LoadedModel(
-                    model_id=one.model.model_id,
-                    name=one.model.name,
-                    pipeline=type(one.pipeline).__name__,
-                    device=one.loaded.device,
-                    dtype=one.loaded.opened.dtype,
-                    offload=one.offload,
-                    weight_bytes=one.weight_bytes,
-                    load_seconds=one.loaded.seconds,
-                    in_use=bool(one.users),
+                    model_id=held.model.model_id,
+                    name=held.model.name,
+                    pipeline=type(held.pipeline).__name__,
+                    device=held.loaded.device,
+                    dtype=held.loaded.opened.dtype,
+                    offload=held.offload,
+                    weight_bytes=held.weight_bytes,
+                    load_seconds=held.loaded.seconds,
+                    in_use=bool(held.users),
                 )
-                for one in held
+                for held in recent_first
             )
 
     def unload_model(self, model_id: str | Path) -> bool:
-        """Let go of a model in all its forms, and of its memory; False when it was not held.
+        """Unload a model in all dtypes and on all devices, and free its memory; False when it was not loaded.
 
-        Where somebody is generating with it, its memory is free when they are done. A pipeline that `load_model` gave
-        to the caller stays as long as the caller keeps it.
+        Where a thread is generating with it, its memory is freed when that is done. A pipeline that `load_model`
+        returned stays as long as the caller refers to it.
         """
         place = str(model_of(model_id).place)
         with self._changed:
-            leaving = [key for key in self._held if key.place == place]
-            for key in leaving:
+            keys = [key for key in self._held if key.place == place]
+            for key in keys:
                 del self._held[key]
             self._changed.notify_all()
-        give_memory_back()
-        return bool(leaving)
+        release_memory()
+        return bool(keys)
 
     def unload_all(self) -> None:
-        """Let go of all models."""
+        """Unload all models."""
         with self._changed:
             self._held.clear()
             self._changed.notify_all()
-        give_memory_back()
+        release_memory()
 
     @property
     def memory_limit(self) -> int | None:
-        """Bytes of weights that are held at most; None for no limit but the machine's."""
+        """The most bytes of weights that are kept; None for no limit but the machine's."""
         return self._limit if self._limit is not None else config.MODEL_MEMORY_LIMIT
 
     def target(self, device: str | None = None, offload: str | None = None) -> Target:
-        """Where a model is put when it is asked for like this."""
+        """Where a model is put when it is requested like this."""
         return target_of(device or self._device or config.DEVICE, offload or self._offload or config.OFFLOAD)
 
     def dtype(self, dtype: str | None = None) -> str | None:
-        """The dtype in which a model is loaded when it is asked for like this; None for the model's own."""
+        """The dtype in which a model is loaded when it is requested like this; None for the model's own."""
         chosen = dtype or self._dtype or config.DTYPE
         return dtype_name(chosen)
 
-    def _asked(
+    def _resolve(
         self, model_id: str | Path, device: str | None, dtype: str | None, offload: str | None
     ) -> tuple[_Key, Model]:
         model, target = model_of(model_id), self.target(device, offload)
         return _Key(str(model.place), str(target.device), self.dtype(dtype), target.offload), model
 
-    def _taken(self, key: _Key) -> Held | None:
+    def _acquire(self, key: _Key) -> HeldModel | None:
         with self._changed:
             held = self._held.get(key)
             if held is not None:
@@ -218,9 +222,9 @@ class ModelManager:
                 held.last_used = next(self._clock)
             return held
 
-    def _loaded(self, key: _Key, model: Model, progress: Progress | None) -> Held:
+    def _load(self, key: _Key, model: Model, progress: Progress | None) -> HeldModel:
         with self._turn_to_load(model.name):
-            held = self._taken(key)
+            held = self._acquire(key)
             if held is not None:
                 return held
             loaded = load_pipeline(
@@ -229,22 +233,22 @@ class ModelManager:
                 dtype=key.dtype,
                 offload=key.offload,
                 progress=progress,
-                free_memory=lambda needed: self._make_room(model.name, needed, torch.device(key.device)),
+                free_memory=lambda needed: self._free_memory(model.name, needed, torch.device(key.device)),
             )
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
             with self._changed:
-                # In use from the first moment: another thread may unload it in the next.
-                held = Held(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
+                # In use at once: another thread may unload it in the next moment.
+                held = HeldModel(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
                 self._held[key] = held
             return held
 
     @contextlib.contextmanager
     def _turn_to_load(self, name: str) -> Iterator[None]:
-        """One at a time: whether a model fits is found out before it is loaded, and two would find the same room."""
+        """Load one model at a time: two threads that check the free memory would both count on the same bytes."""
         with self._changed:
             while self._loading:
-                if self._short_of_room:
-                    self._refuse_who_uses_one(name)
+                if self._waits_for_memory:
+                    self._refuse_deadlock(name)
                 self._changed.wait()
             self._loading = True
         try:
@@ -254,7 +258,8 @@ class ModelManager:
                 self._loading = False
                 self._changed.notify_all()
 
-    def _make_room(self, name: str, needed: int, device: torch.device) -> None:
+    def _free_memory(self, name: str, needed: int, device: torch.device) -> None:
+        """Evict models that nobody uses, and wait for those in use, until `needed` bytes of weights fit."""
         limit = self.memory_limit
         if limit is not None and needed > limit:
             raise RequestError(
@@ -262,62 +267,62 @@ class ModelManager:
                 f"{numbers.gigabytes(limit)}; raise model_memory_limit or use a smaller dtype"
             )
         while limit is not None and self._held_bytes() + needed > limit:
-            if not self._one_left():
+            if not self._evict_one():
                 self._wait_for_others(name, limit - needed)
-        while _is_short(needed, device) and self._one_left():
+        while _lacks_memory(needed, device) and self._evict_one():
             pass
 
     def _held_bytes(self) -> int:
         with self._changed:
             return sum(held.weight_bytes for held in self._held.values())
 
-    def _one_left(self) -> bool:
-        """Let go of the model that nobody has used for longest; False when all are in use."""
+    def _evict_one(self) -> bool:
+        """Unload the least recently used model that nobody uses; False when all are in use."""
         with self._changed:
             idle = {key: held for key, held in self._held.items() if not held.users}
             if idle:
                 del self._held[min(idle, key=lambda key: idle[key].last_used)]
-        # The last references to it must go before its memory can.
-        found = bool(idle)
+        # Its memory can be freed only after the last reference to it is gone.
+        evicted = bool(idle)
         idle.clear()
-        if found:
-            give_memory_back()
-        return found
+        if evicted:
+            release_memory()
+        return evicted
 
     def _wait_for_others(self, name: str, most: int) -> None:
-        """Until somebody stops using a model, or no more than `most` bytes are held."""
+        """Wait until a model is no longer used, or at most `most` bytes are held."""
         with self._changed:
-            self._refuse_who_uses_one(name)
-            self._short_of_room = True
+            self._refuse_deadlock(name)
+            self._waits_for_memory = True
             self._changed.notify_all()
             try:
                 self._changed.wait_for(
                     lambda: any(not held.users for held in self._held.values()) or self._held_bytes() <= most
                 )
             finally:
-                self._short_of_room = False
+                self._waits_for_memory = False
 
-    def _refuse_who_uses_one(self, name: str) -> None:
-        """Who uses a model and waits for room, or for somebody who waits for room, could wait for ever."""
+    def _refuse_deadlock(self, name: str) -> None:
+        """Refuse to wait for memory in a thread that itself uses a model: it could wait forever."""
         if any(threading.get_ident() in held.users for held in self._held.values()):
             raise DiffprofError(
-                f"there is no room for {name}: the models in use fill the limit of "
+                f"there is no memory for {name}: the models in use fill the limit of "
                 f"{numbers.gigabytes(self.memory_limit or 0)}; raise model_memory_limit or use one after the other"
             )
 
-    def _returned(self, key: _Key, held: Held) -> None:
+    def _release(self, key: _Key, held: HeldModel) -> None:
         with self._changed:
             held.users.remove(threading.get_ident())
-            gone = not held.users and self._held.get(key) is not held
+            unloaded = not held.users and self._held.get(key) is not held
             self._changed.notify_all()
-        if gone:
-            # It was unloaded while it was in use. This frame and the caller's still know it: they end in a moment.
-            weakref.finalize(held, give_memory_back)
+        if unloaded:
+            # It was unloaded while in use. This frame and the caller's still refer to it: they end in a moment.
+            weakref.finalize(held, release_memory)
 
 
 @dataclass(frozen=True)
 class _Key:
-    """The same model in another dtype, or on another device, is another one."""
+    """The same model in another dtype or on another device is loaded separately."""
 
     place: str
     device: str
@@ -325,17 +330,20 @@ class _Key:
     offload: str | None
 
 
+_manager: ModelManager | None = None
+
+
 def get_model_manager() -> ModelManager:
     """The one manager of this process."""
-    global _MANAGER
+    global _manager
     with _LOCK:
-        if _MANAGER is None:
-            _MANAGER = ModelManager()
-        return _MANAGER
+        if _manager is None:
+            _manager = ModelManager()
+        return _manager
 
 
 def model_of(model_id: str | Path) -> Model:
-    """What the id stands for; a `RequestError` says that there is no such model, and what was perhaps meant."""
+    """What the id stands for; a `RequestError` says that there is no such model, and suggests others."""
     given, resolved = str(model_id), resolve(model_id)
     if is_on_board(model_id):
         return Model(given, SHAPES, SHAPES, SHAPES, dict(RECOMMENDED))
@@ -343,39 +351,33 @@ def model_of(model_id: str | Path) -> Model:
     if entry is not None:
         return Model(given, entry.name, entry.title, folder or entry.name, dict(entry.recommended))
     name = folder.resolve().name if folder is not None else given.rpartition("/")[2]
-    return Model(given, for_files(name), name, folder or given)
+    return Model(given, file_name(name), name, folder or given)
 
 
-def lock_of(pipeline: Any) -> threading.RLock:
-    """The lock that whoever generates with this pipeline holds: its scheduler and its hooks know one call at a time."""
+def pipeline_lock(pipeline: Any) -> threading.RLock:
+    """The lock to hold while calling this pipeline: its scheduler and hooks support one call at a time."""
     with _LOCK:
         return _LOCKS.setdefault(pipeline, threading.RLock())
 
 
-def give_memory_back() -> None:
-    """Have what nobody refers to any more freed, and return it to the system and the device."""
+def release_memory() -> None:
+    """Collect garbage, and return freed memory to the system and the device."""
     gc.collect()
     if torch.accelerator.is_available():
-        # By its own name: torch before 2.9 has no `torch.accelerator.empty_cache`.
+        # By the device's own name: torch before 2.9 has no `torch.accelerator.empty_cache`.
         torch.get_device_module(torch.accelerator.current_accelerator()).empty_cache()
     trim = getattr(_C_LIBRARY, "malloc_trim", None)
-    if trim is not None:  # only glibc keeps what was freed, and can be told not to
+    if trim is not None:  # glibc keeps freed memory for itself unless asked
         trim(0)
 
 
-def _is_short(needed: int, device: torch.device) -> bool:
+def _lacks_memory(needed: int, device: torch.device) -> bool:
     free = free_bytes(device)
     return free is not None and free < needed
 
 
-def for_files(name: str) -> str:
-    """The last part of the name, with nothing in it that a file name should not have."""
+def file_name(name: str) -> str:
+    """The last part of a model's name, with all characters replaced that are unusual in file names."""
     name = name.rstrip("/").rpartition("/")[2]
-    kept = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name)
-    return kept.strip(".-")[:80] or "model"
-
-
-_LOCK = threading.Lock()
-_MANAGER: ModelManager | None = None
-_LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
-_C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+    safe = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name)
+    return safe.strip(".-")[:80] or "model"

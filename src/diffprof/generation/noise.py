@@ -1,4 +1,4 @@
-"""The noise of a generation: the same for the same seed, whoever draws it."""
+"""The random numbers of a generation: the same for the same seed."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ import torch
 
 from diffprof.counting.pipeline_state import RandomState
 
+_LOCK = threading.Lock()
+_users = 0
+_state_before: RandomState | None = None
 
-def generator_of(seed: int) -> torch.Generator:
-    """What a pipeline draws its noise from. On the CPU: then it is the same on every machine."""
+
+def new_generator(seed: int) -> torch.Generator:
+    """A generator for a pipeline's noise; on the CPU, where the same seed gives the same noise on every machine."""
     return torch.Generator("cpu").manual_seed(seed)
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Inside, torch's own random numbers begin with the seed too: some pipelines use them beside their generator.
+def torch_seed(seed: int) -> Iterator[None]:
+    """Seed torch's global generators for a while: some pipelines draw from them beside their own generator.
 
-    Those belong to the whole process. They are put back when the last of several threads leaves.
+    The global state belongs to the whole process; it is restored when the last of several threads leaves.
     """
-    global _INSIDE, _BEFORE
+    global _users, _state_before
     with _LOCK:
-        if _BEFORE is None:
-            _BEFORE = RandomState({})
-        _INSIDE += 1
+        if _state_before is None:
+            _state_before = RandomState({})
+        _users += 1
         torch.manual_seed(seed)
     try:
         yield
     finally:
         with _LOCK:
-            _INSIDE -= 1
-            if not _INSIDE:
-                _BEFORE.restore()
-                _BEFORE = None
-
-
-_LOCK = threading.Lock()
-_INSIDE = 0
-_BEFORE: RandomState | None = None
+            _users -= 1
+            if not _users:
+                _state_before.restore()
+                _state_before = None

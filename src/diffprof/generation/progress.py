@@ -1,4 +1,4 @@
-"""Progress of a generation or a batch: which model, which step, and how long it will still take."""
+"""Progress of a generation or a batch: which model, which step, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -10,72 +10,74 @@ from dataclasses import dataclass, field, replace
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 
 
-class StoppedByCaller(BaseException):
-    """The callback raised something. No exception: code that handles those of a model must not handle this one."""
+class CallbackError(BaseException):
+    """The callback raised `reason`. Not an `Exception`: code that handles those of a model must not handle this one."""
 
     def __init__(self, reason: BaseException) -> None:
         self.reason = reason
 
 
 @contextlib.contextmanager
-def passing_on() -> Iterator[None]:
-    """Let what a callback raised come out as it was raised."""
+def raise_callback_errors() -> Iterator[None]:
+    """Raise what a callback raised, as it was raised."""
     try:
         yield
-    except StoppedByCaller as stopped:
-        raise stopped.reason from None
+    except CallbackError as error:
+        raise error.reason from None
 
 
 @dataclass
 class Pace:
-    """How long the models of a batch took, from which follows how long the others will."""
+    """Estimates the remaining time from the steps and models that are done."""
 
     count: int = 1
     clock: Callable[[], float] = time.monotonic
     finished: list[float] = field(default_factory=list)
-    began: float | None = None
-    """When the model's turn began."""
+    started: float | None = None
+    """When the current model was started."""
     first_step: tuple[float, int] | None = None
-    """When the first step was done; the time before it went into loading and encoding."""
+    """When the first step ended, and its number; the time before it went into loading and encoding."""
     last_step: tuple[float, int] | None = None
     step_seconds: float | None = None
-    """Of the step that was done last; None for the first one of a loop."""
+    """Duration of the last step; None for the first one of a loop."""
 
     def begin(self) -> None:
-        self.began, self.first_step, self.last_step = self.clock(), None, None
+        """A model is started."""
+        self.started, self.first_step, self.last_step = self.clock(), None, None
 
     def end(self) -> None:
-        if self.began is not None:
-            self.finished.append(self.clock() - self.began)
+        """The current model has finished."""
+        if self.started is not None:
+            self.finished.append(self.clock() - self.started)
 
     def seconds_left(self, done: int, total: int | None) -> float | None:
-        """For the steps that are left and for the models after this one; None where that cannot be known yet."""
+        """The time for the remaining steps and for the models after this one; None where it is not known yet."""
         now = self.clock()
         self._time_step(now, done)
         if self.first_step is None or done <= self.first_step[1]:
             self.first_step = now, done
             return None
-        if total is None or self.began is None:
+        if total is None or self.started is None:
             return None
-        since, at = self.first_step
-        here = (now - since) / (done - at) * max(total - done, 0)
-        turns = [*self.finished, now - self.began + here]
-        others = self.count - len(self.finished) - 1
-        return here + others * sum(turns) / len(turns)
+        first_time, first_done = self.first_step
+        this_model = (now - first_time) / (done - first_done) * max(total - done, 0)
+        model_times = [*self.finished, now - self.started + this_model]
+        models_after = self.count - len(self.finished) - 1
+        return this_model + models_after * sum(model_times) / len(model_times)
 
     def _time_step(self, now: float, done: int) -> None:
         before, self.last_step = self.last_step, (now, done)
         self.step_seconds = (now - before[0]) / (done - before[1]) if before and done > before[1] else None
 
 
-class Reports:
+class ProgressReporter:
     """Reports the progress of the models of a batch, one after the other."""
 
     def __init__(self, progress: Progress | None, pace: Pace | None = None) -> None:
         self._progress = progress
         self.pace = pace or Pace()
 
-    def tell(self, event: ProgressEvent) -> None:
+    def report(self, event: ProgressEvent) -> None:
         """Report that something is going on with the current model."""
         if self._progress is None:
             return
@@ -83,12 +85,12 @@ class Reports:
         try:
             self._progress(replace(event, model=position))
         except BaseException as error:
-            raise StoppedByCaller(error) from error
+            raise CallbackError(error) from error
 
-    def step(self, name: str, done: int, total: int | None) -> None:
+    def report_step(self, name: str, done: int, total: int | None) -> None:
         """Report the end of a step: how long it took, and how long all the others will take."""
         remaining = self.pace.seconds_left(done, total)
-        self.tell(
+        self.report(
             ProgressEvent(
                 Activity.denoising, name, done, total, step_seconds=self.pace.step_seconds, remaining_seconds=remaining
             )

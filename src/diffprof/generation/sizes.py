@@ -1,4 +1,4 @@
-"""Whether a model can make a picture of a size here: found out by a dry run, not after minutes; and what would do."""
+"""Whether a model can generate a size on this machine: a dry run decides it in advance, and suggests another size."""
 
 from __future__ import annotations
 
@@ -17,125 +17,126 @@ from diffprof.render import numbers
 
 MULTIPLES = (2, 4, 8, 16, 32, 64, 128)
 SMALLEST = 64
+FEW_STEPS = 2
 ARGUMENTS = ("prompt", "width", "height", "num_frames", "num_inference_steps", "image", "video")
-"""Of a call: those that its size depends on."""
+"""The call arguments that determine how large a call is."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A model and the call that is to be made, without weights or with them."""
+    """A model, with or without its weights, and the call to try on it."""
 
     target: Any
-    """A live pipeline, or the place of a model that is not loaded yet."""
+    """A live pipeline, or the source of a model that is not loaded yet."""
     name: str
     arguments: Mapping[str, Any]
     device: torch.device
     dtype: str | None = None
-    """Of a model that is not loaded yet, where it is not the model's own."""
-    weights_to_come: bool = False
-    """The weights are yet to be put on the device."""
+    """For a model that is not loaded yet; None for the model's own."""
+    loads_weights: bool = False
+    """Whether the weights still have to be moved to the device."""
 
     @property
     def size(self) -> tuple[Any, Any]:
-        """Width and height; neither or both are there."""
+        """Width and height; both are None where none was requested."""
         return self.arguments.get("width"), self.arguments.get("height")
 
     def with_size(self, width: int, height: int) -> Trial:
         return replace(self, arguments={**self.arguments, "width": width, "height": height})
 
-    def counted(self) -> Profile:
-        """What the call would cost. Steps are alike: few are enough to see how large they are."""
+    def count(self) -> Profile:
+        """Count the call, with few steps: they are alike, and only their size matters here."""
         few = {"num_inference_steps": FEW_STEPS} if "num_inference_steps" in self.arguments else {}
         options: dict[str, Any] = {"dtype": self.dtype} if isinstance(self.target, str | Path) else {}
         return profile(self.target, **options, **{**self.arguments, **few})
 
     def needed_bytes(self, counted: Profile) -> int:
-        working = max((part.peak_live_bytes for part in counted.components.values()), default=0)
-        return working + (counted.total.weight_bytes if self.weights_to_come else 0)
+        """The memory that the call takes, including weights that are not loaded yet."""
+        activations = max((component.peak_live_bytes for component in counted.components.values()), default=0)
+        return activations + (counted.total.weight_bytes if self.loads_weights else 0)
 
 
-FEW_STEPS = 2
-
-
-def check(trial: Trial) -> None:
-    """Refuse a size that the model cannot make, or that does not fit into memory, and name one that does."""
+def check_size(trial: Trial) -> None:
+    """Refuse a size that the model cannot generate or that does not fit into memory, and suggest one that does."""
     try:
-        counted = trial.counted()
+        counted = trial.count()
     except PipelineError as error:
-        refuse_size(trial, str(error))
-        return  # it is something else: the call itself will tell
-    made = counted.request.value("width"), counted.request.value("height")
-    if trial.size != (None, None) and trial.size != made:
-        refuse_size(trial, f"it would make {_words(*made)} instead")
-        raise RequestError(f"{trial.name} makes {_words(*made)} where {_words(*trial.size)} was asked for")
+        refuse_bad_size(trial, str(error))
+        return  # the size is not at fault: the real call will say what is
+    actual = counted.request.value("width"), counted.request.value("height")
+    if trial.size != (None, None) and trial.size != actual:
+        refuse_bad_size(trial, f"it would generate {_format_size(*actual)} instead")
+        raise RequestError(
+            f"{trial.name} generates {_format_size(*actual)} where {_format_size(*trial.size)} was requested"
+        )
     free = free_bytes(trial.device)
     needed = trial.needed_bytes(counted)
     if free is not None and needed > free:
         raise DiffprofError(
-            f"{trial.name} needs about {numbers.gigabytes(needed)} for {_shown(counted)}, and "
-            f"{numbers.gigabytes(free)} are free on {trial.device}; {_what_fits(trial, counted, free)}"
+            f"{trial.name} needs about {numbers.gigabytes(needed)} for {_requested_size(counted)}, and "
+            f"{numbers.gigabytes(free)} are free on {trial.device}; {_smaller_size_hint(trial, counted, free)}"
         )
 
 
-def refuse_size(trial: Trial, reason: str) -> None:
-    """If another size near it works, refuse this one and name that; else its size is not what is wrong."""
-    if trial.size == (None, None) or _makes(trial):
+def refuse_bad_size(trial: Trial, reason: str) -> None:
+    """Refuse the size where a similar one works, and name that one; otherwise the size is not at fault."""
+    if trial.size == (None, None) or _produces_size(trial):
         return
     for multiple in MULTIPLES:
         near = trial.with_size(*(max(multiple, round(side / multiple) * multiple) for side in trial.size))
-        if near.size != trial.size and _makes(near):
+        if near.size != trial.size and _produces_size(near):
             raise RequestError(
-                f"{trial.name} cannot make {_words(*trial.size)} ({reason.rstrip('.')}); "
-                f"the nearest that fits is {_words(*near.size)}"
+                f"{trial.name} cannot generate {_format_size(*trial.size)} ({reason.rstrip('.')}); "
+                f"the nearest size that works is {_format_size(*near.size)}"
             )
 
 
-def out_of_memory(trial: Trial, reason: str) -> DiffprofError:
-    """What to say about a call that ran out of memory."""
+def out_of_memory_error(trial: Trial, reason: str) -> DiffprofError:
+    """The error for a call that ran out of memory, with a size that would fit."""
     free = free_bytes(trial.device)
     try:
-        counted = trial.counted()
+        counted = trial.count()
     except DiffprofError:
         return DiffprofError(f"{trial.name} ran out of memory on {trial.device} ({reason}); use a smaller size")
     needed = numbers.gigabytes(trial.needed_bytes(counted))
-    told = f", and {numbers.gigabytes(free)} are free now" if free is not None else ""
+    free_now = f", and {numbers.gigabytes(free)} are free now" if free is not None else ""
     return DiffprofError(
-        f"{trial.name} ran out of memory on {trial.device} at {_shown(counted)}, for which it needs about "
-        f"{needed}{told}; {_what_fits(trial, counted, free)}"
+        f"{trial.name} ran out of memory on {trial.device} at {_requested_size(counted)}, for which it needs about "
+        f"{needed}{free_now}; {_smaller_size_hint(trial, counted, free)}"
     )
 
 
-def _what_fits(trial: Trial, counted: Profile, free: int | None) -> str:
-    """The largest of the next smaller sizes that fits into what is free, or into half of what was too much."""
-    most = min(free if free is not None else trial.needed_bytes(counted), trial.needed_bytes(counted) * 3 // 4)
+def _smaller_size_hint(trial: Trial, counted: Profile, free: int | None) -> str:
+    """The first size, halving again and again, that fits into the free memory and needs clearly less than before."""
+    needed_before = trial.needed_bytes(counted)
+    budget = min(free if free is not None else needed_before, needed_before * 3 // 4)
     sides = counted.request.value("width"), counted.request.value("height")
     width, height = (side if isinstance(side, int) else 0 for side in sides)
     while width > SMALLEST and height > SMALLEST:
         width, height = (max(SMALLEST, side // 2 // SMALLEST * SMALLEST) for side in (width, height))
         smaller = trial.with_size(width, height)
         try:
-            needed = smaller.needed_bytes(smaller.counted())
+            needed = smaller.needed_bytes(smaller.count())
         except DiffprofError:
             break
-        if needed <= most:
-            return f"{_words(width, height)} would fit, it needs about {numbers.gigabytes(needed)}"
+        if needed <= budget:
+            return f"{_format_size(width, height)} would fit, it needs about {numbers.gigabytes(needed)}"
     return "a smaller dtype or a smaller model may fit"
 
 
-def _makes(trial: Trial) -> bool:
-    """Whether the pipeline makes exactly this size."""
+def _produces_size(trial: Trial) -> bool:
+    """Whether the pipeline generates exactly this size."""
     try:
-        request = trial.counted().request
+        request = trial.count().request
     except PipelineError:
         return False
-    made = (request.value("width"), request.value("height"))
-    return trial.size == made
+    return trial.size == (request.value("width"), request.value("height"))
 
 
-def _shown(counted: Profile) -> str:
+def _requested_size(counted: Profile) -> str:
     width, height = counted.request.value("width"), counted.request.value("height")
-    return f"{width}x{height}" if width and height else "its usual size"
+    return _format_size(width, height) if width and height else "its default size"
 
 
-def _words(width: Any, height: Any) -> str:
+def _format_size(width: Any, height: Any) -> str:
     return f"{width}x{height}"

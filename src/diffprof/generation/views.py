@@ -1,4 +1,4 @@
-"""What was generated, for people: one picture with what its parts took, or several models side by side."""
+"""Generations on the console: one with the cost of its components, or a table of several models."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 UNKNOWN = "-"
-NO_PICTURE = "no picture"
+FAILED = "failed"
 
-OF_A_MODEL = ("model_id", "model_name", "image_path", "seed", "error")
-OF_ITS_PROFILE = (
+MODEL_KEYS = ("model_id", "model_name", "image_path", "seed", "error")
+PROFILE_KEYS = (
     "inference_time_seconds", "num_executed_steps", "total_macs", "total_flops", "macs_per_step", "throughput_tflops",
     "steps_per_second", "pipeline_params", "peak_memory_bytes", "peak_memory_of", "load_seconds", "device",
 )  # fmt: skip
@@ -33,10 +33,10 @@ OF_ITS_PROFILE = (
 
 @dataclass(frozen=True)
 class GenerationRow:
-    """One model: what it took, or nothing where it made no picture or was not measured."""
+    """One model of a table; None for what was not measured."""
 
     model: str
-    made: bool = True
+    succeeded: bool = True
     seconds: float | None = None
     macs: int | None = None
     flops_per_second: float | None = None
@@ -47,11 +47,11 @@ class GenerationRow:
     """As executed."""
     profile: Profile | None = None
     notes: Sequence[str] = ()
-    """What to know about it."""
+    """What was assumed, left out or could not be done."""
 
 
 def print_generation(profile: Profile, notes: Sequence[str], console: Console) -> None:
-    """One picture: what was asked for, what its parts took, its steps, and last what stands out."""
+    """One generation: the request, the cost of its components, its steps, and findings."""
     print_heading(profile, console)
     columns = part_columns(profile, console.options.ascii_only)
     if columns[0].cells:
@@ -62,7 +62,7 @@ def print_generation(profile: Profile, notes: Sequence[str], console: Console) -
 
 
 def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
-    """A row for each model, below what to know about them, and last what stands out most in each."""
+    """A row for each model, then notes, and the first finding of each."""
     columns = [
         Column("model", [row.model for row in rows], justify="left", style="bold", least=12),
         Column("steps", _cells(rows, lambda row: row.steps, numbers.exact), rank=3),
@@ -81,11 +81,11 @@ def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
 def generations_csv(models: Sequence[Mapping[str, Any]]) -> str:
     """The ``models`` of a ``generation_config.json`` as CSV."""
     return table_csv(
-        (*OF_A_MODEL, *OF_ITS_PROFILE),
+        (*MODEL_KEYS, *PROFILE_KEYS),
         [
             {
-                **{name: model.get(name) for name in OF_A_MODEL},
-                **{name: (model["compute_profile"] or {}).get(name) for name in OF_ITS_PROFILE},
+                **{name: model.get(name) for name in MODEL_KEYS},
+                **{name: (model["compute_profile"] or {}).get(name) for name in PROFILE_KEYS},
             }
             for model in models
         ],
@@ -98,7 +98,7 @@ def _first_finding(profile: Profile) -> str:
 
 
 def _print_by_model(title: str, lines: Sequence[tuple[str, str]], console: Console) -> None:
-    """Lines under their title; nothing where there are none."""
+    """Print lines below a title; nothing where there are none."""
     from rich.text import Text
 
     if not lines:
@@ -110,13 +110,13 @@ def _print_by_model(title: str, lines: Sequence[tuple[str, str]], console: Conso
 
 
 def _cells(
-    rows: Sequence[GenerationRow], figure: Callable[[GenerationRow], Any], shown: Callable[[Any], str]
+    rows: Sequence[GenerationRow], value_of: Callable[[GenerationRow], Any], format_value: Callable[[Any], str]
 ) -> list[str]:
-    figures = [figure(row) for row in rows]
-    return [UNKNOWN if one is None else shown(one) for one in figures]
+    values = [value_of(row) for row in rows]
+    return [UNKNOWN if value is None else format_value(value) for value in values]
 
 
 def _time(row: GenerationRow) -> str:
-    if not row.made:
-        return NO_PICTURE
+    if not row.succeeded:
+        return FAILED
     return UNKNOWN if row.seconds is None else numbers.duration(row.seconds)

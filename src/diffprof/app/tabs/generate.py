@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diffprof import settings as config
 from diffprof.app import showing
@@ -21,6 +21,9 @@ from diffprof.app.working import Done, told
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 from diffprof.render import charts
+
+if TYPE_CHECKING:
+    from diffprof.generation.request import GenerationRequest
 
 TAB = "generate"
 OWN = "the model's own"
@@ -43,24 +46,23 @@ class Order:
     scheduler: str | None
     profiled: bool
 
-    def arguments(self) -> dict[str, Any]:
-        """For `generate_image`."""
-        from diffprof.generation.request import size_named
+    def request(self) -> GenerationRequest:
+        """The request for `generate`."""
+        from diffprof.generation.request import GenerationRequest, choose_seed, parse_size
 
         size = (self.size or "").strip()
-        width, height = size_named(size) if size and size != OWN else (None, None)
+        width, height = parse_size(size) if size and size != OWN else (None, None)
         scheduler = (self.scheduler or "").strip()
-        return {
-            "prompt": self.prompt or "",
-            "negative_prompt": (self.negative_prompt or "").strip() or None,
-            "num_inference_steps": whole("Steps", self.steps),
-            "guidance_scale": number("Guidance", self.guidance),
-            "width": width,
-            "height": height,
-            "seed": whole("Seed", self.seed),
-            "scheduler": scheduler if scheduler and scheduler != SCHEDULERS[0] else None,
-            "enable_profiling": self.profiled,
-        }
+        return GenerationRequest(
+            prompt=self.prompt or "",
+            seed=choose_seed(whole("Seed", self.seed)),
+            negative_prompt=(self.negative_prompt or "").strip() or None,
+            num_inference_steps=whole("Steps", self.steps),
+            guidance_scale=number("Guidance", self.guidance),
+            width=width,
+            height=height,
+            scheduler=scheduler if scheduler and scheduler != OWN else None,
+        )
 
 
 @dataclass
@@ -74,14 +76,15 @@ class Making:
 
     def work(self, progress: Progress) -> Made:
         """Generate the picture; where more iterations are asked for, the same again and again, timed together."""
-        from diffprof.generation.generate import generate_image
+        from diffprof.generation.generate import GenerationOptions, generate
 
-        model, arguments = chosen_model(self.order.model, self.allow_paths), self.order.arguments()
-        made = generate_image(model, **arguments, progress=self._time_steps(progress))
+        model, request = chosen_model(self.order.model, self.allow_paths), self.order.request()
+        options = GenerationOptions(enable_profiling=self.order.profiled)
+        made = generate(model, request, options, self._time_steps(progress))
         data = made.profiling_data or {}
         profile = data.get("profile")
         if profile is not None and self.iterations:
-            profile = self._again(model, {**arguments, "seed": made.seed}, progress)
+            profile = self._repeat(model, request, progress)
         remarks = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
         return Made(made.image, made.filepath, made.seed, profile, remarks)
 
@@ -99,17 +102,18 @@ class Making:
 
         return forward
 
-    def _again(self, model: str, arguments: dict[str, Any], progress: Progress) -> Profile:
+    def _repeat(self, model: str, request: GenerationRequest, progress: Progress) -> Profile:
+        """Measure more calls of the same request together."""
         import diffprof
-        from diffprof.generation.generate import generate_image
+        from diffprof.generation.generate import GenerationOptions, generate
         from diffprof.generation.models import get_model_manager
 
-        plain = {**arguments, "enable_profiling": False}
         with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
+            options = GenerationOptions(output_dir=folder, enable_profiling=False)
             with diffprof.measuring(held.pipeline) as run:
                 for turn in range(self.iterations):
                     now = ProgressEvent(Activity.measuring, iteration=Position(turn + 1, self.iterations))
-                    generate_image(model, **plain, output_dir=folder, progress=_describe_as(now, progress))
+                    generate(model, request, options, _describe_as(now, progress))
             return run.profile
 
 

@@ -13,7 +13,7 @@ from diffprof.errors import OutputError, PipelineError, RequestError
 from diffprof.generation import batch as record
 from diffprof.inference import generate_images_sequential
 from diffprof.model_manager import ModelManager
-from tests.generation.made import batch_config, files_in, full_disk, same
+from tests.generation.support import batch_config, files_in, full_disk, same
 
 
 def test_a_batch_has_one_folder_and_one_file_as_in_the_guide(

@@ -17,7 +17,7 @@ from diffprof.compute_profiler import create_profiler
 from diffprof.errors import DiffprofError
 from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
-from tests.generation.made import GUIDE_KEYS, arguments_of, files_in, same
+from tests.generation.support import GUIDE_KEYS, arguments_of, files_in, same
 from tests.small_pipelines import SMALL_PIPELINES
 
 
