@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import diffprof
-from diffprof.app.choices import chosen_model
+from diffprof.app.model_choices import choose_model
 from diffprof.compute_profiler import create_profiler
 from diffprof.crosscheck.one_call import open_pipeline
 from diffprof.inference import generate_image
@@ -98,7 +98,7 @@ DOORS: dict[str, Callable[[str, Run], int]] = {
     "gate": by_gate,
     "generate": by_generate,
     "crosscheck": lambda name, run: of_pipeline(open_pipeline(name)[0]),
-    "the page": lambda name, run: diffprof.profile(chosen_model(name, allow_paths=False)).total.parameters,
+    "the page": lambda name, run: diffprof.profile(choose_model(name, allow_paths=False)).total.parameters,
     "diffprof.profile": lambda name, run: diffprof.profile(name).total.parameters,
     "compute_profiler": lambda name, run: int(
         create_profiler().profile_pipeline(name, (1, 3, 32, 32), 1)["pipeline_params"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from diffprof.app.serving import application, bound, server
+from diffprof.app.server import application, bind_socket, create_server
 from diffprof.app.setup import Setup
 from tests.browsers import DESKTOP, Visit, visiting
 from tests.small_pipelines import SMALL_PIPELINES
@@ -51,8 +51,8 @@ class served:
         self.setup = setup
 
     def __enter__(self) -> str:
-        self.socket = bound(self.setup)
-        self.server = server(application(self.setup))
+        self.socket = bind_socket(self.setup)
+        self.server = create_server(application(self.setup))
         self.thread = threading.Thread(target=lambda: self.server.run(sockets=[self.socket]), daemon=True)
         self.thread.start()
         while not self.server.started:

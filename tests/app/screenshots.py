@@ -51,7 +51,7 @@ def compare(visitor: Visitor) -> None:
 def history(visitor: Visitor) -> None:
     visitor.tab("History")
     visitor.find("history-runs").locator("input").click()
-    visitor.page.get_by_role("option", name="visit 2").click()
+    visitor.page.get_by_role("option", name="unsaved 2").click()
     visitor.find("history-runs").locator("input").press("Escape")
     visitor.press("history-open")
     expect(visitor.find("history-tree").locator(".js-plotly-plot")).to_be_visible()

@@ -36,7 +36,7 @@ def test_two_models_stand_side_by_side(visit: OpenPage, models: Path) -> None:
         ("components", "transformer"),
         ("parameters", "tiny-sd"),
         ("cost", "dit-xl-2-256"),
-        ("sizes", "pixels of the picture"),
+        ("sizes", "pixels of the image"),
         ("steps", "denoising steps"),
     ):
         expect(visitor.find(f"compare-{figure}").locator(".js-plotly-plot")).to_contain_text(text)
@@ -67,7 +67,7 @@ def test_what_cannot_be_compared_is_told(visit: OpenPage, tmp_path: Path) -> Non
     visitor = visit()
     visitor.tab("Compare")
     visitor.press("compare-start")
-    visitor.sees("compare-message", "Choose two models or more, or upload saved profiles.")
+    visitor.sees("compare-message", "Choose at least two models, or upload saved profiles.")
 
     (tmp_path / "broken.json").write_text("{'no': 'json'")
     visitor.find("compare-files").locator("input[type=file]").set_input_files(tmp_path / "broken.json")

@@ -137,7 +137,7 @@ def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> Non
     second.press("generate-start")
     second.sees("generate-message", "queue", to_come=True)
     second.press("generate-stop")
-    second.sees("generate-message", "Nothing is under way for you.", to_come=True)
+    second.sees("generate-message", "Nothing is running.", to_come=True)
     first.press("generate-stop")
     first.sees("generate-message", "Stopped.", to_come=True)
     for thread in threading.enumerate():

@@ -45,17 +45,17 @@ def test_kept_runs_are_found_opened_and_compared(visit: OpenPage) -> None:
     expect(visitor.find("history-tree")).not_to_be_visible()
 
 
-def test_a_run_of_this_visit_is_kept_when_the_visitor_says_so(visit: OpenPage) -> None:
+def test_a_run_of_this_session_is_kept_on_request(visit: OpenPage) -> None:
     visitor = visit()
     assert History().count() == 0
     visitor.tab("History")
-    chosen(visitor, "visit 1")
+    chosen(visitor, "unsaved 1")
     visitor.press("history-keep")
     visitor.sees("history-message", "KeptRun as run 1")
     assert History().get(1).request.model == "sd-1.5"
 
 
-def test_who_comes_from_elsewhere_sees_nothing_of_what_is_kept(visit: OpenPage) -> None:
+def test_a_visitor_from_another_machine_sees_no_kept_runs(visit: OpenPage) -> None:
     History().add(diffprof.profile("dit-xl-2-256", num_inference_steps=5), "profile")
     with served(Setup(host="0.0.0.0", port=0)) as at:
         visitor = visit(at=at)

@@ -12,10 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 import diffprof
-from diffprof.app.page import MOST_WAITING, built
-from diffprof.app.serving import POLICY
+from diffprof.app.downloads import Downloads
+from diffprof.app.page import MOST_WAITING, build_page
+from diffprof.app.server import POLICY
 from diffprof.app.setup import Setup
-from diffprof.app.shelf import Shelf
 from diffprof.render import charts
 from tests.app.conftest import OpenPage, served
 from tests.browsers import DESKTOP, TELEPHONE
@@ -150,7 +150,7 @@ def test_gradio_keeps_nothing_of_what_visitors_do(address: str) -> None:
 
 
 def test_the_line_has_an_end(models: Path) -> None:
-    assert built(Setup(), Shelf())._queue.max_size == MOST_WAITING
+    assert build_page(Setup(), Downloads())._queue.max_size == MOST_WAITING
 
 
 def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path: Path) -> None:

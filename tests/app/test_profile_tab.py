@@ -33,7 +33,7 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
         slider.press("ArrowRight")
 
     # What means nothing to this model cannot be moved.
-    visitor.sees("profile-width", "not of this model")
+    visitor.sees("profile-width", "not used by this model")
     expect(visitor.find("profile-width").get_by_role("slider")).to_be_disabled()
     moved = diffprof.profile(LIGHT_MODEL, num_inference_steps=53)
     visitor.sees("profile-totals", f"exactly {numbers.exact(moved.total.macs)}")

@@ -1,4 +1,4 @@
-"""The page of `diffprof app`: profile, generate, compare, and look at what was kept. It asks and shows, no more."""
+"""The page of `diffprof app`: profile, generate, compare, and browse the history. It only asks and shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Setup", "serve"]
 
 
 def serve(setup: Setup) -> None:
-    """Serve the page until it is interrupted; a `RequestError` says what is missing or where it cannot listen."""
-    from diffprof.app.serving import serve as serve_page
+    """Serve the page until it is interrupted; a `RequestError` says what is missing, or why it cannot listen."""
+    from diffprof.app.server import serve as serve_page
 
     serve_page(setup)

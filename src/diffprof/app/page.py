@@ -1,13 +1,13 @@
-"""The page: its tabs, put together for one way of starting it."""
+"""The page: its tabs, and what they share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from diffprof.app.downloads import Downloads
+from diffprof.app.session import Session
 from diffprof.app.setup import Setup
-from diffprof.app.shelf import Shelf
-from diffprof.app.visit import Visit
 
 MOST_WAITING = 100
 
@@ -17,37 +17,37 @@ class Page:
     """What all tabs share."""
 
     setup: Setup
-    shelf: Shelf
-    visit: Any
-    """The component that holds the `Visit` of whoever looks at the page."""
+    downloads: Downloads
+    session: Any
+    """The component that holds the `Session` of the visitor."""
     loaded: Any
-    """The event that somebody opened the page."""
+    """The event that a visitor opened the page."""
 
 
-def built(setup: Setup, shelf: Shelf) -> Any:
+def build_page(setup: Setup, downloads: Downloads) -> Any:
     """The page as Gradio's blocks."""
     import gradio
 
-    from diffprof.app.tabs.compare import compare_tab
-    from diffprof.app.tabs.generate import generate_tab
-    from diffprof.app.tabs.history import history_tab
-    from diffprof.app.tabs.profile import profile_tab
+    from diffprof.app.tabs.compare import CompareTab
+    from diffprof.app.tabs.generate import GenerateTab
+    from diffprof.app.tabs.history import HistoryTab
+    from diffprof.app.tabs.profile import ProfileTab
 
     with gradio.Blocks(title="diffprof", analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as blocks:
-        page = Page(setup, shelf, gradio.State(Visit()), blocks.load)
+        page = Page(setup, downloads, gradio.State(Session()), blocks.load)
         gradio.HTML(
-            "<h1>diffprof</h1><p>What a diffusion pipeline costs, where the cost goes and what to change.</p>",
+            "<h1>diffprof</h1><p>What a diffusion pipeline costs, where the cost goes, and what to change.</p>",
             elem_id="head",
             padding=False,
         )
         with gradio.Tabs(overflow_behavior="wrap"):
             with gradio.Tab("Profile", id="profile"):
-                profile_tab(page)
+                ProfileTab(page)
             with gradio.Tab("Generate", id="generate"):
-                generate_tab(page)
+                GenerateTab(page)
             with gradio.Tab("Compare", id="compare"):
-                compare_tab(page)
+                CompareTab(page)
             with gradio.Tab("History", id="history") as tab:
-                history_tab(page, tab)
-    # Nobody gets past the line that others wait in, and it has an end.
+                HistoryTab(page, tab)
+    # The queue is bounded, and no request bypasses it.
     return blocks.queue(max_size=MOST_WAITING, api_open=False)

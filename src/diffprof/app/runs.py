@@ -1,4 +1,4 @@
-"""The runs that a visitor can look at again: those of this visit, and those that are kept on this machine."""
+"""The runs that a visitor can open again: those of this session, and those in the history of this machine."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from diffprof import settings as config
+from diffprof.app.session import Session, SessionRun
 from diffprof.app.setup import Setup
-from diffprof.app.visit import Visit, VisitRun
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History, KeptRun
 from diffprof.record.profile import Profile
 
-MOST = 200
+MOST_LISTED = 200
 """Kept runs that are listed at once; a search finds the others."""
-VISIT, KEPT = "visit", "kept"
+SESSION, KEPT = "session", "kept"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found."""
+class RunList:
+    """The runs that match a search."""
 
-    visit: Sequence[KeptRun]
+    session: Sequence[KeptRun]
     kept: Sequence[KeptRun]
     total: int
-    """Of the kept ones, those that are not listed included."""
+    """Number of kept runs, including those that are not listed."""
 
 
 @dataclass(frozen=True)
-class Opened:
-    """One run, as a whole."""
+class OpenedRun:
+    """One run with its profile and image."""
 
     name: str
     profile: Profile
@@ -37,70 +37,70 @@ class Opened:
 
 
 def history() -> History:
-    """The one that the settings name."""
+    """The history that the settings name."""
     return History(config.HISTORY)
 
 
-def found(visit: Visit, setup: Setup, text: str, kind: str | None) -> Found:
-    """The newest first. Who comes from another machine sees nothing but what they made themselves."""
+def search_runs(session: Session, setup: Setup, text: str, kind: str | None) -> RunList:
+    """Matching runs, the newest first. A visitor from another machine sees only the runs of their own session."""
     words = text.strip()
-    mine = [run for run in reversed(visit.runs) if _is_meant(run, words, kind)]
+    mine = [run for run in reversed(session.runs) if _matches(run, words, kind)]
     if not setup.is_local:
-        return Found([_figures(run) for run in mine], (), 0)
+        return RunList([_history_row(run) for run in mine], (), 0)
     filters = Filters(text=words or None, kind=kind)
     store = history()
-    return Found([_figures(run) for run in mine], store.find(filters, limit=MOST), store.count(filters))
+    return RunList([_history_row(run) for run in mine], store.find(filters, limit=MOST_LISTED), store.count(filters))
 
 
-def key(place: str, run: KeptRun) -> str:
-    """What stands for a run where one is chosen."""
+def run_key(place: str, run: KeptRun) -> str:
+    """The value of a run in the list to choose from."""
     return f"{place} {run.id}"
 
 
-def opened(visit: Visit, setup: Setup, chosen: str) -> Opened:
-    """The run that a key stands for, if this visitor may see it."""
+def open_run(session: Session, setup: Setup, chosen: str) -> OpenedRun:
+    """The run of a key, if this visitor may see it."""
     place, _, number = chosen.partition(" ")
-    if place == VISIT:
-        run = _of_visit(visit, number)
-        return Opened(f"visit {run.number}", run.profile, run.picture)
+    if place == SESSION:
+        run = _find_session_run(session, number)
+        return OpenedRun(f"unsaved {run.number}", run.profile, run.picture)
     if place != KEPT or not setup.is_local or not number.isdecimal():
         raise RequestError(f"There is no run {chosen!r} here.")
     store = history()
-    return Opened(f"run {number}", store.get(int(number)), store.picture(int(number)))
+    return OpenedRun(f"run {number}", store.get(int(number)), store.picture(int(number)))
 
 
-def keep(visit: Visit, setup: Setup, chosen: str) -> int:
-    """Put a run of this visit into the history, where all who use this machine find it."""
+def keep_run(session: Session, setup: Setup, chosen: str) -> int:
+    """Add a run of this session to the history of this machine."""
     if not setup.is_local:
-        raise RequestError("Runs are kept only where the page is served to this machine alone.")
+        raise RequestError("Runs can be kept only if the page is served to this machine alone.")
     place, _, number = chosen.partition(" ")
-    if place != VISIT:
+    if place != SESSION:
         raise RequestError(f"Run {number} is kept already.")
-    run = _of_visit(visit, number)
+    run = _find_session_run(session, number)
     return history().add(run.profile, run.kind, picture=run.picture)
 
 
-def _of_visit(visit: Visit, number: str) -> VisitRun:
-    run = next((run for run in visit.runs if str(run.number) == number), None)
+def _find_session_run(session: Session, number: str) -> SessionRun:
+    run = next((run for run in session.runs if str(run.number) == number), None)
     if run is None:
-        raise RequestError(f"There is no run {number} of this visit any more.")
+        raise RequestError(f"Run {number} of this session no longer exists.")
     return run
 
 
-def _is_meant(run: VisitRun, words: str, kind: str | None) -> bool:
+def _matches(run: SessionRun, words: str, kind: str | None) -> bool:
     from diffprof.record.history.summary import summary
 
     return kind in (None, run.kind) and words.casefold() in summary(run.profile)["words"]
 
 
-def _figures(run: VisitRun) -> KeptRun:
+def _history_row(run: SessionRun) -> KeptRun:
     from diffprof.record.history.summary import summary
 
     known = summary(run.profile)
     names = {field.name for field in fields(KeptRun)}
     return KeptRun(
         id=run.number,
-        created_at=run.made_at.isoformat(),
+        created_at=run.created_at.isoformat(),
         kind=run.kind,
         picture=run.picture is not None,
         **{name: value for name, value in known.items() if name in names},

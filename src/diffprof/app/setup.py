@@ -1,4 +1,4 @@
-"""How the page was started: what its visitors may do."""
+"""The options the page was started with: what its visitors may do."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setup:
-    """What the command line said."""
+    """The options of `diffprof app`."""
 
     host: str = "127.0.0.1"
     port: int = 7860
-    """0 for any that is free."""
+    """0 for any free port."""
     allow_paths: bool = False
     """Visitors may open any folder that this process can read, and any model of the hub."""
     profiling: bool = True
-    """Generations are measured, unless the visitor says otherwise."""
+    """Whether generations are measured, unless the visitor chooses otherwise."""
     profiling_iterations: int = 0
-    """Calls that are made and timed after the one that gives the picture; with 0 that one itself is timed."""
+    """Calls that are measured after the one that generates the image; with 0, that one itself is measured."""
 
     @property
     def is_local(self) -> bool:

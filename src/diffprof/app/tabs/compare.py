@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from diffprof.app import showing
-from diffprof.app.choices import chosen_models, model_choices
-from diffprof.app.comparing import SideBySide, side_by_side
+from diffprof.app import views
+from diffprof.app.background import Done, run_for_session
+from diffprof.app.comparing import ComparedProfiles, compare_sources
+from diffprof.app.model_choices import choose_models, model_choices
+from diffprof.app.number_fields import parse_integer
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, optional, plot, safely, stops, written
-from diffprof.app.typed import whole
-from diffprof.app.visit import Visit
-from diffprof.app.working import Done, told
+from diffprof.app.session import Session
+from diffprof.app.widgets import (
+    chart_block,
+    connect_stop_button,
+    html_block,
+    optional_number,
+    show_chart,
+    show_errors,
+)
 from diffprof.comparison import compare
 from diffprof.comparison.curves import Growth
 from diffprof.comparison.views import charts
@@ -20,92 +27,107 @@ from diffprof.comparison.views.curves import curves_figure
 from diffprof.record.progress import Progress
 
 TAB = "compare"
-SIZES = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
+ARGUMENTS = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
+HINT = "Choose models, or upload profiles that were saved with `diffprof profile -o` or downloaded here."
+CHARTS = {
+    "components": "MACs of one generation, by component",
+    "parameters": "Parameters, by component",
+    "cost": "Cost against parameters",
+    "times": "Time of one generation",
+    "sizes": "MACs over the size of the image",
+    "steps": "MACs over the denoising steps",
+}
 
 
-def compare_tab(page: Page) -> None:
-    """Lay the tab out and connect it."""
-    import gradio as gr
+class CompareTab:
+    """The components of the tab, and the handlers of its events."""
 
-    with gr.Row():
-        with gr.Column(scale=1, min_width=300):
-            models = gr.Dropdown(
-                model_choices(), value=[], multiselect=True, label="Models", allow_custom_value=True,
-                elem_id="compare-models",
-            )  # fmt: skip
-            files = gr.File(
-                label="Saved profiles (.json, .json.gz)", file_count="multiple", file_types=[".json", ".gz"],
-                height=170, elem_id="compare-files",
-            )  # fmt: skip
-            with gr.Row():
-                width = optional("Width", "compare-width")
-                height = optional("Height", "compare-height")
-                steps = optional("Steps", "compare-steps")
-            curves = gr.Checkbox(True, label="Curves over size and steps", elem_id="compare-curves")
-            with gr.Row():
-                start = gr.Button("Compare", variant="primary", min_width=80, elem_id="compare-start")
-                stop = gr.Button("Stop", min_width=80, elem_id="compare-stop")
-        with gr.Column(scale=3, min_width=320):
-            message = written(
-                "compare-message",
-                showing.notice("Choose models, or upload profiles that were saved with `diffprof profile -o` or here."),
-            )
-            links = written("compare-links")
-            plots = comparison_plots("compare")
-            tables = written("compare-tables")
+    def __init__(self, page: Page) -> None:
+        import gradio as gr
 
-    def compared(
-        visit: Visit, names: Sequence[str], uploads: Sequence[str] | None, curved: bool, *typed: str
+        self.page = page
+        with gr.Row():
+            with gr.Column(scale=1, min_width=300):
+                self._add_inputs()
+            with gr.Column(scale=3, min_width=320):
+                self._add_outputs()
+        self._connect()
+
+    def _add_inputs(self) -> None:
+        import gradio as gr
+
+        self.models = gr.Dropdown(
+            model_choices(), value=[], multiselect=True, label="Models", allow_custom_value=True,
+            elem_id="compare-models",
+        )  # fmt: skip
+        self.files = gr.File(
+            label="Saved profiles (.json, .json.gz)", file_count="multiple", file_types=[".json", ".gz"],
+            height=170, elem_id="compare-files",
+        )  # fmt: skip
+        with gr.Row():
+            self.sizes = [optional_number(ARGUMENTS[name], f"compare-{name}") for name in ("width", "height")]
+            self.steps = optional_number(ARGUMENTS["num_inference_steps"], "compare-steps")
+        self.curves = gr.Checkbox(True, label="Curves over size and steps", elem_id="compare-curves")
+        with gr.Row():
+            self.start = gr.Button("Compare", variant="primary", min_width=80, elem_id="compare-start")
+            self.stop = gr.Button("Stop", min_width=80, elem_id="compare-stop")
+
+    def _add_outputs(self) -> None:
+        self.message = html_block("compare-message", views.notice(HINT))
+        self.links = html_block("compare-links")
+        self.charts = comparison_blocks("compare")
+        self.tables = html_block("compare-tables")
+
+    def _connect(self) -> None:
+        comparing = self.start.click(
+            show_errors(self.message, self.compare),
+            [self.page.session, self.models, self.files, self.curves, *self.sizes, self.steps],
+            [self.message, self.links, self.tables, *self.charts],
+            trigger_mode="once", concurrency_id="counting", concurrency_limit=2, show_progress="minimal",
+            show_progress_on=self.message, api_visibility="private",
+        )  # fmt: skip
+        connect_stop_button(self.stop, self.page, TAB, self.message, [comparing])
+
+    def compare(
+        self, session: Session, names: Sequence[str], uploads: Sequence[str] | None, curves: bool, *numbers: str
     ) -> Iterator[dict[Any, Any]]:
-        def work(progress: Progress) -> SideBySide:
-            chosen = chosen_models(names, page.setup.allow_paths)
-            said = {name: whole(label, text) for (name, label), text in zip(SIZES.items(), typed, strict=True)}
-            asked = {name: value for name, value in said.items() if value is not None}
-            return side_by_side(chosen, uploads or (), asked, curved, progress)
+        """Count the models, load the uploads, and show them side by side."""
 
-        for news in told(visit, TAB, work):
-            if isinstance(news, Done):
-                one: SideBySide = news.value
-                yield {
-                    message: "",
-                    links: showing.result(page.shelf.links(one.profiles, one.names)),
-                    tables: showing.compared(compare(one.profiles, one.names), one.growth.notes if one.growth else ()),
-                    **dict(zip(plots, all_drawn(one), strict=True)),
-                }
-            else:
-                yield {message: showing.news(news)}
+        def work(progress: Progress) -> ComparedProfiles:
+            models = choose_models(names, self.page.setup.allow_paths)
+            given = zip(ARGUMENTS.items(), numbers, strict=True)
+            arguments = {name: parse_integer(label, text) for (name, label), text in given}
+            requested = {name: value for name, value in arguments.items() if value is not None}
+            return compare_sources(models, uploads or (), requested, curves, progress)
 
-    comparing = start.click(
-        safely(message, compared), [page.visit, models, files, curves, width, height, steps],
-        [message, links, tables, *plots],
-        trigger_mode="once", concurrency_id="counting", concurrency_limit=2, show_progress="minimal",
-        show_progress_on=message, api_visibility="private",
-    )  # fmt: skip
-    stops(stop, page, TAB, message, [comparing])
+        for status in run_for_session(session, TAB, work):
+            yield self._show(status.value) if isinstance(status, Done) else {self.message: views.status_view(status)}
+
+    def _show(self, compared: ComparedProfiles) -> dict[Any, Any]:
+        notes = compared.growth.notes if compared.growth else ()
+        return {
+            self.message: "",
+            self.links: views.result(self.page.downloads.links(compared.profiles, compared.names)),
+            self.tables: views.comparison_view(compare(compared.profiles, compared.names), notes),
+            **dict(zip(self.charts, comparison_charts(compared), strict=True)),
+        }
 
 
-def comparison_plots(tab: str) -> list[Any]:
-    """Places for all figures of a comparison."""
-    labels = {
-        "components": "MACs of one generation, by component",
-        "parameters": "Parameters, by component",
-        "cost": "Cost against parameters",
-        "times": "Time of one generation",
-        "sizes": "MACs over the size of the picture",
-        "steps": "MACs over the denoising steps",
-    }
-    return [plot(label, f"{tab}-{name}") for name, label in labels.items()]
+def comparison_blocks(tab: str) -> list[Any]:
+    """Blocks for all charts of a comparison."""
+    return [chart_block(label, f"{tab}-{name}") for name, label in CHARTS.items()]
 
 
-def all_drawn(one: SideBySide) -> list[Any]:
-    """The figures of a comparison, in the places of `comparison_plots`; one that has nothing to show is hidden."""
-    growth = one.growth or Growth((), ())
-    made = [
-        charts.compared_components_figure(one.profiles, one.names),
-        charts.compared_parameters_figure(one.profiles, one.names),
-        charts.cost_against_parameters_figure(one.profiles, one.names),
-        charts.compared_times_figure(one.profiles, one.names),
-        curves_figure(growth.sizes, "pixels of the picture"),
+def comparison_charts(compared: ComparedProfiles) -> list[Any]:
+    """Updates for the blocks of `comparison_blocks`; a chart with nothing to show is hidden."""
+    growth = compared.growth or Growth((), ())
+    profiles, names = compared.profiles, compared.names
+    figures = [
+        charts.compared_components_figure(profiles, names),
+        charts.compared_parameters_figure(profiles, names),
+        charts.cost_against_parameters_figure(profiles, names),
+        charts.compared_times_figure(profiles, names),
+        curves_figure(growth.sizes, "pixels of the image"),
         curves_figure(growth.steps, "denoising steps"),
     ]
-    return [drawn(figure) for figure in made]
+    return [show_chart(figure) for figure in figures]

@@ -1,4 +1,4 @@
-"""The tab History: what was made during this visit, and what is kept on this machine."""
+"""The tab History: the runs of this session, and those that are kept on this machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from diffprof.app import runs, showing
-from diffprof.app.comparing import SideBySide
+from diffprof.app import runs, views
+from diffprof.app.comparing import ComparedProfiles
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, plot, safely, written
-from diffprof.app.tabs.compare import all_drawn, comparison_plots
-from diffprof.app.visit import Visit
+from diffprof.app.session import Session
+from diffprof.app.tabs.compare import comparison_blocks, comparison_charts
+from diffprof.app.widgets import chart_block, html_block, show_chart, show_errors
 from diffprof.comparison import compare
 from diffprof.errors import RequestError
 from diffprof.record.history import KINDS, KeptRun
@@ -21,123 +21,158 @@ from diffprof.render.report.markup import Markup, element
 
 ANY = "any"
 
+Updates = dict[Any, Any]
+"""New values of components of the page."""
 
-def history_tab(page: Page, tab: Any) -> None:
-    """Lay the tab out and connect it; `tab` is what opens it."""
-    import gradio as gr
 
-    with gr.Row():
-        with gr.Column(scale=1, min_width=300):
-            text = gr.Textbox(
-                label="Search", info="In names and prompts.", max_lines=1, max_length=200, elem_id="history-text"
-            )
-            kind = gr.Dropdown([ANY, *KINDS], value=ANY, label="Kind", filterable=False, elem_id="history-kind")
-            chosen = gr.Dropdown([], value=[], multiselect=True, label="Runs", elem_id="history-runs")
-            with gr.Row():
-                open_ = gr.Button("Open", variant="primary", min_width=80, elem_id="history-open")
-                against = gr.Button("Compare", min_width=80, elem_id="history-compare")
-                keep = gr.Button("Keep", min_width=80, elem_id="history-keep", visible=page.setup.is_local)
-        with gr.Column(scale=3, min_width=320):
-            message = written("history-message")
-            listed = written("history-list")
-            picture = gr.Image(
-                label="Picture", type="pil", format="png", interactive=False, visible=False, elem_id="history-picture",
-                buttons=["download", "fullscreen"],
-            )  # fmt: skip
-            totals = written("history-totals")
-            links = written("history-links")
-            components = plot("Components, by MACs", "history-tree")
-            plots = comparison_plots("history")
-            tables = written("history-tables")
-    results = [picture, totals, links, components, *plots, tables]
-    nothing = {picture: gr.Image(visible=False), components: gr.Plot(visible=False), totals: "", links: "", tables: ""}
+class HistoryTab:
+    """The components of the tab, and the handlers of its events; `tab` is what opens it."""
 
-    def cleared() -> dict[Any, Any]:
-        return {**nothing, **{plot: gr.Plot(visible=False) for plot in plots}}
+    def __init__(self, page: Page, tab: Any) -> None:
+        import gradio as gr
 
-    def search(visit: Visit, words: str, of: str) -> dict[Any, Any]:
-        found = runs.found(visit, page.setup, words, None if of == ANY else of)
-        nobody = "No run is like that." if words.strip() or of != ANY else "None yet."
-        return {listed: _listed(page, found, nobody), chosen: gr.Dropdown(choices=_choices(found)), message: ""}
+        self.page = page
+        with gr.Row():
+            with gr.Column(scale=1, min_width=300):
+                self._add_inputs()
+            with gr.Column(scale=3, min_width=320):
+                self._add_outputs()
+        self._connect(tab)
 
-    def opened(visit: Visit, keys: Sequence[str]) -> dict[Any, Any]:
+    def _add_inputs(self) -> None:
+        import gradio as gr
+
+        self.text = gr.Textbox(
+            label="Search", info="In names and prompts.", max_lines=1, max_length=200, elem_id="history-text"
+        )
+        self.kind = gr.Dropdown([ANY, *KINDS], value=ANY, label="Kind", filterable=False, elem_id="history-kind")
+        self.runs = gr.Dropdown([], value=[], multiselect=True, label="Runs", elem_id="history-runs")
+        with gr.Row():
+            self.open_button = gr.Button("Open", variant="primary", min_width=80, elem_id="history-open")
+            self.compare_button = gr.Button("Compare", min_width=80, elem_id="history-compare")
+            self.keep_button = gr.Button("Keep", min_width=80, elem_id="history-keep", visible=self.page.setup.is_local)
+
+    def _add_outputs(self) -> None:
+        import gradio as gr
+
+        self.message = html_block("history-message")
+        self.list = html_block("history-list")
+        self.image = gr.Image(
+            label="Image", type="pil", format="png", interactive=False, visible=False, elem_id="history-picture",
+            buttons=["download", "fullscreen"],
+        )  # fmt: skip
+        self.totals = html_block("history-totals")
+        self.links = html_block("history-links")
+        self.components = chart_block("Components, by MACs", "history-tree")
+        self.charts = comparison_blocks("history")
+        self.tables = html_block("history-tables")
+
+    def _connect(self, tab: Any) -> None:
+        import gradio as gr
+
+        options: dict[str, Any] = {
+            "show_progress": "minimal", "show_progress_on": self.message, "api_visibility": "private",
+        }  # fmt: skip
+        gr.on(
+            [tab.select, self.text.change, self.kind.change], show_errors(self.message, self.search),
+            [self.page.session, self.text, self.kind], [self.list, self.runs, self.message],
+            trigger_mode="always_last", **options,
+        )  # fmt: skip
+        chosen = [self.page.session, self.runs]
+        results = [
+            self.message, self.image, self.totals, self.links, self.components, *self.charts, self.tables,
+        ]  # fmt: skip
+        self.open_button.click(show_errors(self.message, self.open), chosen, results, **options)
+        self.compare_button.click(show_errors(self.message, self.compare), chosen, results, **options)
+        self.keep_button.click(show_errors(self.message, self.keep), chosen, [self.message], **options)
+
+    def search(self, session: Session, text: str, kind: str) -> Updates:
+        """List the runs that match."""
+        import gradio as gr
+
+        found = runs.search_runs(session, self.page.setup, text, None if kind == ANY else kind)
+        empty = "No run matches." if text.strip() or kind != ANY else "None yet."
+        return {
+            self.list: _run_lists(found, empty, self.page.setup.is_local),
+            self.runs: gr.Dropdown(choices=_choices(found)),
+            self.message: "",
+        }
+
+    def open(self, session: Session, keys: Sequence[str]) -> Updates:
+        """Show one run."""
+        import gradio as gr
+
         if len(keys) != 1:
             raise RequestError("Choose one run to open, or several to compare.")
-        run = runs.opened(visit, page.setup, keys[0])
+        run = runs.open_run(session, self.page.setup, keys[0])
         profile = run.profile
+        measured = (
+            views.findings_view(profile) + views.time_tables(profile, profile.measured) if profile.measured else ""
+        )
         return {
-            **cleared(),
-            message: "",
-            picture: gr.Image(value=_picture(run.picture), visible=run.picture is not None),
-            totals: showing.totals(profile),
-            links: showing.result(page.shelf.links([profile], [run.name])),
-            components: drawn(charts.components_chart(profile)),
-            tables: Markup(
-                (showing.found(profile) + showing.time_tables(profile, profile.measured) if profile.measured else "")
-                + showing.count_tables(profile)
-            ),
+            **self._clear(),
+            self.image: gr.Image(value=_load_image(run.picture), visible=run.picture is not None),
+            self.totals: views.totals_view(profile),
+            self.links: views.result(self.page.downloads.links([profile], [run.name])),
+            self.components: show_chart(charts.components_chart(profile)),
+            self.tables: Markup(measured + views.count_tables(profile)),
         }
 
-    def compared(visit: Visit, keys: Sequence[str]) -> dict[Any, Any]:
+    def compare(self, session: Session, keys: Sequence[str]) -> Updates:
+        """Show several runs side by side."""
         if len(keys) < 2:
-            raise RequestError("Choose two runs or more to compare.")
-        found = [runs.opened(visit, page.setup, key) for key in keys]
-        one = SideBySide([run.profile for run in found], [run.name for run in found])
+            raise RequestError("Choose at least two runs to compare.")
+        opened = [runs.open_run(session, self.page.setup, key) for key in keys]
+        compared = ComparedProfiles([run.profile for run in opened], [run.name for run in opened])
         return {
-            **cleared(),
-            message: "",
-            links: showing.result(page.shelf.links(one.profiles, one.names)),
-            tables: showing.compared(compare(one.profiles, one.names)),
-            **dict(zip(plots, all_drawn(one), strict=True)),
+            **self._clear(),
+            self.links: views.result(self.page.downloads.links(compared.profiles, compared.names)),
+            self.tables: views.comparison_view(compare(compared.profiles, compared.names)),
+            **dict(zip(self.charts, comparison_charts(compared), strict=True)),
         }
 
-    def kept(visit: Visit, keys: Sequence[str]) -> dict[Any, Any]:
+    def keep(self, session: Session, keys: Sequence[str]) -> Updates:
+        """Add runs of this session to the history."""
         if not keys:
-            raise RequestError("Choose the runs of this visit that are to be kept.")
-        numbers_ = [runs.keep(visit, page.setup, key) for key in keys]
-        names = ", ".join(map(str, numbers_))
-        return {message: showing.notice(f"KeptRun as run {names}; `diffprof history show {numbers_[0]}` shows it too.")}
+            raise RequestError("Choose the runs of this session to keep.")
+        kept = [runs.keep_run(session, self.page.setup, key) for key in keys]
+        names = ", ".join(map(str, kept))
+        return {self.message: views.notice(f"Kept as run {names}; `diffprof history show {kept[0]}` shows it too.")}
 
-    quiet: dict[str, Any] = {"show_progress": "minimal", "show_progress_on": message, "api_visibility": "private"}
-    looked = [page.visit, text, kind]
-    gr.on(
-        [tab.select, text.change, kind.change],
-        safely(message, search),
-        looked,
-        [listed, chosen, message],
-        trigger_mode="always_last",
-        **quiet,
-    )
-    open_.click(safely(message, opened), [page.visit, chosen], [message, *results], **quiet)
-    against.click(safely(message, compared), [page.visit, chosen], [message, *results], **quiet)
-    keep.click(safely(message, kept), [page.visit, chosen], [message], **quiet)
+    def _clear(self) -> Updates:
+        """Updates that remove what was shown before."""
+        import gradio as gr
+
+        hidden_charts = {chart: gr.Plot(visible=False) for chart in (self.components, *self.charts)}
+        texts = dict.fromkeys([self.message, self.totals, self.links, self.tables], "")
+        return {**texts, **hidden_charts, self.image: gr.Image(visible=False)}
 
 
-def _choices(found: runs.Found) -> list[tuple[str, str]]:
+def _choices(found: runs.RunList) -> list[tuple[str, str]]:
     return [
-        *((f"visit {run.id} · {_about(run)}", runs.key(runs.VISIT, run)) for run in found.visit),
-        *((f"run {run.id} · {_about(run)}", runs.key(runs.KEPT, run)) for run in found.kept),
+        *((f"unsaved {run.id} · {_describe(run)}", runs.run_key(runs.SESSION, run)) for run in found.session),
+        *((f"run {run.id} · {_describe(run)}", runs.run_key(runs.KEPT, run)) for run in found.kept),
     ]
 
 
-def _about(run: KeptRun) -> str:
+def _describe(run: KeptRun) -> str:
     size = f" · {run.width}x{run.height}" if run.width and run.height else ""
     return f"{run.kind} · {numbers.shorten(run.model, 28)}{size} · {numbers.macs(round(run.macs))}"
 
 
-def _listed(page: Page, found: runs.Found, nobody: str) -> Markup:
-    shown = f"the newest {len(found.kept)} of {numbers.exact(found.total)}" if found.total > len(found.kept) else ""
-    parts = [element("h3", "This visit"), showing.listed(run_columns(found.visit), nobody)]
-    if page.setup.is_local:
+def _run_lists(found: runs.RunList, empty: str, is_local: bool) -> Markup:
+    listed = f", the newest {len(found.kept)} of {numbers.exact(found.total)}" if found.total > len(found.kept) else ""
+    parts = [element("h3", "This session"), views.run_table(run_columns(found.session), empty)]
+    if is_local:
         parts += [
-            element("h3", f"KeptRun on this machine{f', {shown}' if shown else ''}"),
-            showing.listed(run_columns(found.kept), nobody),
+            element("h3", f"Kept on this machine{listed}"),
+            views.run_table(run_columns(found.kept), empty),
         ]
-    return showing.result(*parts)
+    return views.result(*parts)
 
 
-def _picture(data: bytes | None) -> Any:
-    """Read as what it should be and nothing else."""
+def _load_image(data: bytes | None) -> Any:
+    """The image, read only in formats that are expected here."""
     from PIL import Image
 
     return Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "WEBP"]) if data else None

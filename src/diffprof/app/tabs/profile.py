@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from diffprof.app import showing
-from diffprof.app.choices import chosen_model, model_choices, model_title
-from diffprof.app.counting import DIALS, Dial, arguments_of, counted, has, in_force
+from diffprof.app import views
+from diffprof.app.background import Done, run_for_session
+from diffprof.app.model_choices import choose_model, model_choices, model_title
 from diffprof.app.page import Page
-from diffprof.app.pieces import drawn, plot, safely, stops, written
-from diffprof.app.visit import Visit
-from diffprof.app.working import Done, told
+from diffprof.app.session import Session
+from diffprof.app.sliders import SLIDERS, Slider, applies_to, count_model, current_value, slider_arguments
+from diffprof.app.widgets import chart_block, connect_stop_button, html_block, show_chart, show_errors
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.render import charts
@@ -19,101 +19,130 @@ from diffprof.render import charts
 TAB = "profile"
 FIRST_MODEL = "sd-1.5"
 
+Updates = dict[Any, Any]
+"""New values of components of the page."""
 
-def profile_tab(page: Page) -> None:
-    """Lay the tab out and connect it."""
-    import gradio as gr
 
-    with gr.Row():
-        with gr.Column(scale=1, min_width=300):
-            model = gr.Dropdown(
-                model_choices(), value=FIRST_MODEL, label="Model", allow_custom_value=True, elem_id="profile-model",
-                info="Choose one, or type a name, a hub id or a folder.",
-            )  # fmt: skip
-            dials = [
-                gr.Slider(
-                    dial.least, dial.most, step=dial.step, label=dial.label, interactive=False,
-                    elem_id=f"profile-{dial.argument}", buttons=[],
-                )
-                for dial in DIALS
-            ]  # fmt: skip
-            stop = gr.Button("Stop", elem_id="profile-stop")
-        with gr.Column(scale=3, min_width=320):
-            message = written("profile-message")
-            totals = written("profile-totals")
-            links = written("profile-links")
-            components = plot("Components and their modules, by MACs", "profile-components")
-            kinds = plot("Kinds of work, by MACs and by bytes", "profile-kinds")
-            attention = plot("Attention, by place", "profile-attention")
-            tables = written("profile-tables")
-    given = gr.State({})
-    """The sliders that the chosen model has, and their values in force."""
+class ProfileTab:
+    """The components of the tab, and the handlers of its events."""
 
-    def shown(profile: Profile) -> dict[Any, Any]:
+    def __init__(self, page: Page) -> None:
+        import gradio as gr
+
+        self.page = page
+        with gr.Row():
+            with gr.Column(scale=1, min_width=300):
+                self._add_inputs()
+            with gr.Column(scale=3, min_width=320):
+                self._add_outputs()
+        self.values = gr.State({})
+        """The current values of the sliders that apply to the chosen model."""
+        self._connect()
+
+    def _add_inputs(self) -> None:
+        import gradio as gr
+
+        self.model = gr.Dropdown(
+            model_choices(), value=FIRST_MODEL, label="Model", allow_custom_value=True, elem_id="profile-model",
+            info="Choose one, or type a name, a hub id or a folder.",
+        )  # fmt: skip
+        self.sliders = [
+            gr.Slider(
+                slider.least, slider.most, step=slider.step, label=slider.label, interactive=False,
+                elem_id=f"profile-{slider.argument}", buttons=[],
+            )
+            for slider in SLIDERS
+        ]  # fmt: skip
+        self.stop = gr.Button("Stop", elem_id="profile-stop")
+
+    def _add_outputs(self) -> None:
+        self.message = html_block("profile-message")
+        self.totals = html_block("profile-totals")
+        self.links = html_block("profile-links")
+        self.components = chart_block("Components and their modules, by MACs", "profile-components")
+        self.kinds = chart_block("Kinds of work, by MACs and by bytes", "profile-kinds")
+        self.attention = chart_block("Attention, by layer", "profile-attention")
+        self.tables = html_block("profile-tables")
+
+    def _connect(self) -> None:
+        import gradio as gr
+
+        results = [
+            self.message, self.totals, self.links, self.components, self.kinds, self.attention, self.tables,
+        ]  # fmt: skip
+        counting: dict[str, Any] = {
+            "show_progress": "minimal", "show_progress_on": self.message, "concurrency_id": "counting",
+            "concurrency_limit": 2, "api_visibility": "private", "trigger_mode": "always_last",
+        }  # fmt: skip
+        opening = gr.on(
+            [self.page.loaded, self.model.change], show_errors(self.message, self.open_model),
+            [self.page.session, self.model], [*results, self.values, *self.sliders], **counting,
+        )  # fmt: skip
+        opening.then(_set_sliders, self.values, self.sliders, show_progress="hidden", api_visibility="private")
+        moving = gr.on(
+            [slider.input for slider in self.sliders], show_errors(self.message, self.move_slider),
+            [self.page.session, self.model, self.values, *self.sliders], results, **counting,
+        )  # fmt: skip
+        connect_stop_button(self.stop, self.page, TAB, self.message, [opening, moving])
+
+    def open_model(self, session: Session, name: str) -> Iterator[Updates]:
+        """Count a model with its default arguments, and set the sliders to them."""
+        import gradio as gr
+
+        # Sliders are set after everything else, and cannot be moved before: what a visitor moves is not set back.
+        yield {self.values: {}, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
+        for status in self._count(session, name, {}):
+            if isinstance(status, Profile):
+                values = {
+                    slider.argument: current_value(status, slider) for slider in SLIDERS if applies_to(status, slider)
+                }
+                yield {**self._show(status), self.values: values}
+            else:
+                yield {self.message: status}
+
+    def move_slider(
+        self, session: Session, name: str, applicable: dict[str, float], *values: float
+    ) -> Iterator[Updates]:
+        """Count the model with the values of the sliders that apply to it."""
+        pairs = zip(SLIDERS, values, strict=True)
+        requested = [value if slider.argument in applicable else None for slider, value in pairs]
+        for status in self._count(session, name, slider_arguments(requested)):
+            yield self._show(status) if isinstance(status, Profile) else {self.message: status}
+
+    def _count(self, session: Session, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:
+        """The progress of counting, or its error, as HTML; in the end the profile."""
+
+        def work(progress: Progress) -> Profile:
+            return count_model(choose_model(name, self.page.setup.allow_paths), arguments, progress)
+
+        for status in run_for_session(session, TAB, work):
+            if isinstance(status, Done):
+                session.add("profile", status.value)
+                yield status.value
+            else:
+                yield views.status_view(status)
+
+    def _show(self, profile: Profile) -> Updates:
         return {
-            message: "",
-            totals: showing.totals(profile),
-            links: showing.result(page.shelf.links([profile], [model_title(profile.request.model)])),
-            components: drawn(charts.components_chart(profile)),
-            kinds: drawn(charts.kinds_chart(profile)),
-            attention: drawn(charts.attention_chart(profile)),
-            tables: showing.count_tables(profile),
+            self.message: "",
+            self.totals: views.totals_view(profile),
+            self.links: views.result(self.page.downloads.links([profile], [model_title(profile.request.model)])),
+            self.components: show_chart(charts.components_chart(profile)),
+            self.kinds: show_chart(charts.kinds_chart(profile)),
+            self.attention: show_chart(charts.attention_chart(profile)),
+            self.tables: views.count_tables(profile),
         }
 
-    def opened(visit: Visit, name: str) -> Iterator[dict[Any, Any]]:
-        # Sliders are set when all else is there, and cannot be moved before: what is moved must not be set back.
-        yield {given: {}, **dict.fromkeys(dials, gr.Slider(interactive=False))}
-        for news in _counting(page, visit, name, {}):
-            if isinstance(news, Profile):
-                own = {dial.argument: in_force(news, dial) for dial in DIALS if has(news, dial)}
-                yield {**shown(news), given: own}
-            else:
-                yield {message: news}
 
-    def moved(visit: Visit, name: str, own: dict[str, float], *values: float) -> Iterator[dict[Any, Any]]:
-        asked = [value if dial.argument in own else None for dial, value in zip(DIALS, values, strict=True)]
-        for news in _counting(page, visit, name, arguments_of(asked)):
-            yield shown(news) if isinstance(news, Profile) else {message: news}
-
-    results = [message, totals, links, components, kinds, attention, tables]
-    quiet: dict[str, Any] = {
-        "show_progress": "minimal", "show_progress_on": message, "concurrency_id": "counting", "concurrency_limit": 2,
-        "api_visibility": "private",
-    }  # fmt: skip
-    opening = gr.on(
-        [page.loaded, model.change], safely(message, opened), [page.visit, model], [*results, given, *dials],
-        trigger_mode="always_last", **quiet,
-    )  # fmt: skip
-    opening.then(
-        lambda own: [_slider(dial, own.get(dial.argument)) for dial in DIALS], given, dials, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
-    moving = gr.on(
-        [dial.input for dial in dials], safely(message, moved), [page.visit, model, given, *dials], results,
-        trigger_mode="always_last", **quiet,
-    )  # fmt: skip
-    stops(stop, page, TAB, message, [opening, moving])
+def _set_sliders(values: dict[str, float]) -> list[Any]:
+    return [_slider_update(slider, values.get(slider.argument)) for slider in SLIDERS]
 
 
-def _counting(page: Page, visit: Visit, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:
-    """How the counting goes, as HTML, and at last the profile; an error is HTML as well."""
-
-    def work(progress: Progress) -> Profile:
-        return counted(chosen_model(name, page.setup.allow_paths), arguments, progress)
-
-    for news in told(visit, TAB, work):
-        if isinstance(news, Done):
-            visit.add("profile", news.value)
-            yield news.value
-        else:
-            yield showing.news(news)
-
-
-def _slider(dial: Dial, value: float | None) -> Any:
-    """The slider at the value in force; one that means nothing to the model cannot be moved."""
+def _slider_update(slider: Slider, value: float | None) -> Any:
+    """The slider at its current value; one that the model has no argument for cannot be moved."""
     import gradio as gr
 
     if value is None:
-        return gr.Slider(interactive=False, label=f"{dial.label} (not of this model)")
-    least, most = min(dial.least, value), max(dial.most, value)
-    return gr.Slider(value=value, minimum=least, maximum=most, interactive=True, label=dial.label)
+        return gr.Slider(interactive=False, label=f"{slider.label} (not used by this model)")
+    least, most = min(slider.least, value), max(slider.most, value)
+    return gr.Slider(value=value, minimum=least, maximum=most, interactive=True, label=slider.label)

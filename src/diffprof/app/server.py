@@ -1,4 +1,4 @@
-"""Serving the page: where it listens, what it lets in, and that nothing of it comes from anywhere else."""
+"""Serving the page: where it listens, which requests it answers, and that it loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from diffprof.app.background import stop_all
 from diffprof.app.comparing import LARGEST_UPLOAD
-from diffprof.app.page import built
+from diffprof.app.downloads import Downloads
+from diffprof.app.page import build_page
 from diffprof.app.setup import Setup
-from diffprof.app.shelf import Shelf
-from diffprof.app.working import end_all
 from diffprof.errors import RequestError
 
 LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 
-# The browser itself refuses to ask anybody else for anything.
+# The browser itself refuses to load anything from another host.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
@@ -30,67 +30,67 @@ POLICY = (
 
 def serve(setup: Setup) -> None:
     """Serve the page until it is interrupted."""
-    with bound(setup) as listening:
+    with bind_socket(setup) as listening:
         app = application(setup)
         host, port = listening.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        sys.stderr.write(f"diffprof: the page is at http://{shown}:{port} (end it with Ctrl+C)\n")
-        # Ctrl+C is how a server ends, not how it fails.
+        shown_host = f"[{host}]" if ":" in host else host
+        sys.stderr.write(f"diffprof: the page is at http://{shown_host}:{port} (stop it with Ctrl+C)\n")
+        # Ctrl+C is the normal way to stop a server.
         with contextlib.suppress(KeyboardInterrupt):
-            server(app).run(sockets=[listening])
-        end_all()
+            create_server(app).run(sockets=[listening])
+        stop_all()
 
 
 def application(setup: Setup) -> Any:
-    """The page and its downloads as an application that any server of ASGI can run."""
-    gradio = _gradio()
+    """The page and its downloads as an ASGI application."""
+    gradio = _import_gradio()
     from fastapi import FastAPI
     from fastapi.responses import Response
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    shelf = Shelf()
+    downloads = Downloads()
     app = FastAPI(openapi_url=None)
 
     @app.get("/files/{token}/{ending}")
     def file(token: str, ending: str) -> Response:
-        found = shelf.file(token, ending)
+        found = downloads.file(token, ending)
         if found is None:
-            return Response("This link is out of date; make the result again.", 404, media_type="text/plain")
+            return Response("This link has expired; create the result again.", 404, media_type="text/plain")
         as_file = {"Content-Disposition": f'attachment; filename="{found.name}"'}
-        return Response(found.content, media_type=found.media, headers=as_file)
+        return Response(found.content, media_type=found.media_type, headers=as_file)
 
     @app.middleware("http")
-    async def guarded(request: Any, call_next: Any) -> Any:
-        if setup.is_local and is_from_elsewhere(request.headers):
-            return Response("Another site may not use this page.", 403, media_type="text/plain")
+    async def guard(request: Any, call_next: Any) -> Any:
+        if setup.is_local and is_cross_origin(request.headers):
+            return Response("Requests from other sites are refused.", 403, media_type="text/plain")
         response = await call_next(request)
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
     if setup.is_local:
-        # Another site's name that leads to this machine must not open the page.
+        # A foreign host name that resolves to this machine must not open the page.
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOCAL_NAMES, setup.host])
-    from diffprof.app.looks import head, theme
+    from diffprof.app.theme import create_theme, head_html
 
-    blocks = built(setup, shelf)
-    # Only then does Gradio refuse a path of this machine that a visitor passes off as an upload of theirs.
+    blocks = build_page(setup, downloads)
+    # Only then does Gradio refuse a path of this machine that a request passes off as an upload.
     blocks.has_launched = True
     return gradio.mount_gradio_app(
         app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
-        ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=theme(),
-        head=head(),
+        ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=create_theme(),
+        head=head_html(),
     )  # fmt: skip
 
 
-def is_from_elsewhere(headers: Mapping[str, str]) -> bool:
-    """Whether a page of another site makes the request; browsers say so where it could change or read something."""
+def is_cross_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a page of another site sent the request; browsers say so where it could change or read something."""
     origin = headers.get("origin")
     return origin is not None and origin.partition("://")[2] != headers.get("host")
 
 
-def bound(setup: Setup) -> socket.socket:
-    """A socket that listens where it was asked for, or the reason why there is none."""
+def bind_socket(setup: Setup) -> socket.socket:
+    """A listening socket; a `RequestError` says why there is none."""
     try:
         family = socket.AF_INET6 if ":" in setup.host else socket.AF_INET
         return socket.create_server((setup.host.strip("[]"), setup.port), family=family)
@@ -101,25 +101,25 @@ def bound(setup: Setup) -> socket.socket:
         ) from error
 
 
-def server(app: Any) -> Any:
-    """What runs the application."""
+def create_server(app: Any) -> Any:
+    """The server that runs the application."""
     import uvicorn
 
-    made = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
-    logging.getLogger("uvicorn.error").addFilter(_is_news)
-    return made
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_logging)
+    return server
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Not that pages were still open when the server was ended, each with a traceback."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """False for the tracebacks of pages that were still open when the server was stopped."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError) and "graceful shutdown" not in str(record.msg)
 
 
-def _gradio() -> Any:
-    # Before it is imported: it would ask its makers for news.
+def _import_gradio() -> Any:
+    # Before the import, which would otherwise contact its vendor.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # It would keep all that visitors do, in their browsers or in a bucket of its makers.
+    # Otherwise it stores what visitors do, in their browsers or in a bucket of its vendor.
     os.environ["GRADIO_RUN_HISTORY"] = "False"
     try:
         import gradio

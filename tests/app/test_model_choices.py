@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.app.choices import chosen_model, model_choices
+from diffprof.app.model_choices import choose_model, model_choices
 from diffprof.errors import RequestError
 
 
@@ -25,17 +25,17 @@ def test_models_of_the_catalogue_and_of_the_named_folders_are_offered(named: Pat
     offered = dict(model_choices())
     assert offered["Stable Diffusion 1.5"] == "sd-1.5"
     assert offered["inside (folder)"] == str(named / "inside")
-    assert all(chosen_model(name, allow_paths=False) == name for name in offered.values())
+    assert all(choose_model(name, allow_paths=False) == name for name in offered.values())
 
 
 def test_a_folder_is_opened_by_its_name_and_by_its_path(named: Path) -> None:
     for typed in ("inside", str(named / "inside"), f"{named}/../named/inside", " inside "):
-        assert chosen_model(typed, allow_paths=False) == str(named / "inside")
+        assert choose_model(typed, allow_paths=False) == str(named / "inside")
 
 
 def test_a_link_that_the_owner_put_there_may_be_followed(named: Path) -> None:
     (named / "linked").symlink_to(named.parent / "beside")
-    assert chosen_model("linked", allow_paths=False) == str(named / "linked")
+    assert choose_model("linked", allow_paths=False) == str(named / "linked")
 
 
 @pytest.mark.parametrize(
@@ -43,31 +43,31 @@ def test_a_link_that_the_owner_put_there_may_be_followed(named: Path) -> None:
 )
 def test_nothing_else_is_opened(named: Path, typed: str) -> None:
     with pytest.raises(RequestError, match="--allow-paths"):
-        chosen_model(typed, allow_paths=False)
+        choose_model(typed, allow_paths=False)
 
 
 def test_a_refusal_does_not_tell_what_is_there(named: Path) -> None:
     refusals = []
     for typed in (str(named.parent / "beside"), str(named.parent / "nobody")):
         with pytest.raises(RequestError) as refused:
-            chosen_model(typed, allow_paths=False)
+            choose_model(typed, allow_paths=False)
         refusals.append(str(refused.value).replace("beside", "").replace("nobody", ""))
     assert refusals[0] == refusals[1]
 
 
 def test_any_folder_is_opened_where_the_page_was_started_for_it(named: Path) -> None:
     beside = str(named.parent / "beside")
-    assert chosen_model(beside, allow_paths=True) == beside
+    assert choose_model(beside, allow_paths=True) == beside
     with pytest.raises(RequestError, match="There is no folder /nowhere"):
-        chosen_model("/nowhere", allow_paths=True)
+        choose_model("/nowhere", allow_paths=True)
 
 
 def test_the_usual_model_is_opened_wherever_the_owner_has_it(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = str(named.parent / "beside")
     monkeypatch.setenv("DIFFPROF_DEFAULT_MODEL", beside)
-    assert chosen_model(beside, allow_paths=False) == beside
+    assert choose_model(beside, allow_paths=False) == beside
     with pytest.raises(RequestError, match="--allow-paths"):
-        chosen_model(f"{beside}/..", allow_paths=False)
+        choose_model(f"{beside}/..", allow_paths=False)
 
 
 def test_a_named_folder_that_cannot_be_read_offers_nothing(named: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,4 +80,4 @@ def test_a_named_folder_that_cannot_be_read_offers_nothing(named: Path, monkeypa
 def test_nothing_chosen_is_told() -> None:
     for typed in (None, "", "  "):
         with pytest.raises(RequestError, match="Choose a model"):
-            chosen_model(typed, allow_paths=True)
+            choose_model(typed, allow_paths=True)

@@ -1,4 +1,4 @@
-"""How the page looks: the system's own fonts, light and dark, on a laptop and on a telephone."""
+"""The theme of the page: system fonts, light and dark, for large and small screens."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from diffprof.render.report.markup import Markup, element, embedded_json
 HERE = Path(__file__).parent
 
 
-def theme() -> Any:
-    """Gradio's plain theme in our colours; fonts that the machine has, so that none is fetched."""
+def create_theme() -> Any:
+    """Gradio's base theme in our colours, with system fonts, so that none is downloaded."""
     import gradio
 
     fonts = [part.strip().strip("'") for part in FONT.split(",")]
-    made = gradio.themes.Base(
+    base = gradio.themes.Base(
         primary_hue="indigo",
         neutral_hue="slate",
         font=fonts,
         font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
         radius_size="md",
     )
-    return made.set(
+    return base.set(
         block_label_text_size="*text_sm",
         button_primary_background_fill="*primary_600",
         button_primary_text_color="white",
-        # Gradio's own are too pale to be read.
+        # Gradio's own colours have too little contrast.
         body_text_color_subdued="*neutral_600",
         body_text_color_subdued_dark="*neutral_300",
         block_info_text_color="*neutral_600",
@@ -40,14 +40,14 @@ def theme() -> Any:
     )
 
 
-def head() -> str:
-    """For the head of the page: as Gradio's own option for styles, every rule would be put below another one."""
+def head_html() -> str:
+    """Styles and scripts for the head of the page; with Gradio's own option for styles, each rule would be nested."""
     templates = {name: template(dark).to_plotly_json() for name, dark in (("light", False), ("dark", True))}
     return "".join(
         (
             element("style", _read("style.css")),
-            element("script", embedded_json(templates), type="application/json", id="figure-templates"),
-            element("script", _read("figures.js")),
+            element("script", embedded_json(templates), type="application/json", id="chart-templates"),
+            element("script", _read("charts.js")),
         )
     )
 

@@ -1,4 +1,4 @@
-"""Which models a visitor may choose: those that diffprof knows, and those in the folders that the owner named."""
+"""Which models a visitor may choose: those of the catalogue, and those in the configured folders."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from diffprof.errors import RequestError
 
 
 def model_choices() -> list[tuple[str, str]]:
-    """What is offered: a title for people, and the name that `chosen_model` takes."""
-    on_board = [("shapes (on board)", SHAPES)] if is_model_folder(shapes_folder()) else []
+    """The models in the list: their titles, and the names that `choose_model` takes."""
+    bundled = [("shapes (included)", SHAPES)] if is_model_folder(shapes_folder()) else []
     folders = [(f"{folder.name} (folder)", str(folder)) for folder in _configured_models()]
-    return [*on_board, *folders, *((entry.title, entry.name) for entry in catalogue.entries())]
+    return [*bundled, *folders, *((entry.title, entry.name) for entry in catalogue.entries())]
 
 
-def chosen_model(typed: str | None, allow_paths: bool) -> str:
-    """What was chosen or typed, if this visitor may open it; nothing outside of the named folders is looked at."""
+def choose_model(typed: str | None, allow_paths: bool) -> str:
+    """The model that was chosen or typed, if visitors may open it; no other folder is even looked at."""
     name = (typed or "").strip()
     if not name:
         raise RequestError("Choose a model.")
-    # The usual model is the owner's choice, wherever it is.
+    # The default model is configured by the owner, wherever it is.
     if is_on_board(name) or catalogue.find(name) is not None or name == config.DEFAULT_MODEL:
         return name
-    folder = _configured(name)
+    folder = _find_configured(name)
     if folder is not None:
         return str(folder)
     if not allow_paths:
         raise RequestError(
-            f"{unknown(name)} Other folders and models of the hub are opened only where the page was started with "
-            "--allow-paths, or with the folder in model_dirs (`diffprof config`)."
+            f"{unknown(name)} Other folders and hub models are available only if the page was started with "
+            "--allow-paths, or if the folder is in model_dirs (`diffprof config`)."
         )
     resolve(name)
     return name
 
 
-def chosen_models(typed: Sequence[str] | None, allow_paths: bool) -> list[str]:
-    """The same for several."""
-    return [chosen_model(one, allow_paths) for one in typed or ()]
+def choose_models(typed: Sequence[str] | None, allow_paths: bool) -> list[str]:
+    """`choose_model` for several models."""
+    return [choose_model(name, allow_paths) for name in typed or ()]
 
 
 def model_title(name: str) -> str:
-    """A short name for figures and tables."""
+    """A short name for charts and tables."""
     entry = catalogue.find(name)
     return entry.name if entry else name.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name
 
@@ -56,15 +56,15 @@ def model_title(name: str) -> str:
 def _configured_models() -> list[Path]:
     found = []
     for folder in map(Path.absolute, config.MODEL_DIRS):
-        with contextlib.suppress(OSError):  # one that is not there, or not for this process to read, offers nothing
+        with contextlib.suppress(OSError):  # a folder that is missing or unreadable offers nothing
             found += sorted(filter(is_model_folder, folder.iterdir()))
     return found
 
 
-def _configured(name: str) -> Path | None:
-    """The folder inside one of those that the owner named, by its name there or by its whole path."""
+def _find_configured(name: str) -> Path | None:
+    """A folder inside one of the configured ones, by its name there or by its whole path."""
     for folder in map(Path.absolute, config.MODEL_DIRS):
-        # Without a look at the disk: `..` must not lead out, while a link that the owner has put there may.
+        # Without looking at the disk: `..` must not lead out, while a symbolic link of the owner may.
         inside, root = Path(os.path.normpath(folder / name)), Path(os.path.normpath(folder))
         if inside != root and inside.is_relative_to(root) and is_model_folder(inside):
             return inside

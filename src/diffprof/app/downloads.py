@@ -1,4 +1,4 @@
-"""Files that visitors may download: made when they are asked for, found only by who was given the link."""
+"""Files to download: created on request, and found only with the link."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diffprof.app.choices import model_title
+from diffprof.app.model_choices import model_title
 from diffprof.comparison import compare
 from diffprof.record.profile import Profile
 from diffprof.render.report.markup import Markup, element
 
-MOST = 200
-"""Results whose links work; the oldest go first."""
+MOST_RESULTS = 200
+"""Results whose links work; the oldest are dropped first."""
 
 
 @dataclass(frozen=True)
-class File:
-    """What a browser gets."""
+class DownloadFile:
+    """A file as it is sent to the browser."""
 
     name: str
-    media: str
+    media_type: str
     content: str
 
 
-class Shelf:
-    """The results that there are links to."""
+class Downloads:
+    """The results that have links."""
 
     def __init__(self) -> None:
         self._results: dict[str, tuple[tuple[Profile, ...], tuple[str, ...]]] = {}
@@ -38,50 +38,50 @@ class Shelf:
         token = secrets.token_urlsafe(24)
         with self._lock:
             self._results[token] = (tuple(profiles), tuple(names))
-            while len(self._results) > MOST:
+            while len(self._results) > MOST_RESULTS:
                 del self._results[next(iter(self._results))]
-        made = [
-            element("a", kind.label, href=f"files/{token}/{ending}", download=True, class_="download")
-            for ending, kind in _kinds(profiles).items()
+        links = [
+            element("a", format_.label, href=f"files/{token}/{ending}", download=True, class_="download")
+            for ending, format_ in _file_formats(profiles).items()
         ]
-        return element("p", *made, class_="downloads")
+        return element("p", *links, class_="downloads")
 
-    def file(self, token: str, ending: str) -> File | None:
-        """The file of a link; None where there is none, or not any more."""
+    def file(self, token: str, ending: str) -> DownloadFile | None:
+        """The file of a link; None where there is none, or no longer."""
         with self._lock:
             found = self._results.get(token)
-        kind = _kinds(found[0]).get(ending) if found is not None else None
-        if found is None or kind is None:
+        format_ = _file_formats(found[0]).get(ending) if found is not None else None
+        if found is None or format_ is None:
             return None
         profiles, names = found
         title = model_title(profiles[0].request.model) if len(profiles) == 1 else "comparison"
-        # Headers hold no letters but these.
+        # A header takes only plain ASCII.
         title = re.sub(r"[^\w.-]+", "-", title, flags=re.ASCII)
-        return File(f"{title}.{ending}", kind.media, kind.made(profiles, names))
+        return DownloadFile(f"{title}.{ending}", format_.media_type, format_.write(profiles, names))
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of file, and how it is made."""
+class FileFormat:
+    """A format to download, and the function that writes it."""
 
     label: str
-    media: str
-    made: Callable[[Sequence[Profile], Sequence[str]], str]
+    media_type: str
+    write: Callable[[Sequence[Profile], Sequence[str]], str]
 
 
-def _kinds(profiles: Sequence[Profile]) -> dict[str, Kind]:
-    """The files that there are, by how their names end."""
-    report = Kind("Download report", "text/html", _report)
+def _file_formats(profiles: Sequence[Profile]) -> dict[str, FileFormat]:
+    """The available formats, by file name ending."""
+    report = FileFormat("Download report", "text/html", _report)
     if len(profiles) > 1:
         return {
-            "json": Kind("Download JSON", "application/json", _comparison_json),
-            "csv": Kind("Download CSV", "text/csv", _comparison_csv),
+            "json": FileFormat("Download JSON", "application/json", _comparison_json),
+            "csv": FileFormat("Download CSV", "text/csv", _comparison_csv),
             "html": report,
         }
-    measured = {"times.csv": Kind("Download times (CSV)", "text/csv", _times)} if profiles[0].measured else {}
+    measured = {"times.csv": FileFormat("Download times (CSV)", "text/csv", _times_csv)} if profiles[0].measured else {}
     return {
-        "json": Kind("Download JSON", "application/json", _json),
-        "csv": Kind("Download CSV", "text/csv", _csv),
+        "json": FileFormat("Download JSON", "application/json", _json),
+        "csv": FileFormat("Download CSV", "text/csv", _csv),
         **measured,
         "html": report,
     }
@@ -99,7 +99,7 @@ def _csv(profiles: Sequence[Profile], names: Sequence[str]) -> str:
     return profile_csv(profiles[0])
 
 
-def _times(profiles: Sequence[Profile], names: Sequence[str]) -> str:
+def _times_csv(profiles: Sequence[Profile], names: Sequence[str]) -> str:
     from diffprof.render.exports.tables import run_csv
 
     return run_csv(profiles[0])

@@ -1,10 +1,10 @@
-"""Profiles and progress as HTML for the page, from the same tables and sentences as the report."""
+"""Profiles and progress as HTML, from the same tables and sentences as the report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffprof.app.working import Failed
+from diffprof.app.background import Failed
 from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.comparison import Comparison
 from diffprof.comparison.views.tables import blocks
@@ -26,32 +26,32 @@ from diffprof.render.run_sentences import speed_lines
 from diffprof.render.run_tables import component_columns, memory_columns, peak_columns, section_columns, step_columns
 
 NOTHING = Markup()
-DETAILS = ("Calls", "Operations", "Modules")
-"""Parts of a comparison that are opened by those who want them."""
+FOLDED_BLOCKS = ("Calls", "Operations", "Modules")
+"""Parts of a comparison that are folded at first."""
 
 
 def result(*parts: str) -> Markup:
-    """Parts of the page that are made here, in the look that is made for them."""
+    """Parts of the page inside the element that our styles apply to."""
     return element("div", *parts, class_="diffprof")
 
 
-def problem(words: str) -> Markup:
+def error_notice(message: str) -> Markup:
     """A sentence about what went wrong."""
-    return result(element("p", words, class_="problem", role="alert"))
+    return result(element("p", message, class_="problem", role="alert"))
 
 
-def notice(words: str) -> Markup:
+def notice(message: str) -> Markup:
     """A sentence about what happened."""
-    return result(element("p", words, class_="notice", role="status")) if words else NOTHING
+    return result(element("p", message, class_="notice", role="status")) if message else NOTHING
 
 
-def news(of: ProgressEvent | Failed, step_seconds: Sequence[float] = ()) -> Markup:
-    """What to show while there is no result."""
-    return problem(of.sentence) if isinstance(of, Failed) else under_way(of, step_seconds)
+def status_view(status: ProgressEvent | Failed, step_seconds: Sequence[float] = ()) -> Markup:
+    """What to show instead of a result."""
+    return error_notice(status.message) if isinstance(status, Failed) else progress_view(status, step_seconds)
 
 
-def under_way(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Markup:
-    """What is going on, with a bar where the end is known and the times of the steps that are done."""
+def progress_view(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Markup:
+    """What is going on, with a bar where the end is known, and the times of the steps so far."""
     message = progress_message(event)
     bar = element(
         "progress",
@@ -67,14 +67,14 @@ def under_way(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> Marku
     return result(element("p", message, class_="notice", role="status"), bar, times)
 
 
-def totals(profile: Profile) -> Markup:
-    """What a generation costs, in a sentence and in figures."""
+def totals_view(profile: Profile) -> Markup:
+    """What a generation costs, in a sentence and in numbers."""
     changed = [paragraph(line, "changed") for line in size_changes(profile)]
     return result(element("h2", headline(profile)), paragraph(lead(profile), "lead"), *changed, cards(profile))
 
 
 def count_tables(profile: Profile) -> Markup:
-    """Components, kinds of work, attention, and what the count rests on."""
+    """Components, kinds of work, attention, and the assumptions of the count."""
     lines = summary(profile, verbose=True)
     return result(
         element("h3", "Components"),
@@ -103,8 +103,8 @@ def time_tables(profile: Profile, measured: Measured) -> Markup:
     )
 
 
-def found(profile: Profile) -> Markup:
-    """What stands out, and what to do about it."""
+def findings_view(profile: Profile) -> Markup:
+    """The findings, each with its evidence and advice."""
     items = []
     for one in map(finding_lines, findings(profile)):
         evidence = element("span", one.evidence, class_="evidence") if one.evidence else NOTHING
@@ -113,17 +113,17 @@ def found(profile: Profile) -> Markup:
     return result(element("h3", "Findings"), listed)
 
 
-def compared(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
-    """What differs: conditions first, then what was counted, then what was measured."""
+def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
+    """The differences: conditions first, then counts, then measurements."""
     parts = []
     for block in blocks(comparison):
         lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
         content = [*lines, html_table(block.columns), *after]
         title = element("h3", block.title) if block.title else NOTHING
-        parts += [details(block.title, *content)] if block.title in DETAILS else [title, *content]
+        parts += [details(block.title, *content)] if block.title in FOLDED_BLOCKS else [title, *content]
     return result(*parts, *(paragraph(note, "changed") for note in notes))
 
 
-def listed(runs: Sequence[Column], otherwise: str) -> Markup:
-    """A table of runs; a sentence where there are none."""
+def run_table(runs: Sequence[Column], otherwise: str) -> Markup:
+    """A table of runs, or a sentence where there are none."""
     return result(html_table(runs) or paragraph(otherwise, "notice"))

@@ -1,7 +1,7 @@
 "use strict";
 // Figures as reports draw them: in the theme of the page, and on a telephone with fewer and larger parts.
 (function () {
-  const templates = JSON.parse(document.getElementById("figure-templates").textContent);
+  const templates = JSON.parse(document.getElementById("chart-templates").textContent);
   const NARROW = 600;
   const MANY_NAMES = 7;
   const LINE = 18;

@@ -1,0 +1,140 @@
+"""Generating for the page: from the fields of the form to the result with its profile."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diffprof.app.model_choices import choose_model
+from diffprof.app.number_fields import parse_integer, parse_number
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
+
+if TYPE_CHECKING:
+    from diffprof.generation.request import GenerationRequest
+
+MODEL_DEFAULT = "model default"
+"""Stands in lists for what the model uses by itself."""
+
+
+@dataclass(frozen=True)
+class GenerateForm:
+    """The fields of the form, as they were filled in."""
+
+    prompt: str | None
+    negative_prompt: str | None
+    model: str | None
+    size: str | None
+    steps: str | None
+    guidance: str | None
+    seed: str | None
+    scheduler: str | None
+    profiled: bool
+
+    def request(self) -> GenerationRequest:
+        """The request for `diffprof.generation.generate`."""
+        from diffprof.generation.request import GenerationRequest, choose_seed, parse_size
+
+        size = _chosen(self.size)
+        width, height = parse_size(size) if size else (None, None)
+        return GenerationRequest(
+            prompt=self.prompt or "",
+            seed=choose_seed(parse_integer("Seed", self.seed)),
+            negative_prompt=(self.negative_prompt or "").strip() or None,
+            num_inference_steps=parse_integer("Steps", self.steps),
+            guidance_scale=parse_number("Guidance", self.guidance),
+            width=width,
+            height=height,
+            scheduler=_chosen(self.scheduler),
+        )
+
+
+@dataclass(frozen=True)
+class PageResult:
+    """A generated image or video, and its profile where it was measured."""
+
+    image: Any
+    path: Path
+    seed: int
+    profile: Profile | None
+    notes: Sequence[str]
+
+    @property
+    def is_video(self) -> bool:
+        return isinstance(self.image, list)
+
+    @property
+    def needs_player(self) -> bool:
+        """False for a video that could only be saved as a gif, which is shown like an image."""
+        return self.path.suffix == ".mp4"
+
+    @property
+    def first_frame(self) -> Any:
+        return self.image[0] if isinstance(self.image, list) else self.image
+
+
+@dataclass
+class PageGeneration:
+    """One generation for the page, and the times of its steps so far."""
+
+    form: GenerateForm
+    iterations: int
+    allow_paths: bool
+    step_seconds: list[float] = field(default_factory=list)
+
+    def run(self, progress: Progress) -> PageResult:
+        """Generate the image; where iterations are requested, measure as many further calls instead of the first."""
+        from diffprof.generation.generate import GenerationOptions, generate
+
+        model, request = choose_model(self.form.model, self.allow_paths), self.form.request()
+        options = GenerationOptions(enable_profiling=self.form.profiled)
+        generated = generate(model, request, options, self._time_steps(progress))
+        data = generated.profiling_data or {}
+        profile = data.get("profile")
+        if profile is not None and self.iterations:
+            profile = self._repeat(model, request, progress)
+        notes = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
+        return PageResult(generated.image, generated.filepath, generated.seed, profile, notes)
+
+    def _time_steps(self, progress: Progress) -> Progress:
+        """Forward the events, and note how long each step took."""
+        last_event = time.perf_counter()
+
+        def forward(event: ProgressEvent) -> None:
+            nonlocal last_event
+            now = time.perf_counter()
+            if event.activity is Activity.denoising and event.done == len(self.step_seconds) + 1:
+                self.step_seconds.append(now - last_event)
+            last_event = now
+            progress(event)
+
+        return forward
+
+    def _repeat(self, model: str, request: GenerationRequest, progress: Progress) -> Profile:
+        """Measure more calls of the same request together."""
+        import diffprof
+        from diffprof.generation.generate import GenerationOptions, generate
+        from diffprof.generation.models import get_model_manager
+
+        with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
+            options = GenerationOptions(output_dir=folder, enable_profiling=False)
+            with diffprof.measuring(held.pipeline) as run:
+                for turn in range(self.iterations):
+                    now = ProgressEvent(Activity.measuring, iteration=Position(turn + 1, self.iterations))
+                    generate(model, request, options, _describe_as(now, progress))
+            return run.profile
+
+
+def _chosen(value: str | None) -> str | None:
+    """A value of a list that is not its default."""
+    value = (value or "").strip()
+    return value if value and value != MODEL_DEFAULT else None
+
+
+def _describe_as(activity: ProgressEvent, progress: Progress) -> Progress:
+    """Report how far a generation is, as part of another activity."""
+    return lambda event: progress(replace(activity, done=event.done, total=event.total))

@@ -1,0 +1,69 @@
+"""The sliders of the tab Profile, and the call arguments they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
+
+
+@dataclass(frozen=True)
+class Slider:
+    """The call argument of a slider, and its range."""
+
+    argument: str
+    label: str
+    least: float
+    most: float
+    step: float
+    names: Sequence[str] = ()
+    """Other names of the argument in pipelines."""
+
+    @property
+    def is_integer(self) -> bool:
+        return isinstance(self.step, int)
+
+
+SLIDERS = (
+    Slider("width", "Width in pixels", 16, 2048, 8),
+    Slider("height", "Height in pixels", 16, 2048, 8),
+    Slider("num_inference_steps", "Denoising steps", 1, 150, 1, ("prior_num_inference_steps", "steps")),
+    Slider("guidance_scale", "Guidance scale", 0, 20, 0.1, ("true_cfg_scale",)),
+    Slider("num_images_per_prompt", "Batch", 1, 32, 1, ("num_videos_per_prompt", "batch_size")),
+    Slider("num_frames", "Frames", 1, 257, 1, ("video_length", "frames")),
+)
+
+
+def count_model(model: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Profile:
+    """The profile of one generation."""
+    from diffprof.counting.profile import profile
+
+    return profile(model, progress=progress, **arguments)
+
+
+def applies_to(profile: Profile, slider: Slider) -> bool:
+    """Whether the pipeline takes the argument of the slider."""
+    from diffprof.pipelines.arguments import has_argument
+
+    return has_argument(profile.request.pipeline, slider.argument) and current_value(profile, slider) is not None
+
+
+def current_value(profile: Profile, slider: Slider) -> float | None:
+    """The value of the slider's argument that was used."""
+    for name in (slider.argument, *slider.names):
+        value = profile.request.value(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def slider_arguments(values: Sequence[float | None], sliders: Sequence[Slider] = SLIDERS) -> dict[str, Any]:
+    """The call arguments of slider values; None for a slider that does not apply."""
+    return {
+        slider.argument: int(value) if slider.is_integer and float(value).is_integer() else value
+        for slider, value in zip(sliders, values, strict=True)
+        if value is not None
+    }
