@@ -142,11 +142,11 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The arguments that the pipeline's call has, and a note on each that it has not."""
-    from diffprof.pipelines.arguments import OTHER_NAMES
+    from diffprof.pipelines.arguments import find_argument
 
     owner = _class_of(pipe)
-    names = inspect.signature(owner.__call__).parameters
-    missing = [name for name in arguments if not {name, *OTHER_NAMES.get(name, ())} & set(names)]
+    parameters = inspect.signature(owner.__call__).parameters
+    missing = [name for name in arguments if find_argument(parameters, name) is None]
     known = {name: value for name, value in arguments.items() if name not in missing}
     return known, [f"{owner.__name__} has no {name}: it was left out" for name in missing]
 

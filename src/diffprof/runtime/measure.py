@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
+from diffprof.pipelines.components import is_pipeline
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.display import text_of
 from diffprof.record.profile import Profile
@@ -144,7 +145,7 @@ def measuring(pipeline: Any, *, sample_hz: float = SAMPLES_PER_SECOND) -> Iterat
 
 def check_pipeline(pipeline: Any) -> None:
     """Refuse what is not a live pipeline."""
-    if isinstance(pipeline, type) or not hasattr(pipeline, "register_modules") or not callable(pipeline):
+    if not is_pipeline(pipeline):
         name = f"the class {pipeline.__name__}" if isinstance(pipeline, type) else f"a {type(pipeline).__name__}"
         raise RequestError(
             f"cannot measure {name}; give a live diffusers pipeline, or use `diffprof run` for a "

@@ -10,6 +10,7 @@ from typing import Any
 from diffprof.counting.pipeline_state import RandomState
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.arguments import call_arguments
+from diffprof.pipelines.components import pipelines_in
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
@@ -96,7 +97,7 @@ def _event(number: int, warmup: int, iterations: int) -> ProgressEvent:
 @contextlib.contextmanager
 def silence_progress_bars(pipeline: Any) -> Iterator[None]:
     """Switch off the pipeline's own progress bars: the measurement has one."""
-    holders = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
+    holders = pipelines_in(pipeline)
     before = [vars(holder).get(PROGRESS_BAR, _ABSENT) for holder in holders]
     for holder, config in zip(holders, before, strict=True):
         setattr(holder, PROGRESS_BAR, {**(config if isinstance(config, dict) else {}), "disable": True})

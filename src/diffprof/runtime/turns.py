@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from diffprof.errors import RequestError
+from diffprof.pipelines.components import is_pipeline
 from diffprof.pipelines.opening import open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
@@ -28,7 +29,7 @@ def measure_in_turns(
     if len(pipelines) < 2 or len({id(pipeline) for pipeline in pipelines}) < len(pipelines):
         raise RequestError("measuring in turns takes two different pipelines or more; `diffprof.measure` takes one")
     for pipeline in pipelines:
-        if not hasattr(pipeline, "register_modules") or not callable(pipeline):
+        if not is_pipeline(pipeline):
             raise RequestError(f"cannot measure a {type(pipeline).__name__}; give live diffusers pipelines")
     check_repeats(warmup, iterations)
     sides = [_Side(pipeline, arguments, progress) for pipeline in pipelines]
