@@ -66,6 +66,10 @@ class FileFormatError(RequestError):
     """A file is not what it should be: not a profile, damaged, or of another format version."""
 
 
+class OtherFormatError(FileFormatError):
+    """A file is intact, but of another kind or of a newer version; its message says what to do with it."""
+
+
 class OutputError(DiffprofError):
     """The result could not be written where it was asked for; nothing half-written is left there."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from diffprof import catalogue
-from diffprof.errors import FileFormatError, RequestError
+from diffprof.errors import FileFormatError, OtherFormatError, RequestError
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
 
@@ -87,7 +87,7 @@ def _advice(file: Path, error: FileFormatError) -> str:
     if isinstance(cause, IsADirectoryError):
         return "name the profile in it"
     unreadable = isinstance(cause, OSError) and cause.errno is not None
-    if unreadable or any(words in str(error) for words in ("upgrade diffprof", "make one with", "read it with")):
+    if unreadable or isinstance(error, OtherFormatError):
         return ""
     if isinstance(cause, UnicodeDecodeError) or not file.name.lower().endswith(PROFILE_ENDINGS):
         # It is something else, such as weights or an image, that must not be written over.

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from diffprof.errors import FileFormatError
+from diffprof.errors import FileFormatError, OtherFormatError
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.document import decode_profile, encode_profile
 from diffprof.record.profile import Profile
@@ -55,7 +55,7 @@ def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES) -> Profile:
     try:
         return from_json(values)
     except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
 
 
 def dumps(profile: Profile) -> str:
@@ -77,16 +77,16 @@ def from_json(values: object) -> Profile:
     """The profile that `to_json` made the values from; a `FileFormatError` when they are not of a profile."""
     form = values.get("format") if isinstance(values, dict) else None
     if isinstance(values, dict) and "traceEvents" in values:
-        raise FileFormatError("This is a trace, not a diffprof profile; read it with `diffprof trace`.")
+        raise OtherFormatError("This is a trace, not a diffprof profile; read it with `diffprof trace`.")
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
-        raise FileFormatError("This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`.")
+        raise OtherFormatError("This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`.")
     version = form.get("version")
     if type(version) is not int or version < 1:
         raise FileFormatError(
             f"The profile's format version {version!r} is unknown; this diffprof reads {FORMAT_VERSION}."
         )
     if version > FORMAT_VERSION:
-        raise FileFormatError(
+        raise OtherFormatError(
             f"The profile has format version {version}, this diffprof reads up to {FORMAT_VERSION}; upgrade diffprof."
         )
     return decode_profile(upgrade(values) if version == 1 else values)
