@@ -55,7 +55,7 @@ class CallRehearsal:
 
 def rehearse_call(pipeline: Any, call: CallArguments, progress: Progress | None) -> CallRehearsal:
     """Dry-run a call that is about to be measured; `RefusedCallError` where the pipeline refuses its arguments."""
-    # Nobody looks at the output, but making images of it is part of what is measured.
+    # The output is not used, but making images of it is part of what is measured.
     stand_ins = {name: value for name, value in call.stand_ins.items() if name != "output_type"}
     callbacks = Callbacks(pipeline, lambda section: contextlib.nullcontext())
     dry_call = replace(call, given=callbacks.replay(call.given), stand_ins=stand_ins)

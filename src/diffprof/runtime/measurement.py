@@ -120,7 +120,7 @@ class Measurement:
         except Exception as error:  # noqa: BLE001  an image that was made is handed over, whatever fails here
             self.notes.append(f"a call could not be evaluated ({type(error).__name__}: {error})")
         except BaseException:  # Ctrl-C during the count, which takes seconds: what was measured is kept
-            uncounted = self._uncounted(call, "what ran was not counted: the count was interrupted")
+            uncounted = self._uncounted_group(call, "what ran was not counted: the count was interrupted")
             self._groups.append(replace(uncounted, iterations=[iteration]))
             raise
 
@@ -149,21 +149,21 @@ class Measurement:
     def _count(self, call: MonitoredCall, state: int) -> _CallGroup:
         if call.iteration.entry != PIPELINE_CALL:
             note = f"{call.iteration.entry} was called by itself, not by the pipeline, and was not counted"
-            return self._uncounted(call, note)
+            return self._uncounted_group(call, note)
         given = self._given_arguments(call)
         try:
             arguments = call_arguments(self._opened.pipeline, given, {})
             with quiet_libraries():
-                result = self._executed(call, state)
+                result = self._executed_work(call, state)
                 nominal_macs = self._nominal_macs(call, state)
         except DiffprofError as error:
-            return self._uncounted(call, f"what ran was not counted: {error}")
+            return self._uncounted_group(call, f"what ran was not counted: {error}")
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
         arguments = replace(arguments, given=given)
         profile = compose_profile(self._opened, arguments, used, result, self._scheduler, self._enable)
         return _CallGroup(profile, nominal_macs=nominal_macs)
 
-    def _uncounted(self, call: MonitoredCall, note: str) -> _CallGroup:
+    def _uncounted_group(self, call: MonitoredCall, note: str) -> _CallGroup:
         nothing = DryRunResult((), (), OperationRecorder().outside.cost(peak_live_bytes=0), (), {})
         arguments = CallArguments(self._given_arguments(call), {}, {}, {})
         return _CallGroup(compose_profile(self._opened, arguments, {}, nothing), is_counted=False, notes=[note])
@@ -171,7 +171,7 @@ class Measurement:
     def _given_arguments(self, call: MonitoredCall) -> dict[str, Any]:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
 
-    def _executed(self, call: MonitoredCall, state: int) -> DryRunResult:
+    def _executed_work(self, call: MonitoredCall, state: int) -> DryRunResult:
         """What the call executed, with what its callbacks changed and its caches decided."""
         rehearsed = self._rehearsal.count(call, state) if self._rehearsal is not None else None
         if rehearsed is not None:

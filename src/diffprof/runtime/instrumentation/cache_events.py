@@ -100,7 +100,7 @@ def _record_lookup(
     place: tuple[str, str],
     hit: bool,
 ) -> None:
-    # Modules inside of this one were asked later and have answered before.
+    # Modules inside this one start their lookup later and finish it earlier.
     iteration.caches.insert(number, CacheEvent(cache, hit, at_ns, step, *place))
 
 
