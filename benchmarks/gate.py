@@ -26,7 +26,7 @@ from tests.small_pipelines import SMALL_PIPELINES
 import diffprof
 from diffprof.comparison import Pair
 from diffprof.comparison.gate import FAILED, PASSED, TIMED, gate, parse_limits
-from diffprof.comparison.times import compared_times, cpu_share
+from diffprof.comparison.times import cpu_share, time_changes
 from diffprof.record.profile import Profile
 
 SAMPLES, STEPS, SIDE, ROUNDS, NEXT = 20, 9, 64, 300, 5
@@ -109,7 +109,7 @@ def _alone(profile: Profile) -> Profile:
 
 def _outcome(before: Profile, after: Profile) -> str:
     # The other tables of a pair say nothing about times.
-    pair = Pair((), (), (), (), compared_times(_without_sections(before), _without_sections(after)))
+    pair = Pair((), (), (), (), time_changes(_without_sections(before), _without_sections(after)))
     return gate(pair, parse_limits(TIMED)).outcome
 
 

@@ -67,9 +67,9 @@ def _profile(pipe: Any, iterations: int, warmup: int, call_arguments: dict[str, 
 
 
 def _check(file: Path, profile: Profile, limits: str | None, allow_different: bool) -> Gate:
-    from diffprof.comparison import pair_of
+    from diffprof.comparison import compare_pair
     from diffprof.comparison.gate import FAILED, TOO_NOISY, gate, parse_limits
-    from diffprof.comparison.views.gate import check_sentence
+    from diffprof.comparison.views.gate import describe_check
     from diffprof.errors import DiffprofError
     from diffprof.record.files import load
 
@@ -77,10 +77,10 @@ def _check(file: Path, profile: Profile, limits: str | None, allow_different: bo
     if not file.is_file():
         pytest.fail(f"there is no baseline {file}; write it with: pytest --diffprof-update", pytrace=False)
     try:
-        outcome = gate(pair_of(load(file), profile), parse_limits(limits) if limits else None, allow_different)
+        outcome = gate(compare_pair(load(file), profile), parse_limits(limits) if limits else None, allow_different)
     except DiffprofError as error:
         pytest.fail(f"{error} (pytest --diffprof-update writes {file.name} again)", pytrace=False)
-    sentences = [check_sentence(check) for check in outcome.checks if check.outcome == outcome.outcome]
+    sentences = [describe_check(check) for check in outcome.checks if check.outcome == outcome.outcome]
     if outcome.outcome == FAILED:
         pytest.fail("\n".join([f"generation got heavier than {file.name} allows:", *sentences]), pytrace=False)
     if outcome.outcome == TOO_NOISY:

@@ -31,7 +31,7 @@ def test_saved_profiles_by_their_short_names(two: tuple[str, str], run: Run, eng
     ended = run("compare", *two)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("before against after\n")
-    assert "asked num_inference_steps: 30 / 20" in ended.out
+    assert "requested num_inference_steps: 30 / 20" in ended.out
     assert engine.requests == [], "nothing is counted"
 
 
@@ -135,7 +135,7 @@ def test_models_in_a_page_are_counted_over_size_and_steps(
     assert {arguments["width"] for arguments in later if "width" in arguments} == {256, 384, 512, 640, 768}
     steps = {arguments["num_inference_steps"] for arguments in later if "num_inference_steps" in arguments}
     assert steps == {1, 10, 20, 30, 50}
-    assert "MACs over the pixels of the picture" in target.read_text(encoding="utf-8")
+    assert "MACs over the pixels of the image" in target.read_text(encoding="utf-8")
 
 
 def test_a_model_that_has_no_size_is_told_in_the_page(
@@ -150,7 +150,7 @@ def test_a_model_that_has_no_size_is_told_in_the_page(
     target = tmp_path / "page.html"
     assert run("compare", two[0], "sd-2.1-base", "--html", str(target)).code == 0
     page = target.read_text(encoding="utf-8")
-    assert "sd-2.1-base is not counted at every place: This pipeline has no argument width." in page
+    assert "sd-2.1-base could not be counted everywhere: This pipeline has no argument width." in page
 
 
 def test_a_page_without_a_place_is_told_before_anything_is_counted(
@@ -170,7 +170,7 @@ def test_a_page_without_a_place_is_told_before_anything_is_counted(
         (["{before}", "{after}", "--by", "total"], "--by chooses the table for --csv"),
         (["{before}", "{after}", "--top", "0"], "--top must be 1 or more"),
         (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
-        (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the picture no.png"),
+        (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the image no.png"),
         (["{before}", "{after}", "--html", "./x", "--side-by-side", "x"], "--html and --side-by-side name the same"),
         (["{before}", "{after}", "--side-by-side", "x.png"], "needs the images of two profiles"),
         (["{before}", "missing.json"], "Cannot read missing.json: No such file or directory"),

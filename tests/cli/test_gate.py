@@ -58,7 +58,7 @@ def test_summaries_are_written_besides(baseline: str, heavier: str, run: Run, tm
     ended = run("gate", baseline, heavier, "--markdown", str(summary), "--junit", str(report))
     assert ended.code == 1
     assert ended.out.startswith("Failed:")
-    assert summary.read_text(encoding="utf-8").startswith("## Failed: generation got heavier than it may.")
+    assert summary.read_text(encoding="utf-8").startswith("## Failed: a limit is exceeded.")
     assert ElementTree.parse(report).getroot().get("failures") == "2"
 
 
@@ -88,7 +88,7 @@ def test_another_request_is_refused_unless_allowed(baseline: str, run: Run, tmp_
         ),
         (["{baseline}", "missing.json"], "Cannot read missing.json"),
         (["{foreign}", "{baseline}"], "not a diffprof profile"),
-        (["{baseline}", "{baseline}", "--max", "speed=+5%"], "There is no figure speed"),
+        (["{baseline}", "{baseline}", "--max", "speed=+5%"], "There is no metric speed"),
         (["{baseline}", "{baseline}", "--max", "time=+5%"], "only counted, not measured"),
         (["{baseline}", "{baseline}", "--json", "--markdown", "-"], "both print the outcome"),
         (["{baseline}", "{hostile}"], "from another request"),

@@ -15,9 +15,9 @@ from diffprof.comparison.conditions import (
     REQUEST,
     VERSION,
     Condition,
+    device_differences,
     differing_conditions,
-    other_device,
-    other_request,
+    request_differences,
 )
 from diffprof.record.profile import Profile
 from tests.iterations_made_by_hand import CPU, GPU
@@ -55,10 +55,10 @@ def test_equal_profiles_differ_in_nothing() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_another_request_is_told_with_both_values(other: Profile, name: str, values: tuple[Any, ...]) -> None:
+def test_anrequest_differences_is_told_with_both_values(other: Profile, name: str, values: tuple[Any, ...]) -> None:
     found = differing(stable_diffusion(), other)
     assert found == [Condition(REQUEST, name, values)]
-    assert other_request(found) == tuple(found)
+    assert request_differences(found) == tuple(found)
 
 
 def test_an_argument_that_is_given_as_the_default_is_no_difference() -> None:
@@ -71,12 +71,12 @@ def test_true_is_not_one() -> None:
     assert [one.values for one in found] == [(1, True)]
 
 
-def test_a_default_that_changed_with_a_version_is_no_other_request() -> None:
+def test_a_default_that_changed_with_a_version_is_no_request_differences() -> None:
     """It is what a gate is to find."""
     defaults = {**stable_diffusion().request.defaults, "eta": 1.0}
     found = differing(stable_diffusion(), asked(defaults=defaults))
     assert found == [Condition(DEFAULT, "eta", (0.0, 1.0))]
-    assert other_request(found) == ()
+    assert request_differences(found) == ()
 
 
 def test_a_size_that_one_made_other_than_asked_is_told() -> None:
@@ -87,7 +87,7 @@ def test_a_size_that_one_made_other_than_asked_is_told() -> None:
 def test_folders_and_live_pipelines_are_called_as_it_pleases() -> None:
     found = differing(asked(model="/one/place", source="folder"), asked(model="/another/place", source="folder"))
     assert [one.values for one in found] == [("/one/place", "/another/place")]
-    assert other_request(found) == ()
+    assert request_differences(found) == ()
 
 
 def test_versions_and_dtypes_of_components_are_told() -> None:
@@ -99,13 +99,13 @@ def test_versions_and_dtypes_of_components_are_told() -> None:
     )
     found = differing(profile, other)
     assert found == [Condition(DTYPE, "vae", ("float16", "float32")), Condition(VERSION, "torch", ("2.8.0", "2.9.0"))]
-    assert other_request(found) == ()
+    assert request_differences(found) == ()
 
 
-def test_another_device_is_told() -> None:
+def test_andevice_differences_is_told() -> None:
     found = differing(measured_profile(device=CPU), measured_profile(device=GPU))
-    assert [one.name for one in other_device(found)] == ["name", "kind", "threads"]
-    assert other_device(found)[0] == Condition(DEVICE, "name", (CPU.name, GPU.name))
+    assert [one.name for one in device_differences(found)] == ["name", "kind", "threads"]
+    assert device_differences(found)[0] == Condition(DEVICE, "name", (CPU.name, GPU.name))
     threads = differing(measured_profile(), measured_profile(device=replace(CPU, threads=2)))
     assert threads == [Condition(DEVICE, "threads", (16, 2))]
 

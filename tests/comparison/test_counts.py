@@ -7,26 +7,26 @@ from dataclasses import replace
 from diffprof.comparison.counts import (
     ADDED,
     CHANGED,
-    COMPONENT_FIGURES,
-    FIGURES,
+    COMPONENT_METRICS,
+    METRICS,
     REMOVED,
     SAME,
-    Figure,
-    compared_components,
-    compared_totals,
+    CountChange,
+    component_changes,
     peak_memory,
+    total_changes,
 )
 from tests.profiles_made_by_hand import UNET_MACS, nothing, stable_diffusion
 
 
 def test_ten_steps_less_are_ten_calls_of_the_unet_less() -> None:
     before, after = stable_diffusion(), stable_diffusion(steps=20, unet_calls=21)
-    totals = {figure.name: figure for figure in compared_totals(before, after)}
-    assert list(totals) == list(FIGURES)
+    totals = {figure.name: figure for figure in total_changes(before, after)}
+    assert list(totals) == list(METRICS)
     assert totals["macs"].difference == -10 * UNET_MACS
     assert totals["flops"].difference == -20 * UNET_MACS
     assert totals["calls"].difference == -10
-    assert totals["steps"] == Figure("steps", 31, 21)
+    assert totals["steps"] == CountChange("steps", 31, 21)
     assert [name for name, figure in totals.items() if not figure.difference] == [
         *("parameters", "buffers", "weights", "peak_memory", "operations", "step_macs")
     ]
@@ -34,9 +34,9 @@ def test_ten_steps_less_are_ten_calls_of_the_unet_less() -> None:
 
 def test_the_figures_of_the_components_add_up_to_those_of_the_whole() -> None:
     before, after = stable_diffusion(), stable_diffusion(steps=20, unet_calls=21)
-    totals = {figure.name: figure for figure in compared_totals(before, after)}
-    components = compared_components(before, after)
-    for name in set(COMPONENT_FIGURES) - {"peak_memory"}:
+    totals = {figure.name: figure for figure in total_changes(before, after)}
+    components = component_changes(before, after)
+    for name in set(COMPONENT_METRICS) - {"peak_memory"}:
         figures = [figure for change in components for figure in change.figures if figure.name == name]
         assert sum(figure.before for figure in figures) == totals[name].before
         assert sum(figure.after for figure in figures) == totals[name].after
@@ -53,7 +53,7 @@ def test_components_come_go_and_change() -> None:
     other = {slot: part for slot, part in before.components.items() if slot != "text_encoder"}
     other["unet"] = replace(other["unet"], dtype="float32")
     other["controlnet"] = replace(other["vae"], slot="controlnet")
-    changes = {change.component: change for change in compared_components(before, replace(before, components=other))}
+    changes = {change.component: change for change in component_changes(before, replace(before, components=other))}
     assert {slot: change.change for slot, change in changes.items()} == {
         "vae": SAME,
         "text_encoder": REMOVED,
@@ -65,5 +65,5 @@ def test_components_come_go_and_change() -> None:
 
 
 def test_a_figure_that_was_nothing_has_no_ratio() -> None:
-    assert Figure("macs", 0, 5).ratio is None
-    assert Figure("macs", 4, 5).ratio == 1.25
+    assert CountChange("macs", 0, 5).ratio is None
+    assert CountChange("macs", 4, 5).ratio == 1.25

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import diffprof
-from diffprof.comparison import Pair, pair_of
-from diffprof.comparison.counts import FIGURES
-from diffprof.comparison.gate import FAILED, PASSED, TIMES, TOO_NOISY, Limit, default_limits, gate, parse_limits
+from diffprof.comparison import Pair, compare_pair
+from diffprof.comparison.counts import METRICS
+from diffprof.comparison.gate import FAILED, PASSED, TIMES, TOO_NOISY, GateLimit, default_limits, gate, parse_limits
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from tests.comparison.noise import SECOND, quiet, run_of
@@ -26,12 +26,12 @@ def outcome(pair: Pair, limits: str, **options: Any) -> str:
 
 def one_call_more() -> Pair:
     """The scheduler makes one step more of the same request: 31 calls of the UNet become 32."""
-    return pair_of(stable_diffusion(), stable_diffusion(unet_calls=32))
+    return compare_pair(stable_diffusion(), stable_diffusion(unet_calls=32))
 
 
 def test_equal_profiles_pass_every_limit() -> None:
-    pair = pair_of(stable_diffusion(), stable_diffusion())
-    limits = ",".join(f"{name}=+0%" for name in FIGURES)
+    pair = compare_pair(stable_diffusion(), stable_diffusion())
+    limits = ",".join(f"{name}=+0%" for name in METRICS)
     assert {check.outcome for check in gate(pair, parse_limits(limits)).checks} == {PASSED}
     assert gate(pair).exit_code == 0
 
@@ -73,10 +73,10 @@ def test_without_limits_one_call_more_fails() -> None:
 def test_times_are_limited_by_default_where_both_were_measured() -> None:
     counted = [limit.name for limit in default_limits(one_call_more())]
     assert counted == ["macs", "parameters", "peak_memory", "calls"]
-    on_gpu = pair_of(run_of([SECOND] * 20), run_of([SECOND] * 20))
+    on_gpu = compare_pair(run_of([SECOND] * 20), run_of([SECOND] * 20))
     assert [limit.name for limit in default_limits(on_gpu)] == [*counted, "time"]
     runs = [run_of([SECOND] * 20, device=CPU, cpu_share=1) for _ in range(2)]
-    assert [limit.name for limit in default_limits(pair_of(*runs))] == [*counted, "time", "cpu_time"]
+    assert [limit.name for limit in default_limits(compare_pair(*runs))] == [*counted, "time", "cpu_time"]
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ def test_times_are_limited_by_default_where_both_were_measured() -> None:
 )
 def test_a_time_fails_or_passes_only_when_the_whole_interval_does(slowdown: float, limit: str, expected: str) -> None:
     source = random.Random(21)
-    pair = pair_of(run_of(quiet(source, 20)), run_of(quiet(source, 20, slowdown)))
+    pair = compare_pair(run_of(quiet(source, 20)), run_of(quiet(source, 20, slowdown)))
     assert outcome(pair, limit) == expected
 
 
 def test_three_samples_are_too_few_however_slow() -> None:
-    pair = pair_of(run_of([SECOND] * 3), run_of([9 * SECOND] * 3))
+    pair = compare_pair(run_of([SECOND] * 3), run_of([9 * SECOND] * 3))
     assert gate(pair).exit_code == 3
 
 
 def test_what_failed_outweighs_what_cannot_tell() -> None:
     slower = replace(stable_diffusion(unet_calls=32), measured=run_of([SECOND] * 3).measured)
-    pair = pair_of(run_of([SECOND] * 3), slower)
+    pair = compare_pair(run_of([SECOND] * 3), slower)
     assert {check.outcome for check in gate(pair).checks} == {FAILED, TOO_NOISY, PASSED}
     assert gate(pair).exit_code == 1
 
@@ -113,7 +113,7 @@ def test_a_section_has_a_limit_of_its_own() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     runs = [diffprof.measure(small.build(), iterations=2, **small.arguments()).profile for _ in range(2)]
     limits = "time.vae_decode=+5%,step_time=+5%,cpu_time=+5%"
-    found = gate(pair_of(*runs), parse_limits(limits))
+    found = gate(compare_pair(*runs), parse_limits(limits))
     assert [(check.limit.name, check.outcome) for check in found.checks] == [
         ("time.vae_decode", TOO_NOISY),
         ("step_time", TOO_NOISY),
@@ -126,18 +126,18 @@ def test_a_real_pipeline_with_a_lora_is_heavier_and_the_same_one_is_not() -> Non
         return diffprof.profile(SMALL_PIPELINES[name].build(), **SMALL_PIPELINES[name].arguments())
 
     plain = counted("stable-diffusion")
-    assert gate(pair_of(plain, counted("stable-diffusion"))).exit_code == 0
-    found = gate(pair_of(plain, counted("stable-diffusion-lora")))
+    assert gate(compare_pair(plain, counted("stable-diffusion"))).exit_code == 0
+    found = gate(compare_pair(plain, counted("stable-diffusion-lora")))
     assert {check.limit.name for check in found.checks if check.outcome == FAILED} >= {"macs", "parameters"}
 
 
 def test_limits_are_read_with_their_units() -> None:
     assert parse_limits("macs=+0%, time.vae_decode=5%") == (
-        Limit("macs", None, 0.0, relative=True),
-        Limit("time", "vae_decode", 0.05, relative=True),
+        GateLimit("macs", None, 0.0, relative=True),
+        GateLimit("time", "vae_decode", 0.05, relative=True),
     )
-    assert parse_limits("peak_memory=+1.5GiB") == (Limit("peak_memory", None, 1.5 * 2**30, relative=False),)
-    assert parse_limits("calls=2") == (Limit("calls", None, 2, relative=False),)
+    assert parse_limits("peak_memory=+1.5GiB") == (GateLimit("peak_memory", None, 1.5 * 2**30, relative=False),)
+    assert parse_limits("calls=2") == (GateLimit("calls", None, 2, relative=False),)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_limits_are_read_with_their_units() -> None:
         ("macs", "Cannot read the limit 'macs'"),
         ("macs=", "Cannot read the limit"),
         ("macs=lots", "Cannot read the limit"),
-        ("macs=+1e999", "no finite number"),
-        ("speed=+5%", "There is no figure speed to limit; there are macs,"),
+        ("macs=+1e999", "not a finite number"),
+        ("speed=+5%", "There is no metric speed to limit; there are macs,"),
         ("time=+5", r"must be in percent, such as time=\+5%"),
         ("time=+5ms", "must be in percent"),
         ("step_time.unet=+5%", "limit it without .unet"),
@@ -165,11 +165,15 @@ def test_a_limit_that_means_nothing_is_refused_with_a_sentence(text: str, senten
 @pytest.mark.parametrize(
     ("pair", "limits", "sentence"),
     [
-        (pair_of(stable_diffusion(), stable_diffusion()), "time=+5%", "one of the two was only counted"),
-        (pair_of(stable_diffusion(), stable_diffusion()), "macs.prior=+0%", "no component prior .* there are vae"),
-        (pair_of(run_of([SECOND] * 9), run_of([SECOND] * 9)), "time.vae_decode=+5%", "There is no time.vae_decode"),
-        (pair_of(run_of([SECOND] * 9), run_of([SECOND] * 9)), "cpu_time=+5%", "it was not measured in both"),
-        (pair_of(stable_diffusion(), stable_diffusion()), "", "There is no limit to check"),
+        (compare_pair(stable_diffusion(), stable_diffusion()), "time=+5%", "one of the two was only counted"),
+        (compare_pair(stable_diffusion(), stable_diffusion()), "macs.prior=+0%", "no component prior .* there are vae"),
+        (
+            compare_pair(run_of([SECOND] * 9), run_of([SECOND] * 9)),
+            "time.vae_decode=+5%",
+            "There is no time.vae_decode",
+        ),
+        (compare_pair(run_of([SECOND] * 9), run_of([SECOND] * 9)), "cpu_time=+5%", "it was not measured in both"),
+        (compare_pair(stable_diffusion(), stable_diffusion()), "", "There is no limit to check"),
     ],
 )
 def test_a_limit_on_what_is_not_there_is_refused_with_a_sentence(pair: Pair, limits: str, sentence: str) -> None:
@@ -185,19 +189,19 @@ def test_a_run_that_could_not_be_counted_does_not_pass_for_being_nothing() -> No
         components={slot: replace(part, calls=0) for slot, part in measured.components.items()},
     )
     with pytest.raises(RequestError, match="the calls of the candidate were not counted"):
-        gate(pair_of(measured, not_counted))
-    assert outcome(pair_of(measured, not_counted), "time=+5%") == PASSED
+        gate(compare_pair(measured, not_counted))
+    assert outcome(compare_pair(measured, not_counted), "time=+5%") == PASSED
 
 
-def test_another_request_is_refused_unless_allowed() -> None:
-    pair = pair_of(stable_diffusion(), stable_diffusion(steps=20, unet_calls=21))
+def test_anrequest_differences_is_refused_unless_allowed() -> None:
+    pair = compare_pair(stable_diffusion(), stable_diffusion(steps=20, unet_calls=21))
     with pytest.raises(RequestError, match="another request: num_inference_steps is 30 there and 20 here"):
         gate(pair)
     assert gate(pair, allow_different=True).outcome == PASSED
 
 
-def test_another_device_is_refused_for_times_only() -> None:
-    pair = pair_of(run_of([SECOND] * 20, device=CPU), run_of([SECOND] * 20, device=GPU))
+def test_andevice_differences_is_refused_for_times_only() -> None:
+    pair = compare_pair(run_of([SECOND] * 20, device=CPU), run_of([SECOND] * 20, device=GPU))
     with pytest.raises(RequestError, match=r"another device: name of the device is 'AMD EPYC 7763' there"):
         gate(pair)
     assert outcome(pair, "macs=+0%") == PASSED
@@ -206,10 +210,10 @@ def test_another_device_is_refused_for_times_only() -> None:
 def test_another_version_is_what_a_gate_is_for() -> None:
     profile = stable_diffusion()
     other = replace(profile, environment=replace(profile.environment, diffusers="0.50.0"))
-    assert gate(pair_of(profile, other)).outcome == PASSED
+    assert gate(compare_pair(profile, other)).outcome == PASSED
 
 
 def test_a_run_that_was_interrupted_can_be_held_against_itself() -> None:
-    pair = pair_of(everything_measured(), everything_measured())
+    pair = compare_pair(everything_measured(), everything_measured())
     assert gate(pair).exit_code == 3, "one sample tells nothing"
     assert set(TIMES) == {"time", "cpu_time", "step_time"}

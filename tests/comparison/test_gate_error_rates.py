@@ -10,7 +10,7 @@ import pytest
 
 from diffprof.comparison import Pair
 from diffprof.comparison.gate import FAILED, TOO_NOISY, gate, parse_limits
-from diffprof.comparison.times import compared_times
+from diffprof.comparison.times import time_changes
 from diffprof.record.profile import Profile
 from tests.comparison.noise import busy_in_turns, busy_one_after_the_other, quiet, run_of
 
@@ -29,7 +29,7 @@ def outcomes(runs: Runs, slowdown: float, seed: int, limits: str = "time=+5%") -
     found = []
     for _ in range(PAIRS):
         before, after = runs(source, SAMPLES, slowdown)
-        pair = Pair((), (), (), (), compared_times(before, after))
+        pair = Pair((), (), (), (), time_changes(before, after))
         found.append(gate(pair, parse_limits(limits)).outcome)
     return Counter(found)
 

@@ -8,7 +8,7 @@ import pytest
 
 import diffprof
 from diffprof.comparison.counts import ADDED, CHANGED, REMOVED
-from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally, alike, compared_parts
+from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally, common_factors, part_changes
 from diffprof.record.profile import Profile, Work
 from tests.profiles_made_by_hand import UNET_MACS, stable_diffusion
 from tests.small_pipelines import SMALL_PIPELINES
@@ -24,21 +24,21 @@ def of_kind(changes: tuple[PartChange, ...], kind: str) -> list[PartChange]:
 
 
 def test_equal_profiles_have_no_changes() -> None:
-    assert compared_parts(stable_diffusion(), stable_diffusion()) == ()
-    assert compared_parts(counted("stable-diffusion"), counted("stable-diffusion")) == ()
+    assert part_changes(stable_diffusion(), stable_diffusion()) == ()
+    assert part_changes(counted("stable-diffusion"), counted("stable-diffusion")) == ()
 
 
 def test_fewer_steps_are_fewer_calls_of_the_same() -> None:
-    changes = compared_parts(stable_diffusion(), stable_diffusion(steps=20, unet_calls=21))
+    changes = part_changes(stable_diffusion(), stable_diffusion(steps=20, unet_calls=21))
     (call,) = of_kind(changes, CALL)
     assert (call.component, call.change, call.macs_difference) == ("unet", CHANGED, -10 * UNET_MACS)
     assert call.before is not None and call.after is not None
     assert (call.before.count, call.after.count) == (31, 21)
     assert len(of_kind(changes, OPERATION)) == 4
-    assert alike(changes) == {(kind, "unet"): 21 / 31 for kind in (CALL, OPERATION, MODULE)}
+    assert common_factors(changes) == {(kind, "unet"): 21 / 31 for kind in (CALL, OPERATION, MODULE)}
 
 
-def test_work_that_changed_by_itself_is_not_alike() -> None:
+def test_work_that_changed_by_itself_has_no_common_factor() -> None:
     def change(count: int, macs: int) -> PartChange:
         return PartChange(
             OPERATION, "unet", "mm", Tally(count=2, work=Work(macs=10)), Tally(count=count, work=Work(macs))
@@ -46,8 +46,8 @@ def test_work_that_changed_by_itself_is_not_alike() -> None:
 
     assert change(4, 20).factor == 2
     assert change(4, 21).factor is None
-    assert alike([change(4, 20), change(6, 30)]) == {}
-    assert alike([change(4, 20), PartChange(OPERATION, "unet", "add", None, Tally(count=1))]) == {}
+    assert common_factors([change(4, 20), change(6, 30)]) == {}
+    assert common_factors([change(4, 20), PartChange(OPERATION, "unet", "add", None, Tally(count=1))]) == {}
 
 
 def test_fewer_steps_of_a_real_pipeline() -> None:
@@ -55,9 +55,9 @@ def test_fewer_steps_of_a_real_pipeline() -> None:
         counted("stable-diffusion", num_inference_steps=4),
         counted("stable-diffusion", num_inference_steps=2),
     )
-    changes = compared_parts(before, after)
+    changes = part_changes(before, after)
     assert {change.change for change in changes if change.component == "unet"} == {CHANGED}
-    assert alike(changes)[OPERATION, "unet"] == 0.5
+    assert common_factors(changes)[OPERATION, "unet"] == 0.5
     difference = sum(change.macs_difference for change in of_kind(changes, OPERATION))
     assert difference == after.total.macs - before.total.macs
 
@@ -65,14 +65,14 @@ def test_fewer_steps_of_a_real_pipeline() -> None:
 @pytest.mark.parametrize("kind", [CALL, OPERATION, MODULE])
 def test_a_lora_is_found_with_all_its_macs(kind: str) -> None:
     before, after = counted("stable-diffusion"), counted("stable-diffusion-lora")
-    changes = of_kind(compared_parts(before, after), kind)
+    changes = of_kind(part_changes(before, after), kind)
     assert sum(change.macs_difference for change in changes) == after.total.macs - before.total.macs > 0
     assert {change.component for change in changes} == {"unet"}
 
 
 def test_the_modules_of_a_lora_are_added_with_all_their_parameters() -> None:
     before, after = counted("stable-diffusion"), counted("stable-diffusion-lora")
-    changes = of_kind(compared_parts(before, after), MODULE)
+    changes = of_kind(part_changes(before, after), MODULE)
     added = [change for change in changes if change.change == ADDED]
     assert any("lora_A" in change.name for change in added)
     held = [
@@ -84,7 +84,7 @@ def test_the_modules_of_a_lora_are_added_with_all_their_parameters() -> None:
 
 def test_another_attention_processor_changes_operations_and_no_module() -> None:
     before, after = counted("stable-diffusion"), counted("stable-diffusion-sliced-attention")
-    changes = compared_parts(before, after)
+    changes = part_changes(before, after)
     operations = of_kind(changes, OPERATION)
     assert {REMOVED, ADDED} <= {change.change for change in operations if "unet" in change.component}
     assert any(

@@ -9,11 +9,11 @@ from statistics import median
 import pytest
 
 from diffprof.comparison.statistics import (
-    compared,
-    enough,
+    are_enough,
     outliers,
     rank_sum_test,
     signed_rank_test,
+    time_ratio,
 )
 
 
@@ -77,7 +77,7 @@ def test_many_samples_are_tested_by_the_normal_curve_which_agrees_with_counting(
 def test_equal_samples_show_nothing() -> None:
     assert rank_sum_test([5, 5, 5], [5, 5, 5]) == 1
     assert signed_rank_test([0.0, 0.0]) == 1
-    ratio = compared([7] * 20, [7] * 20, paired=False)
+    ratio = time_ratio([7] * 20, [7] * 20, paired=False)
     assert (ratio.ratio, ratio.low, ratio.high, ratio.p_value) == (1, 1, 1, 1)
 
 
@@ -86,8 +86,8 @@ def test_the_interval_holds_the_ratio_and_is_the_same_each_time(paired: bool) ->
     source = random.Random(7)
     before = [round(1e6 * source.lognormvariate(0, 0.05)) for _ in range(20)]
     after = [round(1.3e6 * source.lognormvariate(0, 0.05)) for _ in range(20)]
-    found = compared(before, after, paired)
-    assert found == compared(before, after, paired)
+    found = time_ratio(before, after, paired)
+    assert found == time_ratio(before, after, paired)
     assert found.low < found.ratio < found.high
     assert 1.1 < found.low < 1.3 < found.high < 1.5
     assert found.p_value < 0.001
@@ -100,37 +100,37 @@ def test_more_samples_make_the_interval_narrower() -> None:
 
     def width(count: int) -> float:
         draw = [[round(1e6 * source.lognormvariate(0, 0.05)) for _ in range(count)] for _ in range(2)]
-        found = compared(draw[0], draw[1], paired=False)
+        found = time_ratio(draw[0], draw[1], paired=False)
         return found.high - found.low
 
     assert width(320) < width(80) < width(20)
 
 
-def test_neighbours_that_are_alike_make_the_interval_wider_than_the_same_times_in_any_order() -> None:
+def test_correlated_neighbours_make_the_interval_wider_than_the_same_times_in_any_order() -> None:
     """Ten calls at one level and ten at another are two samples rather than twenty."""
     before = [1_000_000 + number for number in range(10)] + [1_300_000 + number for number in range(10)]
     after = [1_000_500 + number for number in range(20)]
-    in_order = compared(before, after, paired=False)
+    in_order = time_ratio(before, after, paired=False)
     shuffled = random.Random(1).sample(before, len(before))
     # Its middle lies between the levels: that is where drawing runs of neighbours shows.
-    assert in_order.high - in_order.low >= (one := compared(shuffled, after, paired=False)).high - one.low
+    assert in_order.high - in_order.low >= (one := time_ratio(shuffled, after, paired=False)).high - one.low
 
 
 def test_pairs_see_a_difference_that_is_far_smaller_than_the_noise_of_the_machine() -> None:
     source = random.Random(9)
     level = [source.uniform(1e8, 9e8) for _ in range(20)]
     before, after = [round(one) for one in level], [round(1.05 * one * source.gauss(1, 0.005)) for one in level]
-    assert compared(before, after, paired=True).low > 1.03
-    assert compared(before, after, paired=False).low < 1 < compared(before, after, paired=False).high
+    assert time_ratio(before, after, paired=True).low > 1.03
+    assert time_ratio(before, after, paired=False).low < 1 < time_ratio(before, after, paired=False).high
 
 
 def test_too_few_samples_cannot_show_anything() -> None:
-    assert not enough(4, 4, paired=False)
-    assert enough(5, 5, paired=False)
-    assert not enough(3, 4, paired=False)
-    assert enough(3, 20, paired=False)
-    assert not enough(7, 7, paired=True)
-    assert enough(8, 8, paired=True)
+    assert not are_enough(4, 4, paired=False)
+    assert are_enough(5, 5, paired=False)
+    assert not are_enough(3, 4, paired=False)
+    assert are_enough(3, 20, paired=False)
+    assert not are_enough(7, 7, paired=True)
+    assert are_enough(8, 8, paired=True)
 
 
 def test_outliers_are_far_from_the_others_on_either_side() -> None:

@@ -20,8 +20,8 @@ from diffprof.comparison.times import (
     TOO_FEW,
     Outlier,
     TimeChange,
-    compared_times,
     cpu_share,
+    time_changes,
 )
 from diffprof.record.profile import Profile
 from tests.comparison.noise import SECOND, quiet, run_of
@@ -30,7 +30,7 @@ from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
 
 def call_of(before: Profile, after: Profile) -> TimeChange:
-    return next(change for change in compared_times(before, after) if change.name == CALL)
+    return next(change for change in time_changes(before, after) if change.name == CALL)
 
 
 def steady(count: int, *, vae_ms: float = 3_000) -> Profile:
@@ -83,7 +83,7 @@ def test_outliers_are_named_by_their_number_in_the_profile() -> None:
 
 
 def test_sections_and_steps_are_compared_each_for_itself() -> None:
-    changes = {change.name: change for change in compared_times(steady(10), steady(12, vae_ms=4_000))}
+    changes = {change.name: change for change in time_changes(steady(10), steady(12, vae_ms=4_000))}
     assert list(changes)[:2] == [CALL, STEP]
     slower = [name for name, change in changes.items() if change.verdict == SLOWER]
     assert slower == [CALL, "vae_decode"]
@@ -93,7 +93,7 @@ def test_sections_and_steps_are_compared_each_for_itself() -> None:
 
 
 def test_each_iteration_gives_one_sample_of_a_section_however_often_it_ran() -> None:
-    changes = {change.name: change for change in compared_times(steady(10), steady(10))}
+    changes = {change.name: change for change in time_changes(steady(10), steady(10))}
     unet = changes["unet_forward"].before
     assert unet is not None and unet.count == 10
     assert unet.median_ns == pytest.approx(4 * 2 * SECOND, rel=0.01)
@@ -109,18 +109,18 @@ def test_a_section_that_is_only_in_one_is_said_to_be() -> None:
         for one in profile.measured.iterations
     ]
     other = replace(profile, measured=replace(profile.measured, iterations=tuple(without)))
-    change = next(one for one in compared_times(profile, other) if one.name == "postprocess")
+    change = next(one for one in time_changes(profile, other) if one.name == "postprocess")
     assert (change.verdict, change.after, change.ratio) == (ONLY_ONE, None, None)
 
 
-def test_a_run_that_waited_for_the_cpu_tells_nothing_unless_it_took_turns() -> None:
+def test_a_run_that_lacked_cpu_tells_nothing_unless_it_took_turns() -> None:
     source = random.Random(3)
     before, after = quiet(source, 20), quiet(source, 20, 1.1)
     waited = run_of(after, device=CPU, cpu_share=0.4)
     assert cpu_share(waited.measured) == pytest.approx(0.4, rel=0.01) if waited.measured else False
-    assert {change.verdict for change in compared_times(run_of(before, device=CPU, cpu_share=1), waited)} == {TOO_BUSY}
+    assert {change.verdict for change in time_changes(run_of(before, device=CPU, cpu_share=1), waited)} == {TOO_BUSY}
     in_turns = [run_of(times, device=CPU, cpu_share=0.4, turns="x") for times in (before, after)]
-    changes = compared_times(*in_turns)
+    changes = time_changes(*in_turns)
     assert {change.name: change.verdict for change in changes} == {CALL: SLOWER, CPU_TIME: SLOWER}
     assert all(change.in_turns for change in changes)
 
@@ -136,9 +136,9 @@ def test_only_runs_of_one_measurement_are_pairs() -> None:
 def test_the_cpu_time_tells_on_a_cpu_only() -> None:
     source = random.Random(5)
     on_gpu = [run_of(quiet(source, 20), cpu_share=0.2) for _ in range(2)]
-    assert [change.name for change in compared_times(*on_gpu)] == [CALL]
+    assert [change.name for change in time_changes(*on_gpu)] == [CALL]
     assert cpu_share(on_gpu[0].measured) is None if on_gpu[0].measured else False
 
 
 def test_a_profile_that_was_only_counted_has_no_times() -> None:
-    assert compared_times(stable_diffusion(), run_of([SECOND] * 20)) == ()
+    assert time_changes(stable_diffusion(), run_of([SECOND] * 20)) == ()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import diffprof
-from diffprof.comparison.times import compared_times, were_in_turns
+from diffprof.comparison.times import measured_in_turns, time_changes
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from diffprof.runtime.instrumentation import iteration_recorder
@@ -29,7 +29,7 @@ def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> Non
     assert [iteration.warmup for iteration in one.measured.iterations] == [True, False, False, False]
     assert len(other.measured.timed) == 3
     assert one.measured.turns == other.measured.turns is not None
-    assert were_in_turns(one.measured, other.measured)
+    assert measured_in_turns(one.measured, other.measured)
     assert one.total == other.total
     assert one.total.macs > 0
 
@@ -38,7 +38,7 @@ def test_measured_again_they_are_another_measurement() -> None:
     first, second = measured(2, 1)[0].measured, measured(2, 1)[0].measured
     assert first is not None and second is not None
     assert first.turns != second.turns
-    assert not were_in_turns(first, second)
+    assert not measured_in_turns(first, second)
 
 
 def test_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_the_cpu_time_of_a_call_is_that_of_this_process(monkeypatch: pytest.Monk
     one, other = measured(2)
     assert one.measured is not None
     assert {iteration.cpu_ns for iteration in one.measured.iterations} == {1_000_000}
-    assert [change.name for change in compared_times(one, other)][:3] == ["whole call", "CPU time", "step"]
+    assert [change.name for change in time_changes(one, other)][:3] == ["whole call", "CPU time", "step"]
 
 
 def test_what_cannot_take_turns_is_refused_with_a_sentence() -> None:

@@ -14,7 +14,7 @@ from diffprof.cli.option_groups import CallOptions
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_shown, write_text
-from diffprof.comparison.views.data import By
+from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
 from diffprof.errors import RequestError
 
@@ -34,7 +34,7 @@ class ComparisonOptions:
         typer.Option(metavar="FILE", help="What each generated, in their order; else what lies beside a profile."),
     ] = None
     side_by_side: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write the images side by side.")] = None
-    by: Annotated[By | None, typer.Option(help="The table for --csv.", show_default=False)] = None
+    by: Annotated[ComparisonBy | None, typer.Option(help="The table for --csv.", show_default=False)] = None
     top: Annotated[int, typer.Option(metavar="N", help="Rows of calls, operations and modules at most.")] = TOP
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
     csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
@@ -81,7 +81,7 @@ class ComparisonOptions:
 
 def write_comparison(names: Sequence[str], requested: CallOptions, options: ComparisonOptions) -> None:
     """Compare saved profiles and models, and write the result as the options say."""
-    from diffprof.comparison.sources import Sources
+    from diffprof.comparison.sources import compare_sources
     from diffprof.counting.cached import count_request
     from diffprof.counting.sources import image_beside
 
@@ -93,12 +93,13 @@ def write_comparison(names: Sequence[str], requested: CallOptions, options: Comp
             return count_request(replace(request.with_arguments(changes), model=model), progress=progress)
 
     images: Sequence[Path | None] = options.picture or [image_beside(name) for name in names]
-    sources = Sources(names, count, images)
-    comparison = sources.compare()
+    comparison = compare_sources(names, count, images, curves=options.html is not None)
     if options.side_by_side is not None:
         _write(options.side_by_side, _side_by_side([image for image in images if image]), options.quiet)
     if options.html is not None:
-        _write(options.html, sources.html(comparison).encode(), options.quiet)
+        from diffprof.comparison.views.page import comparison_html
+
+        _write(options.html, comparison_html(comparison).encode(), options.quiet)
     _print(comparison, options)
 
 
@@ -107,7 +108,9 @@ def _print(comparison: Comparison, options: ComparisonOptions) -> None:
         from diffprof.comparison.views.data import comparison_csv, comparison_json
 
         write_text(
-            comparison_json(comparison) if options.json else comparison_csv(comparison, options.by or By.profile)
+            comparison_json(comparison)
+            if options.json
+            else comparison_csv(comparison, options.by or ComparisonBy.profile)
         )
         return
     from diffprof.comparison.views.console import comparison_markdown, print_comparison
@@ -121,7 +124,7 @@ def _print(comparison: Comparison, options: ComparisonOptions) -> None:
 def _side_by_side(images: Sequence[Path]) -> bytes:
     if len(images) < 2:
         raise RequestError("--side-by-side needs the images of two profiles or more; give them with --picture.")
-    from diffprof.comparison.pictures import side_by_side
+    from diffprof.comparison.images import side_by_side
 
     return side_by_side(list(images))
 

@@ -53,7 +53,7 @@ def gate(
     What was counted is exact and needs no GPU. What was measured fails only when the whole interval of its change is
     beyond the limit. Exits with 0 when all limits are kept, 1 when one is broken, 3 when it is too noisy to tell.
     """
-    from diffprof.comparison import pair_of
+    from diffprof.comparison import compare_pair
     from diffprof.comparison.gate import gate as judge
     from diffprof.comparison.gate import parse_limits
     from diffprof.comparison.views import gate as render
@@ -64,7 +64,7 @@ def gate(
     limits = parse_limits(",".join(most)) if most else None
     _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
     before = _baseline(saved_file(str(baseline)) or baseline)
-    pair = pair_of(before, open_profile(candidate, lambda model: _count(model, before, quiet)))
+    pair = compare_pair(before, open_profile(candidate, lambda model: _count(model, before, quiet)))
     names = distinct_labels([str(baseline), candidate])
     outcome = judge(pair, limits, allow_different)
     if junit is not None:

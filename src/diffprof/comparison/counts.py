@@ -1,4 +1,4 @@
-"""The counted figures of profiles, side by side: exact integers that do not depend on the machine."""
+"""The counts of profiles side by side: exact integers that do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure before and after."""
+class CountChange:
+    """One count before and after."""
 
     name: str
     before: int
@@ -24,7 +24,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """After to before; None where there was nothing before."""
+        """After to before; None if it was 0 before."""
         return self.after / self.before if self.before else None
 
 
@@ -37,17 +37,17 @@ class ComponentChange:
     """`ADDED`, `REMOVED`, `CHANGED` or `SAME`."""
     before_class: str | None
     after_class: str | None
-    figures: tuple[Figure, ...]
+    figures: tuple[CountChange, ...]
 
 
 def peak_memory(profile: Profile) -> int:
-    """All weights at once, and the most bytes of activations of any component call on top of them."""
-    most = max((part.peak_live_bytes for part in profile.components.values()), default=0)
-    return profile.total.weight_bytes + most
+    """All weights, plus the largest peak of live activations of any component call."""
+    largest = max((part.peak_live_bytes for part in profile.components.values()), default=0)
+    return profile.total.weight_bytes + largest
 
 
-# By the names that the gate's limits have, in the order in which they are shown.
-FIGURES: Mapping[str, Callable[[Profile], int]] = {
+# By the names of the limits of the gate, in the order in which they are shown.
+METRICS: Mapping[str, Callable[[Profile], int]] = {
     "macs": lambda profile: profile.total.macs,
     "flops": lambda profile: profile.total.flops,
     "other_flops": lambda profile: profile.total.other_flops,
@@ -63,7 +63,7 @@ FIGURES: Mapping[str, Callable[[Profile], int]] = {
     "steps": lambda profile: sum(stage.count for stage in profile.steps.stages),
     "step_macs": lambda profile: profile.steps.macs,
 }
-COMPONENT_FIGURES: Mapping[str, Callable[[Component], int]] = {
+COMPONENT_METRICS: Mapping[str, Callable[[Component], int]] = {
     "macs": lambda part: part.macs,
     "flops": lambda part: part.flops,
     "other_flops": lambda part: part.other_flops,
@@ -77,30 +77,30 @@ COMPONENT_FIGURES: Mapping[str, Callable[[Component], int]] = {
     "calls": lambda part: part.calls,
 }
 BYTES = ("weights", "peak_memory", "bytes", "read_bytes", "written_bytes")
-"""The figures that are bytes."""
+"""The metrics in bytes."""
 
 
-def compared_totals(before: Profile, after: Profile) -> tuple[Figure, ...]:
-    """Every figure of the whole generation, equal ones too."""
-    return tuple(Figure(name, figure(before), figure(after)) for name, figure in FIGURES.items())
+def total_changes(before: Profile, after: Profile) -> tuple[CountChange, ...]:
+    """Every metric of the whole generation, equal ones too."""
+    return tuple(CountChange(name, metric(before), metric(after)) for name, metric in METRICS.items())
 
 
-def compared_components(before: Profile, after: Profile) -> tuple[ComponentChange, ...]:
-    """Every component of either, those of `before` first; one that is not there counts as nothing."""
+def component_changes(before: Profile, after: Profile) -> tuple[ComponentChange, ...]:
+    """Every component of either, those of `before` first; one that is missing counts as 0."""
     slots = dict.fromkeys([*before.components, *after.components])
     return tuple(_component(slot, before.components.get(slot), after.components.get(slot)) for slot in slots)
 
 
 def _component(slot: str, before: Component | None, after: Component | None) -> ComponentChange:
     figures = tuple(
-        Figure(name, figure(before) if before else 0, figure(after) if after else 0)
-        for name, figure in COMPONENT_FIGURES.items()
+        CountChange(name, metric(before) if before else 0, metric(after) if after else 0)
+        for name, metric in COMPONENT_METRICS.items()
     )
     if before is None or after is None:
         change = ADDED if before is None else REMOVED
     else:
-        described = (before.class_name, before.role, before.dtype) == (after.class_name, after.role, after.dtype)
-        change = SAME if described and not any(figure.difference for figure in figures) else CHANGED
+        is_same_model = (before.class_name, before.role, before.dtype) == (after.class_name, after.role, after.dtype)
+        change = SAME if is_same_model and not any(figure.difference for figure in figures) else CHANGED
     return ComponentChange(
         component=slot,
         change=change,

@@ -1,4 +1,4 @@
-"""How the cost of models grows with the size of the picture and with the denoising steps."""
+"""How the cost of models grows with the size of the image and with the denoising steps."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from diffprof.record.profile import Profile
 
 SCALES = (0.5, 0.75, 1, 1.25, 1.5)
 STEPS = (1, 10, 20, 30, 50)
-FITS = 64
-"""Sides that are multiples of it suit nearly all models."""
+SIDE_MULTIPLE = 64
+"""Nearly all models accept sides that are multiples of it."""
 
 STEP_NAMES = ("num_inference_steps", "prior_num_inference_steps", "steps")
-"""What pipelines call the denoising steps; asked for by the first, each understands its own."""
+"""What pipelines call the denoising steps; a request uses the first name, which each pipeline understands."""
 
 Requests = Mapping[int, Mapping[str, Any]]
-"""Places on an axis, and the call arguments to count at each."""
+"""Positions on an axis, with the call arguments to count at each."""
 
 Count = Callable[[str, Mapping[str, Any]], Profile]
-"""Of a model, with these call arguments besides those of the request."""
+"""Counts a model, with these call arguments in addition to those of the request."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The exact MACs of one model at several places."""
+    """The exact MACs of one model at several sizes or step counts."""
 
     name: str
     places: Sequence[int]
@@ -35,63 +35,66 @@ class Curve:
 
 @dataclass(frozen=True)
 class Growth:
-    """The exact cost of what is compared at several sizes and steps."""
+    """The exact cost of the compared models at several sizes and step counts."""
 
     sizes: Sequence[Curve]
-    """Over the pixels of the picture."""
+    """Over the pixels of the image."""
     steps: Sequence[Curve]
     notes: Sequence[str] = ()
     """What could not be counted, and why."""
 
 
-def growth(sources: Sequence[str | None], names: Sequence[str], profiles: Sequence[Profile], count: Count) -> Growth:
-    """Curves over size and steps; a source is the name of a model, or None for a saved profile, which is a point."""
+def growth(models: Sequence[str | None], names: Sequence[str], profiles: Sequence[Profile], count: Count) -> Growth:
+    """Curves over size and steps; a saved profile has None for its model, and is one point."""
     notes: list[str] = []
 
-    def curve(place: int, requests: Requests, own: int | None) -> Curve:
-        name, profile, source = names[place], profiles[place], sources[place]
-        points = {} if own is None else {own: profile.total.macs}
+    def curve(place: int, requests: Requests, own_place: int | None) -> Curve:
+        name, profile, model = names[place], profiles[place], models[place]
+        points = {} if own_place is None else {own_place: profile.total.macs}
         problems = []
-        for at, arguments in requests.items() if source is not None else ():
+        for at, arguments in requests.items() if model is not None else ():
             try:
-                points[at] = count(str(source), arguments).total.macs
-            except DiffprofError as error:  # noqa: PERF203  the other places are counted all the same
-                problems.append(f"{name} is not counted at every place: {error}")
+                points[at] = count(str(model), arguments).total.macs
+            except DiffprofError as error:  # noqa: PERF203  the other sizes are still counted
+                problems.append(f"{name} could not be counted everywhere: {error}")
         notes.extend(problems[:1])
         places = sorted(points)
         return Curve(name, places, [points[at] for at in places])
 
-    everyone = range(len(profiles))
-    sizes = [curve(place, sizes_to_count(profiles[place]), pixels(profiles[place])) for place in everyone]
-    steps = [curve(place, steps_to_count(profiles[place]), denoising_steps(profiles[place])) for place in everyone]
+    all_places = range(len(profiles))
+    sizes = [curve(place, size_requests(profiles[place]), pixels(profiles[place])) for place in all_places]
+    steps = [curve(place, step_requests(profiles[place]), denoising_steps(profiles[place])) for place in all_places]
     return Growth(sizes, steps, tuple(notes))
 
 
 def pixels(profile: Profile) -> int | None:
-    """Of the picture that was asked for; None where the request has no size."""
-    width, height = _whole(profile, "width"), _whole(profile, "height")
+    """The pixels of the requested image; None if the request has no size."""
+    width, height = _int_argument(profile, "width"), _int_argument(profile, "height")
     return width * height if width and height else None
 
 
 def denoising_steps(profile: Profile) -> int | None:
-    """That were asked for; None where the request has none."""
-    return next((count for name in STEP_NAMES if (count := _whole(profile, name))), None)
+    """The requested steps; None if the request has none."""
+    return next((count for name in STEP_NAMES if (count := _int_argument(profile, name))), None)
 
 
-def sizes_to_count(profile: Profile) -> Requests:
-    """From half to one and a half times the sides that the profile has; by pixels."""
-    width, height = _whole(profile, "width"), _whole(profile, "height")
+def size_requests(profile: Profile) -> Requests:
+    """Sizes from 0.5 to 1.5 times the sides of the profile, by pixels."""
+    width, height = _int_argument(profile, "width"), _int_argument(profile, "height")
     if not width or not height:
         return {}
-    sides = [[max(FITS, round(side * scale / FITS) * FITS) for side in (width, height)] for scale in SCALES]
+    sides = [
+        [max(SIDE_MULTIPLE, round(side * scale / SIDE_MULTIPLE) * SIDE_MULTIPLE) for side in (width, height)]
+        for scale in SCALES
+    ]
     return {wide * high: {"width": wide, "height": high} for wide, high in sides}
 
 
-def steps_to_count(profile: Profile) -> Requests:
-    """From one step to many."""
+def step_requests(profile: Profile) -> Requests:
+    """Step counts from one to many."""
     return {count: {"num_inference_steps": count} for count in STEPS} if denoising_steps(profile) else {}
 
 
-def _whole(profile: Profile, argument: str) -> int | None:
+def _int_argument(profile: Profile, argument: str) -> int | None:
     value = profile.request.value(argument)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

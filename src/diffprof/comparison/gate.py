@@ -7,24 +7,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diffprof.comparison import Pair
-from diffprof.comparison.conditions import other_device, other_request
-from diffprof.comparison.counts import BYTES, COMPONENT_FIGURES, FIGURES, Figure
+from diffprof.comparison.compare import Pair
+from diffprof.comparison.conditions import device_differences, request_differences
+from diffprof.comparison.counts import BYTES, COMPONENT_METRICS, METRICS, CountChange
 from diffprof.comparison.times import CALL, CPU_TIME, SLOWER, STEP, TOO_BUSY, TOO_FEW, TimeChange
 from diffprof.errors import RequestError
 
 PASSED, FAILED, TOO_NOISY = "passed", "failed", "too noisy to tell"
-"""What comes of a limit."""
+"""The outcomes of a limit."""
 
 EXIT_CODES = {PASSED: 0, FAILED: 1, TOO_NOISY: 3}
 
 COUNTED = "macs=+0%,parameters=+0%,peak_memory=+2%,calls=+0"
-"""The limits when none are given, of what was counted."""
+"""The default limits of counts."""
 
 TIMED = "time=+5%,cpu_time=+5%"
-"""Of what was measured, where both were: most changes that matter are larger, most noise of a quiet machine smaller."""
+"""The default limits of times: most changes that matter are larger, most noise of a quiet machine is smaller."""
 
-# A time without a section is one of these.
+# The times that are not those of a section.
 TIMES = {"time": CALL, "cpu_time": CPU_TIME, "step_time": STEP}
 
 _LIMIT = re.compile(
@@ -37,15 +37,15 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class Limit:
-    """How much a figure may grow."""
+class GateLimit:
+    """How much a metric may grow."""
 
     figure: str
-    """Of `FIGURES`, or of `TIMES`."""
+    """The metric: one of `METRICS` or `TIMES`."""
     part: str | None
-    """A component of a counted figure, a section of a time; None for the whole."""
+    """A component for a count, a section for a time; None for the whole generation."""
     amount: float
-    """A share of the baseline's figure (0.05 is 5 %) where it is relative, else in the figure's own unit."""
+    """A share of the baseline (0.05 is 5 %) if it is relative, else in the unit of the metric."""
     relative: bool
 
     @property
@@ -58,57 +58,57 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Check:
-    """One limit and what came of it."""
+class GateCheck:
+    """One limit and its outcome."""
 
-    limit: Limit
+    limit: GateLimit
     outcome: str
-    figure: Figure | None = None
-    """What was counted."""
+    figure: CountChange | None = None
+    """For a count."""
     time: TimeChange | None = None
-    """What was measured."""
+    """For a time."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """What came of all limits."""
+    """All limits and their outcomes."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
 
     @property
     def outcome(self) -> str:
-        """The worst of them: one that failed is not made better by others that cannot tell."""
-        found = {check.outcome for check in self.checks}
-        return next(outcome for outcome in (FAILED, TOO_NOISY, PASSED) if outcome in found)
+        """The worst outcome of all limits."""
+        outcomes = {check.outcome for check in self.checks}
+        return next(outcome for outcome in (FAILED, TOO_NOISY, PASSED) if outcome in outcomes)
 
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.outcome]
 
 
-def gate(pair: Pair, limits: Sequence[Limit] | None = None, allow_different: bool = False) -> Gate:
-    """Hold a candidate against its baseline; the limits of `COUNTED` and `TIMED` where none are given.
+def gate(pair: Pair, limits: Sequence[GateLimit] | None = None, allow_different: bool = False) -> Gate:
+    """Check a candidate against its baseline, by default with the limits of `COUNTED` and `TIMED`.
 
-    A `RequestError` when the two cannot be held against each other, or a limit is on something that is not there.
+    Raise a `RequestError` if the two cannot be compared, or if a limit is on something that neither has.
     """
     limits = default_limits(pair) if limits is None else limits
     if not limits:
         raise RequestError("There is no limit to check; give one with --max.")
     if not allow_different:
         _refuse_different(pair, any(limit.is_time for limit in limits))
-    return Gate(tuple(_timed(limit, pair) if limit.is_time else _counted(limit, pair) for limit in limits))
+    return Gate(tuple(_check_time(limit, pair) if limit.is_time else _check_count(limit, pair) for limit in limits))
 
 
-def default_limits(pair: Pair) -> tuple[Limit, ...]:
-    """What was counted, and what was measured of both."""
+def default_limits(pair: Pair) -> tuple[GateLimit, ...]:
+    """The limits of counts, and of the times that were measured in both."""
     measured = {change.name for change in pair.times if change.before and change.after}
     timed = [limit for limit in parse_limits(TIMED) if TIMES[limit.figure] in measured]
     return (*parse_limits(COUNTED), *timed)
 
 
-def parse_limits(text: str) -> tuple[Limit, ...]:
+def parse_limits(text: str) -> tuple[GateLimit, ...]:
     """The limits of ``macs=+0%,peak_memory=+100MB,time.vae_decode=+5%``."""
-    limits = tuple(_parsed(part.strip()) for part in text.split(",") if part.strip())
+    limits = tuple(_parse_limit(part.strip()) for part in text.split(",") if part.strip())
     names = [limit.name for limit in limits]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -116,44 +116,44 @@ def parse_limits(text: str) -> tuple[Limit, ...]:
     return limits
 
 
-def _parsed(text: str) -> Limit:
-    found = _LIMIT.fullmatch(text)
-    if found is None:
+def _parse_limit(text: str) -> GateLimit:
+    match = _LIMIT.fullmatch(text)
+    if match is None:
         raise RequestError(f"Cannot read the limit {text!r}; write NAME=+NUMBER or NAME=+NUMBER%, such as macs=+0%.")
-    figure, part, unit = found["figure"].lower(), found["part"], found["unit"].upper()
-    if figure not in FIGURES and figure not in TIMES:
-        raise RequestError(f"There is no figure {figure} to limit; there are {', '.join((*FIGURES, *TIMES))}.")
-    if part and figure not in COMPONENT_FIGURES and figure != "time":
-        raise RequestError(f"{figure} is a figure of the whole generation; limit it without .{part}.")
+    figure, part, unit = match["figure"].lower(), match["part"], match["unit"].upper()
+    if figure not in METRICS and figure not in TIMES:
+        raise RequestError(f"There is no metric {figure} to limit; there are {', '.join((*METRICS, *TIMES))}.")
+    if part and figure not in COMPONENT_METRICS and figure != "time":
+        raise RequestError(f"{figure} is a metric of the whole generation; limit it without .{part}.")
     if figure in TIMES and unit != "%":
         raise RequestError(f"The limit of {figure} must be in percent, such as {figure}=+5%, not {text!r}.")
-    amount = float(found["amount"])
+    amount = float(match["amount"])
     if not math.isfinite(amount):
-        raise RequestError(f"The limit {text!r} is no finite number.")
+        raise RequestError(f"The limit {text!r} is not a finite number.")
     if unit == "%":
-        return Limit(figure, part, amount / 100, relative=True)
+        return GateLimit(figure, part, amount / 100, relative=True)
     if unit not in _UNITS or (unit.endswith("B") and figure not in BYTES):
         raise RequestError(f"The limit {text!r} has a unit that {figure} does not have.")
-    return Limit(figure, part, amount * _UNITS[unit], relative=False)
+    return GateLimit(figure, part, amount * _UNITS[unit], relative=False)
 
 
 def _refuse_different(pair: Pair, timed: bool) -> None:
-    differing = [*other_request(pair.conditions), *(other_device(pair.conditions) if timed else ())]
+    differing = [*request_differences(pair.conditions), *(device_differences(pair.conditions) if timed else ())]
     if differing:
         first = differing[0]
         what = f"{first.name} of the device" if first.group == "device" else first.name
         more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
         raise RequestError(
             f"The baseline is from another {first.group}: {what} is {first.values[0]!r} there and {first.values[1]!r} "
-            f"here{more}; make it again, or compare them all the same with --allow-different."
+            f"here{more}; make it again, or compare them anyway with --allow-different."
         )
 
 
-def _counted(limit: Limit, pair: Pair) -> Check:
+def _check_count(limit: GateLimit, pair: Pair) -> GateCheck:
     figures = {figure.name: figure for figure in pair.totals}
     for whose, calls in (("baseline", figures["calls"].before), ("candidate", figures["calls"].after)):
         if not calls:
-            # Nothing is never too much: without this, a run that could not be counted would pass.
+            # Without this, a run that could not be counted would pass with 0.
             raise RequestError(f"There is no {limit.name} to limit: the calls of the {whose} were not counted.")
     if limit.part is not None:
         components = {change.component: change.figures for change in pair.components}
@@ -163,23 +163,25 @@ def _counted(limit: Limit, pair: Pair) -> Check:
         figures = {figure.name: figure for figure in components[limit.part]}
     figure = figures[limit.figure]
     allowed = figure.before * limit.amount if limit.relative else limit.amount
-    return Check(limit, FAILED if figure.difference > allowed else PASSED, figure=figure)
+    return GateCheck(limit, FAILED if figure.difference > allowed else PASSED, figure=figure)
 
 
-def _timed(limit: Limit, pair: Pair) -> Check:
+def _check_time(limit: GateLimit, pair: Pair) -> GateCheck:
     name = limit.part or TIMES[limit.figure]
     if not pair.times:
         raise RequestError(f"There is no {limit.name} to limit: one of the two was only counted, not measured.")
-    change = next((one for one in pair.times if one.name == name), None)
+    change = next((time for time in pair.times if time.name == name), None)
     if change is None or change.before is None or change.after is None:
-        known = ", ".join(one.name for one in pair.times if one.name not in TIMES.values() and one.before and one.after)
+        known = ", ".join(
+            time.name for time in pair.times if time.name not in TIMES.values() and time.before and time.after
+        )
         there = f"the sections in both are {known}" if limit.part else "it was not measured in both"
         raise RequestError(f"There is no {limit.name} to limit; {there}.")
-    return Check(limit, _outcome(change, 1 + limit.amount), time=change)
+    return GateCheck(limit, _outcome(change, 1 + limit.amount), time=change)
 
 
 def _outcome(change: TimeChange, most: float) -> str:
-    """Failed and passed only when the whole interval says so; failed for being slower only when it is shown to be."""
+    """Failed or passed only if the whole interval is on one side; slower only if that is significant."""
     if change.ratio is None or change.verdict in (TOO_FEW, TOO_BUSY):
         return TOO_NOISY
     if change.ratio.low > most and (most < 1 or change.verdict == SLOWER):

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from diffprof.breakdown.clocks import clock_of
 from diffprof.breakdown.spreads import Spread, spread_of
-from diffprof.comparison.counts import FIGURES
+from diffprof.comparison.counts import METRICS
 from diffprof.record.profile import Profile
 
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """What one generation costs with one of the profiles."""
+    """What one generation of one profile costs."""
 
     name: str
     model: str
     pipeline: str
     figures: Mapping[str, int]
-    """Every figure of `FIGURES`, of the whole generation."""
+    """Every one of `METRICS`, of the whole generation."""
     components: Mapping[str, int]
     """MACs of each component."""
     call: Spread | None
-    """The time of the whole call, over the timed iterations; None where it was only counted."""
+    """The time of the whole call over the timed iterations; None if it was only counted."""
 
 
 def overview(profiles: Sequence[Profile], names: Sequence[str]) -> list[OverviewRow]:
@@ -36,7 +36,7 @@ def _row(profile: Profile, name: str) -> OverviewRow:
         name=name,
         model=profile.request.model,
         pipeline=profile.request.pipeline,
-        figures={figure: value(profile) for figure, value in FIGURES.items()},
+        figures={name: metric(profile) for name, metric in METRICS.items()},
         components={slot: part.macs for slot, part in profile.components.items()},
         call=_call(profile),
     )

@@ -14,16 +14,16 @@ CALL, OPERATION, MODULE = "call", "operation", "module"
 
 @dataclass(frozen=True)
 class Tally:
-    """What one part amounts to in a whole generation."""
+    """What one part does in a whole generation."""
 
     class_name: str = ""
-    """Of a module; other parts have none."""
+    """Of a module; empty for other parts."""
     parameters: int = 0
-    """That a module holds itself, its children not included."""
+    """Of a module itself, without its children."""
     count: int = 0
     """How often it ran."""
     work: Work = NO_WORK
-    """Of all runs together; a module's is its own, without its children."""
+    """Of all runs in total; of a module without its children."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PartChange:
     name: str
     """Of a call its method and inputs, of an operation its name, shapes and dtype, of a module its path."""
     before: Tally | None
-    """None: it was not there."""
+    """None if it was not there."""
     after: Tally | None
 
     @property
@@ -48,24 +48,24 @@ class PartChange:
 
     @property
     def factor(self) -> float | None:
-        """How many times as often it ran; None where it is not the same work that ran more or less often."""
+        """How many times as often it ran; None if not only the number of runs changed."""
         if self.before is None or self.after is None or not self.before.count:
             return None
-        described = (self.before.class_name, self.before.parameters) == (self.after.class_name, self.after.parameters)
-        in_step = self.before.work * self.after.count == self.after.work * self.before.count
-        return self.after.count / self.before.count if described and in_step else None
+        is_same = (self.before.class_name, self.before.parameters) == (self.after.class_name, self.after.parameters)
+        in_proportion = self.before.work * self.after.count == self.after.work * self.before.count
+        return self.after.count / self.before.count if is_same and in_proportion else None
 
 
-def compared_parts(before: Profile, after: Profile) -> tuple[PartChange, ...]:
-    """Calls, then operations, then modules; of each those that differ, by component, the largest change first."""
+def part_changes(before: Profile, after: Profile) -> tuple[PartChange, ...]:
+    """Changed calls, operations and modules, by component, the largest change first."""
     tallies = {CALL: _calls, OPERATION: _operations, MODULE: _modules}
     return tuple(change for kind, tally in tallies.items() for change in _changes(kind, tally(before), tally(after)))
 
 
-def alike(changes: Iterable[PartChange]) -> dict[tuple[str, str], float]:
-    """By kind and component, the factor by which every single changed part ran more or less often.
+def common_factors(changes: Iterable[PartChange]) -> dict[tuple[str, str], float]:
+    """By kind and component, the factor by which all changed parts ran more or less often.
 
-    Ten steps more are one change, not one of each operation of the denoiser.
+    Ten steps more are one change, not one for each operation of the denoiser.
     """
     factors: dict[tuple[str, str], set[float | None]] = {}
     for change in changes:
@@ -79,21 +79,21 @@ _Tallies = Mapping[tuple[str, str], Tally]
 def _changes(kind: str, before: _Tallies, after: _Tallies) -> list[PartChange]:
     keys = dict.fromkeys([*before, *after])
     slots = list(dict.fromkeys(component for component, _ in keys))
-    found = [
+    changes = [
         PartChange(kind, *key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)
     ]
-    return sorted(found, key=lambda change: (slots.index(change.component), -abs(change.macs_difference)))
+    return sorted(changes, key=lambda change: (slots.index(change.component), -abs(change.macs_difference)))
 
 
 def _calls(profile: Profile) -> _Tallies:
-    return _added_up(
+    return _sum_tallies(
         ((call.component, f"{call.method}({inputs_text(call.inputs)})"), Tally(count=1, work=call.work))
         for call in profile.calls
     )
 
 
 def _operations(profile: Profile) -> _Tallies:
-    return _added_up(
+    return _sum_tallies(
         (
             (call.component, f"{operation.name} {shapes_text(operation.shapes)} {operation.dtype}"),
             Tally(count=operation.count * times, work=operation.work * times),
@@ -109,13 +109,16 @@ def _modules(profile: Profile) -> _Tallies:
             for module in component.modules:
                 yield (slot, module.path), Tally(module.class_name, module.parameters)
         for call, times in profile.costs():
-            for ran in call.cost.modules:
-                yield (call.component, ran.path), Tally(ran.class_name, 0, ran.calls * times, ran.work * times)
+            for module_cost in call.cost.modules:
+                yield (
+                    (call.component, module_cost.path),
+                    Tally(module_cost.class_name, 0, module_cost.calls * times, module_cost.work * times),
+                )
 
-    return _added_up(every())
+    return _sum_tallies(every())
 
 
-def _added_up(parts: Iterable[tuple[tuple[str, str], Tally]]) -> _Tallies:
+def _sum_tallies(parts: Iterable[tuple[tuple[str, str], Tally]]) -> _Tallies:
     sums: dict[tuple[str, str], Tally] = {}
     for key, tally in parts:
         known = sums.get(key)

@@ -1,4 +1,4 @@
-"""The measured times of two profiles: what got slower or faster, as far as the samples can tell."""
+"""The measured times of two profiles: what got slower or faster, as far as the samples show it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from statistics import median
 
 from diffprof.breakdown.clocks import HOST, Clock, clock_of
 from diffprof.breakdown.sections import BETWEEN, outermost
-from diffprof.comparison.statistics import CONFIDENCE, Ratio, compared, enough, outliers
+from diffprof.comparison.statistics import CONFIDENCE, Ratio, are_enough, outliers, time_ratio
 from diffprof.record.measured import Iteration, Measured
 from diffprof.record.profile import Profile
 
 CALL, CPU_TIME, STEP = "whole call", "CPU time", "step"
-"""What is timed besides the sections."""
+"""What is timed in addition to the sections."""
 
 SLOWER, FASTER, NONE_SHOWN = "slower", "faster", "no difference shown"
 TOO_FEW, TOO_BUSY, ONLY_ONE = "too few samples", "too busy a machine", "only in one"
 """The verdicts."""
 
-OWN_CPU = 0.9
-"""The least share of one core that a run on a CPU must have had: below, it waited for others, who are in its times."""
+LEAST_CPU_SHARE = 0.9
+"""The share of one core that a run on a CPU needs: below it, its times include waiting for other processes."""
 
 
 REPRODUCIBLE = 0.01
-"""Two runs of the same code, one after the other, differ by as much: less is not called a difference between them."""
+"""Two successive runs of the same code differ by as much: less is not called a difference."""
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """An iteration that took far more or less time than the others. It is named, not left out."""
+    """An iteration that took far more or less time than the others. It is named, not removed."""
 
     iteration: int
     """Its number in the profile, from 0, warm-ups included."""
@@ -38,7 +38,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Times:
-    """One thing in all timed iterations of one profile; each iteration gives one sample."""
+    """The times of one section in all timed iterations of one profile; each iteration is one sample."""
 
     count: int
     median_ns: float
@@ -47,57 +47,61 @@ class Times:
 
 @dataclass(frozen=True)
 class TimeChange:
-    """The time of one thing before and after. Warm-ups are not in it."""
+    """The time of one section before and after, without warm-ups."""
 
     name: str
     """`CALL`, `CPU_TIME`, `STEP` or a section."""
     clock: str
     """device, host or cpu."""
     in_turns: bool
-    """The two were measured in turns, and are compared pair by pair."""
+    """Whether the two were measured in turns, and are compared pair by pair."""
     before: Times | None
     after: Times | None
     ratio: Ratio | None
-    """None where it is only in one of them, or where there are too few samples."""
+    """None if it is only in one of them, or if there are too few samples."""
     verdict: str
 
 
-def compared_times(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
-    """The whole call, its CPU time, the denoising step, then the sections; nothing where one was only counted."""
+def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
+    """The whole call, its CPU time, the denoising step, then the sections; empty if one was only counted."""
     if before.measured is None or after.measured is None or not before.measured.timed or not after.measured.timed:
         return ()
     clock = _common_clock(before.measured, after.measured)
     sides = [_series(profile.measured, clock) for profile in (before, after) if profile.measured]
     names = dict.fromkeys([*sides[0], *sides[1]])
-    in_turns = were_in_turns(before.measured, after.measured)
-    busy = not in_turns and any(map(waited_for_the_cpu, (before.measured, after.measured)))
+    in_turns = measured_in_turns(before.measured, after.measured)
+    busy = not in_turns and any(map(lacked_cpu, (before.measured, after.measured)))
     return tuple(_change(name, clock, sides[0].get(name), sides[1].get(name), in_turns, busy) for name in names)
 
 
-def were_in_turns(before: Measured, after: Measured) -> bool:
-    """Whether one call of the first was followed by one of the second, and so on, in one measurement."""
+def measured_in_turns(before: Measured, after: Measured) -> bool:
+    """Whether the calls of the two alternated in one measurement."""
     return before.turns is not None and before.turns == after.turns and len(before.timed) == len(after.timed)
 
 
 def cpu_share(measured: Measured) -> float | None:
-    """How much of one core a run on a CPU had, in the middle one of its calls; None where that is not known."""
+    """The median share of one core that a run on a CPU had; None if it is unknown."""
     if measured.device.kind != "cpu":
         return None
-    shares = [one.cpu_ns / max(one.wall.host_ns, 1) for one in measured.timed if one.cpu_ns is not None]
+    shares = [
+        iteration.cpu_ns / max(iteration.wall.host_ns, 1)
+        for iteration in measured.timed
+        if iteration.cpu_ns is not None
+    ]
     return median(shares) if shares else None
 
 
-def waited_for_the_cpu(measured: Measured) -> bool:
-    """Whether others had the CPU for part of the time: then the times say more about them than about the code."""
+def lacked_cpu(measured: Measured) -> bool:
+    """Whether other processes used the CPU meanwhile: then the times say little about the code."""
     share = cpu_share(measured)
-    return share is not None and share < OWN_CPU
+    return share is not None and share < LEAST_CPU_SHARE
 
 
 @dataclass(frozen=True)
 class _Sample:
     iteration: int
     place: int
-    """Among the timed ones."""
+    """Its position among the timed iterations."""
     time_ns: int
 
 
@@ -107,15 +111,15 @@ def _common_clock(before: Measured, after: Measured) -> Clock:
 
 
 def _series(measured: Measured, clock: Clock) -> dict[str, list[_Sample]]:
-    """One sample of each timed iteration for everything that was timed in it."""
-    numbers = {id(one): number for number, one in enumerate(measured.iterations)}
-    found: dict[str, list[_Sample]] = {CALL: [], CPU_TIME: [], STEP: []}
+    """One sample per timed iteration for everything that was timed in it."""
+    numbers = {id(iteration): number for number, iteration in enumerate(measured.iterations)}
+    series: dict[str, list[_Sample]] = {CALL: [], CPU_TIME: [], STEP: []}
     for place, iteration in enumerate(measured.timed):
         for name, time_ns in _times(iteration, clock, on_cpu=measured.device.kind == "cpu").items():
-            # What took no time at all took less than the clock can tell.
+            # A time of 0 is shorter than the resolution of the clock.
             sample = _Sample(numbers[id(iteration)], place, max(time_ns, 1))
-            found.setdefault(name, []).append(sample)
-    return {name: samples for name, samples in found.items() if samples}
+            series.setdefault(name, []).append(sample)
+    return {name: samples for name, samples in series.items() if samples}
 
 
 def _times(iteration: Iteration, clock: Clock, on_cpu: bool) -> dict[str, int]:
@@ -134,7 +138,7 @@ def _times(iteration: Iteration, clock: Clock, on_cpu: bool) -> dict[str, int]:
 
 
 def _main_loop(iteration: Iteration, clock: Clock) -> list[int]:
-    """The steps of the loop that takes longest: a cascade has several."""
+    """The steps of the longest loop: a cascade has several."""
     loops: dict[str, list[int]] = {}
     for step in iteration.steps:
         loops.setdefault(step.scheduler, []).append(clock.length_ns(step.span))
@@ -152,7 +156,9 @@ def _change(
     ratio, verdict = None, ONLY_ONE
     if before and after:
         first, second = _pairs(before, after) if in_turns else (before, after)
-        ratio, verdict = _judged([one.time_ns for one in first], [one.time_ns for one in second], in_turns, busy)
+        ratio, verdict = _judge(
+            [sample.time_ns for sample in first], [sample.time_ns for sample in second], in_turns, busy
+        )
     return TimeChange(
         name=name,
         clock="cpu" if name == CPU_TIME else clock.name,
@@ -165,15 +171,15 @@ def _change(
 
 
 def _pairs(before: Sequence[_Sample], after: Sequence[_Sample]) -> tuple[list[_Sample], list[_Sample]]:
-    """Those of the same turns: a section may have run in some only."""
-    turns = {one.place for one in before} & {one.place for one in after}
-    return [one for one in before if one.place in turns], [one for one in after if one.place in turns]
+    """The samples of common turns: a section may have run in some of them only."""
+    turns = {sample.place for sample in before} & {sample.place for sample in after}
+    return [sample for sample in before if sample.place in turns], [sample for sample in after if sample.place in turns]
 
 
-def _judged(before: Sequence[int], after: Sequence[int], in_turns: bool, busy: bool) -> tuple[Ratio | None, str]:
-    if not enough(len(before), len(after), in_turns):
+def _judge(before: Sequence[int], after: Sequence[int], in_turns: bool, busy: bool) -> tuple[Ratio | None, str]:
+    if not are_enough(len(before), len(after), in_turns):
         return None, TOO_FEW
-    ratio = compared(before, after, in_turns)
+    ratio = time_ratio(before, after, in_turns)
     if busy:
         return ratio, TOO_BUSY
     least = 0 if in_turns else REPRODUCIBLE
@@ -185,6 +191,6 @@ def _judged(before: Sequence[int], after: Sequence[int], in_turns: bool, busy: b
 def _summary(samples: Sequence[_Sample] | None) -> Times | None:
     if not samples:
         return None
-    times = [one.time_ns for one in samples]
-    far = [samples[place] for place in outliers(times)]
-    return Times(len(times), median(times), tuple(Outlier(one.iteration, one.time_ns) for one in far))
+    times = [sample.time_ns for sample in samples]
+    far_off = [samples[place] for place in outliers(times)]
+    return Times(len(times), median(times), tuple(Outlier(sample.iteration, sample.time_ns) for sample in far_off))

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from diffprof.comparison import Pair, pair_of
+from diffprof.comparison import Pair, compare_pair
 from diffprof.comparison.gate import Gate, gate, parse_limits
-from diffprof.comparison.views.gate import check_sentence, gate_json, gate_junit, gate_markdown, print_gate
+from diffprof.comparison.views.gate import describe_check, gate_json, gate_junit, gate_markdown, print_gate
 from diffprof.render.console import render_text
 from tests.comparison.noise import SECOND, quiet, run_of
 from tests.profiles_made_by_hand import stable_diffusion
@@ -27,20 +27,22 @@ def judged(pair: Pair, limits: str | None = None) -> tuple[Gate, Pair]:
 
 
 def passed() -> tuple[Gate, Pair]:
-    return judged(pair_of(stable_diffusion(), stable_diffusion()))
+    return judged(compare_pair(stable_diffusion(), stable_diffusion()))
 
 
 def failed() -> tuple[Gate, Pair]:
-    return judged(pair_of(stable_diffusion(), stable_diffusion(unet_calls=32)), "macs=+0%,calls.unet=+0,weights=+10MB")
+    return judged(
+        compare_pair(stable_diffusion(), stable_diffusion(unet_calls=32)), "macs=+0%,calls.unet=+0,weights=+10MB"
+    )
 
 
 def noisy() -> tuple[Gate, Pair]:
     source = random.Random(21)
-    return judged(pair_of(run_of(quiet(source, 20)), run_of(quiet(source, 20, 1.05))))
+    return judged(compare_pair(run_of(quiet(source, 20)), run_of(quiet(source, 20, 1.05))))
 
 
 def too_few() -> tuple[Gate, Pair]:
-    return judged(pair_of(run_of([SECOND] * 3), run_of([SECOND] * 3)), "time=+5%")
+    return judged(compare_pair(run_of([SECOND] * 3), run_of([SECOND] * 3)), "time=+5%")
 
 
 EVERY = [passed, failed, noisy, too_few]
@@ -77,13 +79,13 @@ def test_junit_survives_names_that_are_no_xml() -> None:
 
 
 def test_a_limit_in_one_sentence() -> None:
-    found = [check_sentence(check) for check in failed()[0].checks]
+    found = [describe_check(check) for check in failed()[0].checks]
     assert found == [
         "macs: 26.23 T, now 27.04 T (+3.1 %), limit +0 %: failed",
         "calls.unet: 31, now 32 (+3.2 %), limit +0: failed",
         "weights: 2.58 GB, now 2.58 GB (=), limit +10.00 MB: passed",
     ]
-    assert check_sentence(too_few()[0].checks[0]) == (
+    assert describe_check(too_few()[0].checks[0]) == (
         "time: 1.000s, now 1.000s (-), limit +5 %: too noisy to tell "
         "(3 and 3 samples are too few; measure with 20 iterations or more)"
     )

@@ -14,11 +14,11 @@ import jsonschema
 import pytest
 
 from diffprof.comparison import Comparison, compare
-from diffprof.comparison.counts import FIGURES
+from diffprof.comparison.counts import METRICS
+from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.parts import OPERATION, PartChange
-from diffprof.comparison.picture_difference import PictureDifference
 from diffprof.comparison.views.console import comparison_markdown, print_comparison
-from diffprof.comparison.views.data import COLUMNS, By, comparison_csv, comparison_json
+from diffprof.comparison.views.data import COLUMNS, ComparisonBy, comparison_csv, comparison_json
 from diffprof.comparison.views.tables import blocks
 from diffprof.record.profile import Profile
 from diffprof.render.console import render_text
@@ -73,13 +73,13 @@ def test_three_as_they_are_shown(golden: Callable[[str, str], None]) -> None:
 
 def test_what_differs_is_said_before_any_number() -> None:
     shown = text(fewer_steps())
-    differs = shown.index("asked num_inference_steps: 30 / 20")
-    assert shown.index("May they be compared?") < differs < shown.index("Not the same request") < shown.index("Counted")
+    differs = shown.index("requested num_inference_steps: 30 / 20")
+    assert shown.index("Can they be compared?") < differs < shown.index("Not the same request") < shown.index("Counted")
     assert "Nothing differs" in text(made(stable_diffusion(), stable_diffusion()))
 
 
 def test_equal_profiles_are_exactly_the_same() -> None:
-    assert "Exactly the same: every figure, call, operation and module." in text(
+    assert "Exactly the same: every metric, call, operation and module." in text(
         made(stable_diffusion(), stable_diffusion())
     )
 
@@ -87,7 +87,7 @@ def test_equal_profiles_are_exactly_the_same() -> None:
 def test_another_device_is_said_to_tell_devices_apart() -> None:
     shown = text(made(run_of([SECOND] * 9), run_of([SECOND] * 9, device=CPU)))
     assert "device: name: NVIDIA A100-SXM4-80GB / AMD EPYC 7763" in shown
-    assert "the times tell the devices apart, not the code" in shown
+    assert "the times compare the devices, not the code" in shown
 
 
 def test_too_few_samples_and_a_busy_machine_are_said_with_what_helps() -> None:
@@ -95,14 +95,14 @@ def test_too_few_samples_and_a_busy_machine_are_said_with_what_helps() -> None:
     assert "3 and 3 iterations are too few to tell a difference from noise; measure 20 or more" in few
     waited = [run_of([SECOND] * 9, device=CPU, cpu_share=share) for share in (1.0, 0.4)]
     busy = " ".join(text(made(*waited)).split())
-    assert "Others had the CPU for part of the time: of one core B had 40.0 %; measure on a quieter machine" in busy
+    assert "Other processes used the CPU meanwhile: B had 40.0 % of one core; measure on a quieter machine" in busy
 
 
-def test_pictures_are_told() -> None:
-    same = PictureDifference("a.png", "b.png", True, None, 1.0)
-    other = PictureDifference("a.png", "b.png", False, 31.4159, 0.99996)
-    sizes = PictureDifference("a.png", "b.png", False, None, None, "not of the same size: 8 x 8 and 9 x 9")
-    shown = text(made(stable_diffusion(), stable_diffusion(), pictures=[same, other, sizes]))
+def test_images_are_compared() -> None:
+    same = ImageDifference("a.png", "b.png", True, None, 1.0)
+    other = ImageDifference("a.png", "b.png", False, 31.4159, 0.99996)
+    sizes = ImageDifference("a.png", "b.png", False, None, None, "not of the same size: 8 x 8 and 9 x 9")
+    shown = text(replace(made(stable_diffusion(), stable_diffusion()), images=(same, other, sizes)))
     assert "a.png and b.png: identical, pixel by pixel" in shown
     assert "PSNR 31.42 dB, SSIM 0.9999" in shown
     assert "not of the same size: 8 x 8 and 9 x 9" in shown
@@ -118,25 +118,25 @@ def test_json_has_every_figure_exactly() -> None:
     values = json.loads(comparison_json(fewer_steps()))
     (pair,) = values["pairs"]
     assert {row["name"]: row["before"] for row in pair["totals"]} == {
-        name: figure(stable_diffusion()) for name, figure in FIGURES.items()
+        name: figure(stable_diffusion()) for name, figure in METRICS.items()
     }
     assert (values["same_request"], values["same_device"]) == (False, True)
     assert sum(row["difference"] for row in pair["totals"] if row["name"] == "macs") == -10 * 804_257_464_320
 
 
 @pytest.mark.parametrize("comparison", EVERY)
-@pytest.mark.parametrize("by", list(By))
-def test_every_table_is_csv(comparison: Callable[[], Comparison], by: By) -> None:
+@pytest.mark.parametrize("by", list(ComparisonBy))
+def test_every_table_is_csv(comparison: Callable[[], Comparison], by: ComparisonBy) -> None:
     compared = comparison()
     rows = list(csv.DictReader(io.StringIO(comparison_csv(compared, by))))
-    if by is By.profile:
+    if by is ComparisonBy.profile:
         assert [row["name"] for row in rows] == list(compared.names)
-    elif by is By.condition:
+    elif by is ComparisonBy.condition:
         assert len(rows) == len(compared.conditions)
     else:
         assert all(list(row) == ["before", "after", *COLUMNS[by]] and None not in row.values() for row in rows)
-    if by is By.total:
-        assert len(rows) == len(compared.pairs) * len(FIGURES)
+    if by is ComparisonBy.total:
+        assert len(rows) == len(compared.pairs) * len(METRICS)
 
 
 @pytest.mark.parametrize("comparison", EVERY)

@@ -45,10 +45,10 @@ MEASURED = {
     "moves": charts.moves_chart,
 }
 COMPARED = {
-    "components": comparison_charts.compared_components_figure,
-    "parameters": comparison_charts.compared_parameters_figure,
-    "times": comparison_charts.compared_times_figure,
-    "component times": comparison_charts.compared_component_times_figure,
+    "components": comparison_charts.components_chart,
+    "parameters": comparison_charts.parameters_chart,
+    "times": comparison_charts.times_chart,
+    "component times": comparison_charts.component_times_chart,
 }
 Draw = Callable[[Profile], Any]
 
@@ -212,8 +212,8 @@ def test_caches_show_the_share_of_hits_in_each_step() -> None:
 
 def test_shares_of_a_comparison_are_bars_of_one_length() -> None:
     two = ([stable_diffusion(), stable_diffusion(unet_calls=1)], ["a", "b"])
-    assert comparison_charts.compared_components_figure(*two, shares_of_each=True).layout.barnorm == "fraction"
-    bars = {trace.name: list(trace.x) for trace in comparison_charts.compared_components_figure(*two).data}
+    assert comparison_charts.components_chart(*two, shares_of_each=True).layout.barnorm == "fraction"
+    bars = {trace.name: list(trace.x) for trace in comparison_charts.components_chart(*two).data}
     assert bars == {
         "unet": [31 * UNET_MACS, UNET_MACS],
         "vae": [VAE_MACS, VAE_MACS],
@@ -223,12 +223,10 @@ def test_shares_of_a_comparison_are_bars_of_one_length() -> None:
 
 def test_cost_against_parameters_needs_profiles_that_differ_in_them() -> None:
     same = [stable_diffusion(), stable_diffusion(unet_calls=1)]
-    assert comparison_charts.cost_against_parameters_figure(same, ["a", "b"]) is None
+    assert comparison_charts.cost_chart(same, ["a", "b"]) is None
     other = everything_measured()
     smaller = {slot: part for slot, part in other.components.items() if slot != "vae"}
-    (points,) = comparison_charts.cost_against_parameters_figure(
-        [same[0], replace(other, components=smaller)], ["a", "b"]
-    ).data
+    (points,) = comparison_charts.cost_chart([same[0], replace(other, components=smaller)], ["a", "b"]).data
     assert points.x[0] == same[0].total.parameters
     assert points.y[0] == same[0].total.macs
 

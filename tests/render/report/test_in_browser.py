@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from PIL import Image
 
 from diffprof.comparison import compare
 from diffprof.comparison.curves import Curve, Growth
-from diffprof.comparison.picture_difference import PictureDifference
+from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.page import comparison_html
 from diffprof.record.profile import Profile
 from tests.browsers import DESKTOP, TELEPHONE, visiting
@@ -63,24 +63,27 @@ def test_a_report_opens_from_disk_without_a_message_a_request_or_an_overflow(
 
 
 @pytest.mark.parametrize("width", [DESKTOP, TELEPHONE])
-def test_a_comparison_with_pictures_and_curves_is_drawn_and_quiet(browser: Browser, tmp_path: Path, width: int) -> None:
+def test_a_comparison_with_images_and_curves_is_drawn_and_quiet(browser: Browser, tmp_path: Path, width: int) -> None:
     one, other = Image.new("RGB", (640, 480), "red"), Image.new("RGB", (640, 480), "blue")
-    files = {}
-    for name, picture in ((f"{BOLD}.png", one), ("b.png", other)):
-        written = io.BytesIO()
-        picture.save(written, "PNG")
-        files[name] = written.getvalue()
-    difference = PictureDifference(*files, False, 31.5, 0.98)
-    made = compare([stable_diffusion(), stable_diffusion()], [SCRIPT, "b"], [difference])
+    files = []
+    for name, image in (("<b>not bold.png", one), ("b.png", other)):
+        image.save(tmp_path / name, "PNG")
+        files.append(str(tmp_path / name))
+    difference = ImageDifference(*files, False, 31.5, 0.98)
     curves = [Curve(SCRIPT, [1, 2], [10, 20]), Curve("b", [1, 2], [30, 90])]
     page = tmp_path / "page.html"
-    page.write_text(comparison_html(made, files, Growth(curves, curves, [PICTURE])), encoding="utf-8")
+    comparison = replace(
+        compare([stable_diffusion(), stable_diffusion()], [SCRIPT, "b"]),
+        images=(difference,),
+        growth=Growth(curves, curves, [PICTURE]),
+    )
+    page.write_text(comparison_html(comparison), encoding="utf-8")
     with visiting(browser, page.as_uri(), width) as visit:
         see_everything(visit.page)
         assert (visit.messages, visit.requests) == ([], [])
         assert visit.overflow <= 0
         shown = visit.page.locator("figure img").evaluate_all("(all) => all.map((one) => one.naturalWidth)")
-        drawn = visit.page.locator("[aria-label='MACs over the pixels of the picture'] .trace").count()
+        drawn = visit.page.locator("[aria-label='MACs over the pixels of the image'] .trace").count()
         hacked = visit.page.evaluate("window.hacked")
     assert (shown, drawn, hacked) == ([640, 640], 2, None)
 

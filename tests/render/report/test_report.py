@@ -7,11 +7,12 @@ import re
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from diffprof.comparison.curves import Curve, Growth
-from diffprof.comparison.picture_difference import PictureDifference
+from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.page import comparison_html
 from diffprof.comparison.views.report import report_html
 from diffprof.errors import RequestError
@@ -84,7 +85,7 @@ def test_a_size_that_the_pipeline_changed_is_told_at_the_top() -> None:
 
 def test_two_profiles_say_what_differs_before_any_figure() -> None:
     page = report_html([stable_diffusion(), stable_diffusion(steps=10, unet_calls=11)], ["old", "new"])
-    assert sections(page)[:3] == ["May they be compared?", "Side by side", "Where the cost goes"]
+    assert sections(page)[:3] == ["Can they be compared?", "Side by side", "Where the cost goes"]
     text = words(page)
     assert "One generation with new costs 0.387x what old costs: 10.15 TMACs instead of 26.23 TMACs." in text
     assert "Not the same request" in text
@@ -102,14 +103,17 @@ def test_many_profiles_say_which_costs_least_and_which_most() -> None:
     assert "b costs least with 2.11 TMACs a generation, c most with 81.73 TMACs, 38.8x as much." in text
 
 
-def test_pictures_of_a_comparison_are_in_the_page() -> None:
+def test_images_of_a_comparison_are_in_the_page(tmp_path: Path) -> None:
     from diffprof.comparison import compare
 
-    difference = PictureDifference("a.png", "b.png", False, 31.5, 0.98)
-    made = compare([stable_diffusion(), stable_diffusion()], ["a", "b"], [difference])
-    page = comparison_html(made, {"a.png": b"\x89PNG one", "b.png": b"no picture"})
+    files = [tmp_path / name for name in ("a.png", "b.png", "missing.png")]
+    files[0].write_bytes(b"\x89PNG one")
+    files[1].write_bytes(b"no image")
+    differences = tuple(ImageDifference(str(files[0]), str(file), False, 31.5, 0.98) for file in files[1:])
+    page = comparison_html(replace(compare([stable_diffusion()] * 2, ["a", "b"]), images=differences))
     assert '<img src="data:image/png;base64,iVBORyBvbmU=" alt="a.png">' in page
-    assert "b.png is not a picture that a page can show." in words(page)
+    assert "b.png has a format that a page cannot show." in words(page)
+    assert "missing.png cannot be shown: No such file or directory." in words(page)
     assert "PSNR" in words(page)
 
 
@@ -119,12 +123,12 @@ def test_curves_of_models_are_in_the_page_where_they_lead_somewhere() -> None:
     made = compare([stable_diffusion(), stable_diffusion()], ["a", "b"])
     lead = [Curve("a", [1, 2], [10, 20]), Curve("b", [2], [30])]
     point = [Curve("a", [1], [10]), Curve("b", [], [])]
-    page = comparison_html(made, growth=Growth(lead, point, ["b has no size"]))
+    page = comparison_html(replace(made, growth=Growth(lead, point, ["b has no size"])))
     assert "How the cost grows" in sections(page)
     assert "b has no size" in words(page)
-    assert 'aria-label="MACs over the pixels of the picture"' in page
+    assert 'aria-label="MACs over the pixels of the image"' in page
     assert 'aria-label="MACs over the denoising steps"' not in page
-    assert "How the cost grows" not in sections(comparison_html(made, growth=Growth(point, point)))
+    assert "How the cost grows" not in sections(comparison_html(replace(made, growth=Growth(point, point))))
 
 
 def test_hostile_names_end_no_script_and_begin_none() -> None:

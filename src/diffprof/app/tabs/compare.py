@@ -23,7 +23,7 @@ from diffprof.app.widgets import (
 from diffprof.comparison import compare
 from diffprof.comparison.curves import Growth
 from diffprof.comparison.views import charts
-from diffprof.comparison.views.curves import curves_figure
+from diffprof.comparison.views.curves import curves_chart
 from diffprof.record.progress import Progress
 
 TAB = "compare"
@@ -123,11 +123,11 @@ def comparison_charts(compared: ComparedProfiles) -> list[Any]:
     growth = compared.growth or Growth((), ())
     profiles, names = compared.profiles, compared.names
     figures = [
-        charts.compared_components_figure(profiles, names),
-        charts.compared_parameters_figure(profiles, names),
-        charts.cost_against_parameters_figure(profiles, names),
-        charts.compared_times_figure(profiles, names),
-        curves_figure(growth.sizes, "pixels of the image"),
-        curves_figure(growth.steps, "denoising steps"),
+        charts.components_chart(profiles, names),
+        charts.parameters_chart(profiles, names),
+        charts.cost_chart(profiles, names),
+        charts.times_chart(profiles, names),
+        curves_chart(growth.sizes, "pixels of the image"),
+        curves_chart(growth.steps, "denoising steps"),
     ]
     return [show_chart(figure) for figure in figures]

@@ -1,4 +1,4 @@
-"""Several profiles in one figure."""
+"""Several profiles in one chart."""
 
 from __future__ import annotations
 
@@ -31,18 +31,16 @@ if TYPE_CHECKING:
 LONGEST = 26
 
 
-def compared_components_figure(
-    profiles: Sequence[Profile], names: Sequence[str], shares_of_each: bool = False
-) -> Figure | None:
-    """The MACs of each profile as one bar, of its components; or all bars of one length, to compare the shares."""
-    made = _stacked(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
-    if made is not None and shares_of_each:
-        made.update_layout(barnorm="fraction", xaxis=share_axis("share of the MACs", ticksuffix=""))
-    return made
+def components_chart(profiles: Sequence[Profile], names: Sequence[str], shares_of_each: bool = False) -> Figure | None:
+    """The MACs of each profile as one bar of its components; or as shares, with bars of equal length."""
+    chart = _stacked(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
+    if chart is not None and shares_of_each:
+        chart.update_layout(barnorm="fraction", xaxis=share_axis("share of the MACs", ticksuffix=""))
+    return chart
 
 
-def compared_parameters_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """The parameters of each profile as one bar, of its components."""
+def parameters_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """The parameters of each profile as one bar of its components."""
     return _stacked(profiles, names, "parameters", lambda part: part.parameters, numbers.parameters)
 
 
@@ -51,26 +49,26 @@ def _stacked(
     names: Sequence[str],
     what: str,
     amount: Callable[[Component], int],
-    written: Callable[[int], str],
+    format_amount: Callable[[int], str],
 ) -> Figure | None:
     slots = _slots(profiles, amount)
     if not slots:
         return None
     bars = []
     for slot, colour in colours_of(slots).items():
-        own = {
+        amounts = {
             place: amount(profile.components[slot])
             for place, profile in enumerate(profiles)
             if slot in profile.components
         }
-        bars.append(_bar(slot, colour, own, names, written))
+        bars.append(_bar(slot, colour, amounts, names, format_amount))
     return make_chart(
         bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amount_axis(what), yaxis=_names(names)
     )
 
 
 def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> list[str]:
-    """Of all profiles, those with something to show, in the order of the largest."""
+    """The components with something to show, the largest first."""
     most: dict[str, int] = {}
     for profile in profiles:
         for slot, part in profile.components.items():
@@ -78,22 +76,25 @@ def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> l
     return sorted((slot for slot in most if most[slot]), key=lambda slot: -most[slot])
 
 
-def _bar(slot: str, colour: str, own: Mapping[int, float], names: Sequence[str], written: Callable[..., str]) -> Any:
+def _bar(
+    slot: str, colour: str, amounts: Mapping[int, float], names: Sequence[str], format_amount: Callable[..., str]
+) -> Any:
     return graph_objects().Bar(
         name=escape(slot, LONGEST),
         orientation="h",
-        y=list(own),
-        x=list(own.values()),
+        y=list(amounts),
+        x=list(amounts.values()),
         marker={"color": colour},
         hovertext=[
-            join_lines(f"<b>{escape(names[place])}</b>", escape(slot), written(amount)) for place, amount in own.items()
+            join_lines(f"<b>{escape(names[place])}</b>", escape(slot), format_amount(amount))
+            for place, amount in amounts.items()
         ],
         hoverinfo="text",
     )
 
 
-def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """What each profile costs over how many parameters it has; both axes by powers of ten."""
+def cost_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """The MACs of each profile over its parameters; both axes are logarithmic."""
     found = [(one, name) for one, name in zip(profiles, names, strict=True) if one.total.macs and one.total.parameters]
     if len({one.total.parameters for one, _ in found}) < 2:
         return None
@@ -103,7 +104,7 @@ def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[
         y=[one.total.macs for one, _ in found],
         mode="markers+text",
         text=[escape(name, LONGEST) for _, name in found],
-        # Neighbours in turns above and below, so that their names do not meet.
+        # Alternately above and below, so that the names of neighbours do not overlap.
         textposition=["bottom center" if order.index(place) % 2 else "top center" for place in range(len(found))],
         cliponaxis=False,
         marker={"size": 14, "color": [COLOURS[number % len(COLOURS)] for number in range(len(found))]},
@@ -125,18 +126,18 @@ def cost_against_parameters_figure(profiles: Sequence[Profile], names: Sequence[
 
 
 def _log_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
-    """By powers of ten, with room for names around the points."""
+    """A logarithmic axis with space for names around the points."""
     low, high = math.log10(min(values)), math.log10(max(values))
-    room = 0.2 * (high - low) + 0.1
-    axis = {"type": "log", "tickformat": "~s", "title": {"text": title}, "range": [low - room, high + room]}
-    # Where they span less than a power of ten, figures between are needed: 2 and 5, or as many as there is room for.
+    margin = 0.2 * (high - low) + 0.1
+    axis = {"type": "log", "tickformat": "~s", "title": {"text": title}, "range": [low - margin, high + margin]}
+    # Below a power of ten, ticks in between are needed: at 2 and 5, or as many as fit.
     if high - low > 0.4:
         return {**axis, "dtick": 1 if high - low > 1 else "D2"}
     return {**axis, "nticks": 5}
 
 
-def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """Every timed iteration of each measured profile as a point, and their median: how far they scatter."""
+def times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """Every timed iteration of each measured profile as a point, and their medians."""
     walls = [(name, _walls(profile)) for profile, name in zip(profiles, names, strict=True)]
     measured = [(name, times) for name, times in walls if times]
     if not measured:
@@ -170,8 +171,8 @@ def compared_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> 
     )  # fmt: skip
 
 
-def compared_component_times_figure(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """The time of each measured profile as one bar, of its components."""
+def component_times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
+    """The time of each measured profile as one bar of its components."""
     tables = [
         (name, {row.component: row.median_ns for row in throughput_table(profile)})
         for profile, name in zip(profiles, names, strict=True)
@@ -182,9 +183,9 @@ def compared_component_times_figure(profiles: Sequence[Profile], names: Sequence
     slots = dict.fromkeys(slot for _, table in measured for slot in table)
     bars = []
     for slot, colour in colours_of(list(slots)).items():
-        own = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
+        times = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
         known = [name for name, _ in measured]
-        bars.append(_bar(slot, colour, own, known, lambda time: numbers.nanoseconds(time * 1e9)))
+        bars.append(_bar(slot, colour, times, known, lambda time: numbers.nanoseconds(time * 1e9)))
     return make_chart(
         bars, ROW * len(measured) + 120, barmode="stack", showlegend=True,
         xaxis=amount_axis("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),
@@ -198,5 +199,5 @@ def _walls(profile: Profile) -> list[int]:
 
 
 def _names(names: Sequence[str]) -> dict[str, Any]:
-    """By number: two profiles may have the same name when it is cut."""
+    """Numbered, as two profiles may have the same name after it is cut."""
     return numbered_axis([escape(name, LONGEST) for name in names])

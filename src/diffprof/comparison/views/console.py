@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diffprof.comparison import Comparison
+from diffprof.comparison.compare import Comparison
 from diffprof.comparison.views.tables import TOP, blocks
 from diffprof.render.blocks import markdown, print_blocks
 

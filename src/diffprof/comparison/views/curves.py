@@ -1,4 +1,4 @@
-"""How a cost grows: over the size of the picture, or over the denoising steps."""
+"""How the cost grows with the size of the image or the denoising steps, as a chart."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 LONGEST = 26
 
 
-def curves_figure(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:
-    """MACs over `what`, such as ``denoising steps``: what was counted is marked, the lines only lead on."""
-    drawn = [curve for curve in curves if curve.places]
-    if not drawn:
+def curves_chart(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:
+    """MACs over `what`, such as ``denoising steps``: each point was counted, the lines only connect them."""
+    not_empty = [curve for curve in curves if curve.places]
+    if not not_empty:
         return None
-    colours = colours_of([str(number) for number in range(len(drawn))])
+    colours = colours_of([str(number) for number in range(len(not_empty))])
     traces = [
         graph_objects().Scatter(
             name=escape(curve.name, LONGEST),
@@ -35,6 +35,6 @@ def curves_figure(curves: Sequence[Curve], what: str, unit: str = "") -> Figure 
             ],
             hoverinfo="text",
         )
-        for curve, colour in zip(drawn, colours.values(), strict=True)
+        for curve, colour in zip(not_empty, colours.values(), strict=True)
     ]
     return make_chart(traces, 360, showlegend=True, xaxis={"title": {"text": what}}, yaxis=amount_axis("MACs"))

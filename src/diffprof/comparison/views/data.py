@@ -1,4 +1,4 @@
-"""A comparison for programs: JSON with everything, CSV of one table."""
+"""A comparison for programs: everything as JSON, or one table as CSV."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from diffprof.comparison import Comparison, Pair
-from diffprof.comparison.conditions import Condition, other_device, other_request
-from diffprof.comparison.counts import FIGURES, Figure
+from diffprof.comparison.compare import Comparison, Pair
+from diffprof.comparison.conditions import Condition, device_differences, request_differences
+from diffprof.comparison.counts import METRICS, CountChange
 from diffprof.comparison.overview import OverviewRow, overview
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally
 from diffprof.comparison.times import TimeChange, Times
@@ -18,11 +18,11 @@ from diffprof.render.csv import table_csv
 
 FORMAT_NAME = "diffprof-comparison"
 
-# 1: the first; docs/comparison.schema.json describes it.
+# 1: the first version; docs/comparison.schema.json describes it.
 FORMAT_VERSION = 1
 
 
-class By(str, Enum):
+class ComparisonBy(str, Enum):
     """What the rows of the table are."""
 
     profile = "profile"
@@ -36,16 +36,16 @@ class By(str, Enum):
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """Everything: exact integers, times in nanoseconds."""
+    """Everything: exact integers, and times in nanoseconds."""
     rows = overview(comparison.profiles, comparison.names)
     values = {
         "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
         "profiles": [_profile(row) for row in rows],
         "conditions": [dataclasses.asdict(condition) for condition in comparison.conditions],
-        "same_request": not other_request(comparison.conditions),
-        "same_device": not other_device(comparison.conditions),
+        "same_request": not request_differences(comparison.conditions),
+        "same_device": not device_differences(comparison.conditions),
         "pairs": [pair_values(pair, *names) for names, pair in _named_pairs(comparison)],
-        "pictures": [dataclasses.asdict(picture) for picture in comparison.pictures],
+        "pictures": [dataclasses.asdict(difference) for difference in comparison.images],
     }
     return json.dumps(values, indent=1, allow_nan=False) + "\n"
 
@@ -56,9 +56,9 @@ def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
         "before": before,
         "after": after,
         "conditions": [dataclasses.asdict(condition) for condition in pair.conditions],
-        "totals": [figure_values(figure) for figure in pair.totals],
+        "totals": [count_values(figure) for figure in pair.totals],
         "components": [
-            {**vars(change), "figures": [figure_values(figure) for figure in change.figures]}
+            {**vars(change), "figures": [count_values(figure) for figure in change.figures]}
             for change in pair.components
         ],
         "parts": [_part(change) for change in pair.parts],
@@ -66,7 +66,7 @@ def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
     }
 
 
-def figure_values(figure: Figure) -> dict[str, Any]:
+def count_values(figure: CountChange) -> dict[str, Any]:
     return {**vars(figure), "difference": figure.difference, "ratio": figure.ratio}
 
 
@@ -100,14 +100,14 @@ def _tally(tally: Tally | None) -> dict[str, Any] | None:
     return {"class_name": tally.class_name, "parameters": tally.parameters, "count": tally.count, **vars(tally.work)}
 
 
-def comparison_csv(comparison: Comparison, by: By = By.profile) -> str:
-    """One table: of the profiles, or of all pairs, each row with the names of its two."""
-    if by is By.profile:
+def comparison_csv(comparison: Comparison, by: ComparisonBy = ComparisonBy.profile) -> str:
+    """One table: of the profiles, or of all pairs, with the names of both in each row."""
+    if by is ComparisonBy.profile:
         rows = [_profile_row(row) for row in overview(comparison.profiles, comparison.names)]
         return table_csv(PROFILE_COLUMNS, rows)
-    if by is By.condition:
+    if by is ComparisonBy.condition:
         rows = [_condition(condition) for condition in comparison.conditions]
-        return table_csv(("group", "name", *_numbered(comparison.names)), rows)
+        return table_csv(("group", "name", *_value_columns(comparison.names)), rows)
     return table_csv(
         ("before", "after", *COLUMNS[by]),
         [
@@ -123,34 +123,34 @@ _TALLIES = ("class_name", "parameters", "count", "macs", "other_flops", "read_by
 _PART = ("component", "name", "change", *(f"{side}_{name}" for side in ("before", "after") for name in _TALLIES))
 _SIDE = ("count", "median_ns", "outliers")
 PROFILE_COLUMNS = (
-    *("name", "model", "pipeline", *FIGURES),
+    *("name", "model", "pipeline", *METRICS),
     *("iterations", "call_median_ns", "call_min_ns", "call_max_ns"),
 )
-COLUMNS: Mapping[By, Sequence[str]] = {
-    By.total: ("figure", *_FIGURE),
-    By.component: ("component", "change", "before_class", "after_class", "figure", *_FIGURE),
-    By.call: _PART,
-    By.operation: _PART,
-    By.module: _PART,
-    By.time: (
+COLUMNS: Mapping[ComparisonBy, Sequence[str]] = {
+    ComparisonBy.total: ("figure", *_FIGURE),
+    ComparisonBy.component: ("component", "change", "before_class", "after_class", "figure", *_FIGURE),
+    ComparisonBy.call: _PART,
+    ComparisonBy.operation: _PART,
+    ComparisonBy.module: _PART,
+    ComparisonBy.time: (
         *("name", "clock", "in_turns", "verdict", "ratio", "low", "high", "p_value"),
         *(f"{side}_{name}" for side in ("before", "after") for name in _SIDE),
     ),
 }
-_KINDS = {By.call: CALL, By.operation: OPERATION, By.module: MODULE}
+_KINDS = {ComparisonBy.call: CALL, ComparisonBy.operation: OPERATION, ComparisonBy.module: MODULE}
 
 
-def _rows(pair: Pair, by: By) -> Iterable[Mapping[str, Any]]:
-    if by is By.total:
+def _rows(pair: Pair, by: ComparisonBy) -> Iterable[Mapping[str, Any]]:
+    if by is ComparisonBy.total:
         return [_figure(figure) for figure in pair.totals]
-    if by is By.component:
+    if by is ComparisonBy.component:
         return [{**vars(change), **_figure(figure)} for change in pair.components for figure in change.figures]
-    if by is By.time:
+    if by is ComparisonBy.time:
         return [_time(change) for change in pair.times]
     return [_part_row(change) for change in pair.parts if change.kind == _KINDS[by]]
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def _figure(figure: CountChange) -> dict[str, Any]:
     return {
         "figure": figure.name,
         "before_value": figure.before,
@@ -177,17 +177,17 @@ def _time(change: TimeChange) -> dict[str, Any]:
 def _side(side: str, times: Times | None) -> dict[str, Any]:
     if times is None:
         return {f"{side}_{name}": None for name in _SIDE}
-    far = tuple(one.iteration for one in times.outliers)
-    return {f"{side}_count": times.count, f"{side}_median_ns": times.median_ns, f"{side}_outliers": far}
+    outliers = tuple(outlier.iteration for outlier in times.outliers)
+    return {f"{side}_count": times.count, f"{side}_median_ns": times.median_ns, f"{side}_outliers": outliers}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
     values = [value if isinstance(value, str) else json.dumps(value) for value in condition.values]
-    return {"group": condition.group, "name": condition.name, **dict(zip(_numbered(values), values, strict=True))}
+    return {"group": condition.group, "name": condition.name, **dict(zip(_value_columns(values), values, strict=True))}
 
 
-def _numbered(values: Sequence[str]) -> list[str]:
-    """Columns for the values of any number of profiles."""
+def _value_columns(values: Sequence[str]) -> list[str]:
+    """A column for the value of each profile."""
     return [f"profile_{number}" for number in range(1, len(values) + 1)]
 
 

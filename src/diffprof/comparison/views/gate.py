@@ -1,4 +1,4 @@
-"""What came of a gate: for people, for a pull request, for CI, for programs."""
+"""The result of a gate: for people, for a pull request, for CI, for programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from diffprof.comparison import Pair
+from diffprof.comparison.compare import Pair
 from diffprof.comparison.counts import BYTES
-from diffprof.comparison.gate import FAILED, PASSED, TOO_NOISY, Check, Gate, Limit
+from diffprof.comparison.gate import FAILED, PASSED, TOO_NOISY, Gate, GateCheck, GateLimit
 from diffprof.comparison.times import TOO_BUSY, TOO_FEW
-from diffprof.comparison.views.data import figure_values, time_values
+from diffprof.comparison.views.data import count_values, time_values
 from diffprof.comparison.views.sentences import condition_text
 from diffprof.comparison.views.tables import amount, change_text, interval_text
 from diffprof.render import numbers
@@ -28,24 +28,24 @@ FORMAT_NAME = "diffprof-gate"
 FORMAT_VERSION = 1
 
 _HEADLINES = {
-    PASSED: "Passed: generation did not get heavier than it may.",
-    FAILED: "Failed: generation got heavier than it may.",
-    TOO_NOISY: "Too noisy to tell: no limit is shown to be broken, and not all are shown to be kept.",
+    PASSED: "Passed: every limit is kept.",
+    FAILED: "Failed: a limit is exceeded.",
+    TOO_NOISY: "Too noisy to tell: no limit is certainly exceeded, but not all are certainly kept.",
 }
 
 
 def print_gate(gate: Gate, pair: Pair, names: Sequence[str], console: Console) -> None:
-    """The outcome, then each limit."""
+    """Print the outcome, then each limit."""
     print_blocks(_blocks(gate, pair, names), console)
 
 
 def gate_markdown(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
-    """The same as Markdown, for a pull request."""
+    """The outcome and each limit as Markdown, for a pull request."""
     return markdown(_blocks(gate, pair, names))
 
 
 def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
-    """Everything that was decided, and by which figures."""
+    """Everything that was decided, and the numbers behind it."""
     values = {
         "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
         "baseline": names[0],
@@ -53,13 +53,13 @@ def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
         "outcome": gate.outcome,
         "exit_code": gate.exit_code,
         "conditions": [vars(condition) for condition in pair.conditions],
-        "checks": [_plain(check) for check in gate.checks],
+        "checks": [_check_values(check) for check in gate.checks],
     }
     return json.dumps(values, indent=1, allow_nan=False) + "\n"
 
 
 def gate_junit(gate: Gate, names: Sequence[str]) -> str:
-    """The limits as test cases of JUnit: what is too noisy to tell is skipped."""
+    """The limits as JUnit test cases; those that are too noisy to tell are skipped."""
     counts = {outcome: sum(check.outcome == outcome for check in gate.checks) for outcome in (FAILED, TOO_NOISY)}
     suite = ElementTree.Element(
         "testsuite",
@@ -75,21 +75,22 @@ def gate_junit(gate: Gate, names: Sequence[str]) -> str:
         )
         if check.outcome != PASSED:
             tag = "failure" if check.outcome == FAILED else "skipped"
-            ElementTree.SubElement(case, tag, message=_xml(check_sentence(check)))
+            ElementTree.SubElement(case, tag, message=_xml(describe_check(check)))
     ElementTree.indent(suite)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
 
 
 def _xml(text: str) -> str:
-    # Half of a pair of surrogates, as a file name may have, is nothing that XML can hold.
+    # XML cannot contain half of a surrogate pair, as a file name may.
     return clean(text).encode("utf-8", "replace").decode()
 
 
-def check_sentence(check: Check) -> str:
+def describe_check(check: GateCheck) -> str:
     """``macs: 804.26 G, now 904.26 G (+12.4 %), limit +0 %: failed``"""
     before, after, change = _values(check)
     reason = f" ({_reason(check)})" if check.outcome == TOO_NOISY else ""
-    return f"{check.limit.name}: {before}, now {after} ({change}), limit {_limit(check.limit)}: {check.outcome}{reason}"
+    limit = f"limit {_limit_text(check.limit)}"
+    return f"{check.limit.name}: {before}, now {after} ({change}), {limit}: {check.outcome}{reason}"
 
 
 def _blocks(gate: Gate, pair: Pair, names: Sequence[str]) -> list[Block]:
@@ -100,7 +101,7 @@ def _blocks(gate: Gate, pair: Pair, names: Sequence[str]) -> list[Block]:
         Column("candidate", [row[1] for row in rows]),
         Column("change", [row[2] for row in rows]),
         Column("interval", [interval_text(check.time) if check.time else "" for check in gate.checks], rank=1),
-        Column("at most", [_limit(check.limit) for check in gate.checks]),
+        Column("at most", [_limit_text(check.limit) for check in gate.checks]),
         Column("outcome", [check.outcome for check in gate.checks], justify="left", least=10),
     ]
     noisy = [f"{check.limit.name}: {_reason(check)}." for check in gate.checks if check.outcome == TOO_NOISY]
@@ -112,40 +113,42 @@ def _blocks(gate: Gate, pair: Pair, names: Sequence[str]) -> list[Block]:
     return [blocks[0], Block("What else differs", differs), blocks[1]] if differs else blocks
 
 
-def _values(check: Check) -> tuple[str, str, str]:
+def _values(check: GateCheck) -> tuple[str, str, str]:
     if check.figure is not None:
         figure = check.figure
         return amount(figure.name, figure.before), amount(figure.name, figure.after), change_text(figure)
     time = check.time
-    assert time is not None and time.before is not None and time.after is not None, "it was checked"
+    assert time is not None and time.before is not None and time.after is not None, (
+        "a time is limited only if both have it"
+    )
     sides = [numbers.nanoseconds(side.median_ns) for side in (time.before, time.after)]
     return sides[0], sides[1], numbers.change(time.ratio.ratio) if time.ratio else "-"
 
 
-def _reason(check: Check) -> str:
-    """Why it cannot be told, and what helps."""
+def _reason(check: GateCheck) -> str:
+    """Why the outcome is uncertain, and what helps."""
     time = check.time
     assert time is not None and time.before is not None and time.after is not None, "only times are noisy"
     if time.verdict == TOO_FEW:
         return f"{time.before.count} and {time.after.count} samples are too few; measure with 20 iterations or more"
     if time.verdict == TOO_BUSY:
-        return "others had the CPU for part of the time; measure on a quieter machine, or both in turns"
+        return "other processes used the CPU meanwhile; measure on a quieter machine, or both in turns"
     return "the limit lies within the interval; measure more iterations, or on a quieter machine"
 
 
-def _limit(limit: Limit) -> str:
+def _limit_text(limit: GateLimit) -> str:
     if limit.relative:
         return f"{100 * limit.amount:+g} %"
     number = round(limit.amount)
-    shown = numbers.gigabytes(number) if limit.figure in BYTES else numbers.exact(number)
-    return shown if number < 0 else f"+{shown}"
+    text = numbers.gigabytes(number) if limit.figure in BYTES else numbers.exact(number)
+    return text if number < 0 else f"+{text}"
 
 
-def _plain(check: Check) -> dict[str, Any]:
+def _check_values(check: GateCheck) -> dict[str, Any]:
     return {
         "limit": {**vars(check.limit), "name": check.limit.name},
         "outcome": check.outcome,
-        "figure": figure_values(check.figure) if check.figure else None,
+        "figure": count_values(check.figure) if check.figure else None,
         "time": time_values(check.time) if check.time else None,
-        "sentence": check_sentence(check),
+        "sentence": describe_check(check),
     }

@@ -1,16 +1,23 @@
-"""The report of several profiles: what differs between them first, then figures, then every table."""
+"""The page of several profiles: under which conditions they differ, then charts, then every table."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
-from diffprof.comparison import Comparison
+from diffprof.comparison.compare import Comparison
 from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.views import charts
-from diffprof.comparison.views.curves import curves_figure
-from diffprof.comparison.views.sentences import condition_text, may_be_compared, picture_line, picture_names, value_text
-from diffprof.comparison.views.tables import blocks
+from diffprof.comparison.views.curves import curves_chart
+from diffprof.comparison.views.sentences import (
+    comparability,
+    condition_text,
+    describe_image_difference,
+    image_names,
+    value_text,
+)
+from diffprof.comparison.views.tables import CONDITIONS, IMAGES, blocks
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -24,27 +31,24 @@ from diffprof.render.report.page import Page, details, labelled_list, paragraph
 from diffprof.render.report.request import environment_html, request_html
 
 TOP = 25
-CONDITIONS = "May they be compared?"
-_PICTURE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+_IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 
 
-def comparison_html(
-    comparison: Comparison, pictures: Mapping[str, bytes] | None = None, growth: Growth | None = None
-) -> str:
-    """The whole page. `pictures` are the files that the comparison's picture differences name."""
-    title, named, *found = blocks(comparison, TOP)
+def comparison_html(comparison: Comparison) -> str:
+    """The whole page, with the images that were compared."""
+    title, headlines, *others = blocks(comparison, TOP)
     page = Page(title.title)
     _conditions(page, comparison)
-    _figures(page, comparison)
-    _growth(page, growth)
-    _pictures(page, comparison, pictures or {})
-    _add(page, [block for block in found if block.title not in (CONDITIONS, "Pictures")])
+    _charts(page, comparison)
+    _growth(page, comparison.growth)
+    _images(page, comparison)
+    _add(page, [block for block in others if block.title not in (CONDITIONS, IMAGES)])
     _trust(page, comparison)
     header = [
         paragraph("diffprof comparison", "made-by"),
         element("h1", title.title),
         paragraph(_lead(comparison), "lead"),
-        element("ul", *(element("li", line) for line in named.lines), class_="plain about"),
+        element("ul", *(element("li", line) for line in headlines.lines), class_="plain about"),
     ]
     made_by = comparison.profiles[-1].environment.diffprof
     return page.html(header, f"Made with diffprof {made_by}. 1 MAC = 2 FLOPs.")
@@ -58,16 +62,16 @@ def _lead(comparison: Comparison) -> str:
         ((second, other),) = others
         if first == second:
             return f"{other} costs exactly as much as {name}: {numbers.macs(first)} for one generation."
-        compared = f"{numbers.factor(second / first)} what {name} costs" if first else f"more than {name}"
-        return f"One generation with {other} costs {compared}: {numbers.macs(second)} instead of {numbers.macs(first)}."
-    (least, cheapest), (most, dearest) = min(costs), max(costs)
+        ratio = f"{numbers.factor(second / first)} what {name} costs" if first else f"more than {name}"
+        return f"One generation with {other} costs {ratio}: {numbers.macs(second)} instead of {numbers.macs(first)}."
+    (least, cheapest), (most, most_expensive) = min(costs), max(costs)
     times = f", {numbers.factor(most / least)} as much" if least else ""
     cost = f"{cheapest} costs least with {numbers.macs(least)} a generation"
-    return f"{cost}, {dearest} most with {numbers.macs(most)}{times}."
+    return f"{cost}, {most_expensive} most with {numbers.macs(most)}{times}."
 
 
 def _conditions(page: Page, comparison: Comparison) -> None:
-    """What is not the same, one row each, and what that means."""
+    """The conditions that differ, one row each, and what that means."""
     rows = comparison.conditions
     columns = [
         Column("what differs", [f"{row.name}\n{row.group}" for row in rows], justify="left"),
@@ -76,53 +80,51 @@ def _conditions(page: Page, comparison: Comparison) -> None:
             for number, name in enumerate(comparison.names)
         ),
     ]
-    told = {condition_text(row) for row in rows}
+    in_table = {condition_text(row) for row in rows}
     page.add(
         CONDITIONS,
-        *(paragraph(line) for line in may_be_compared(comparison) if line not in told),
+        *(paragraph(line) for line in comparability(comparison) if line not in in_table),
         html_table(columns),
         link="What differs",
     )
 
 
-def _add(page: Page, found: Sequence[Block]) -> None:
-    for block in found:
-        listed = element("ul", *(element("li", line) for line in block.lines), class_="plain")
+def _add(page: Page, blocks: Sequence[Block]) -> None:
+    for block in blocks:
+        lines = element("ul", *(element("li", line) for line in block.lines), class_="plain")
         page.add(
             block.title,
-            listed if block.lines else Markup(),
+            lines if block.lines else Markup(),
             html_table(block.columns),
             *(paragraph(line, "note") for line in block.after),
         )
 
 
-def _figures(page: Page, comparison: Comparison) -> None:
+def _charts(page: Page, comparison: Comparison) -> None:
     both = (comparison.profiles, comparison.names)
     page.add(
         "Side by side",
         page.tabs(
             "What is compared",
             {
-                "MACs": page.chart(charts.compared_components_figure(*both), "MACs of each profile by component"),
+                "MACs": page.chart(charts.components_chart(*both), "MACs of each profile by component"),
                 "shares of MACs": page.chart(
-                    charts.compared_components_figure(*both, shares_of_each=True), "Share of each component"
+                    charts.components_chart(*both, shares_of_each=True), "Share of each component"
                 ),
-                "parameters": page.chart(
-                    charts.compared_parameters_figure(*both), "Parameters of each profile by component"
-                ),
-                "time": page.chart(charts.compared_component_times_figure(*both), "Time of each profile by component"),
+                "parameters": page.chart(charts.parameters_chart(*both), "Parameters of each profile by component"),
+                "time": page.chart(charts.component_times_chart(*both), "Time of each profile by component"),
             },
         ),
     )
-    page.add("Time and its spread", page.chart(charts.compared_times_figure(*both), "Time of every iteration"))
+    page.add("Time and its spread", page.chart(charts.times_chart(*both), "Time of every iteration"))
     page.add(
         "Cost against parameters",
-        page.chart(charts.cost_against_parameters_figure(*both), "MACs over parameters of each profile"),
+        page.chart(charts.cost_chart(*both), "MACs over parameters of each profile"),
     )
     named = zip(comparison.names, comparison.profiles, strict=True)
-    # Together as many as one profile may have: the page stays small.
+    # In total as many blocks as one profile may have: the page stays small.
     most = MOST_BLOCKS // len(comparison.profiles)
-    panels = {_numbered(number, name): _icicle(page, one, most) for number, (name, one) in enumerate(named, 1)}
+    panels = {f"{number}. {name}": _icicle(page, profile, most) for number, (name, profile) in enumerate(named, 1)}
     page.add("Where the cost goes", page.tabs("Which profile is shown", panels), link="Where it goes")
 
 
@@ -130,49 +132,47 @@ def _growth(page: Page, growth: Growth | None) -> None:
     if growth is None:
         return
     panels = {
-        "size": _curves(page, growth.sizes, "pixels of the picture"),
+        "size": _curves(page, growth.sizes, "pixels of the image"),
         "steps": _curves(page, growth.steps, "denoising steps"),
     }
     if any(panels.values()):
         page.add(
             "How the cost grows",
             page.tabs("What grows", panels),
-            paragraph("Each mark was counted: one of a saved profile, several of a model.", "note"),
+            paragraph("Each point was counted: one for a saved profile, several for a model.", "note"),
             *(paragraph(note, "note") for note in growth.notes),
             link="Growth",
         )
 
 
 def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
-    """Nothing where all that was counted is at one place."""
+    """Empty if everything was counted at the same place."""
     if len({place for curve in curves for place in curve.places}) < 2:
         return Markup()
-    return page.chart(curves_figure(curves, over), f"MACs over the {over}")
-
-
-def _numbered(number: int, name: str) -> str:
-    """Two profiles may have the same name."""
-    return f"{number}. {name}"
+    return page.chart(curves_chart(curves, over), f"MACs over the {over}")
 
 
 def _icicle(page: Page, profile: Profile, most: int) -> Markup:
-    drawn = components_chart(profile, Measure.macs, most)
-    return page.chart(drawn, "Components and their modules by MACs")
+    return page.chart(components_chart(profile, Measure.macs, most), "Components and their modules by MACs")
 
 
-def _pictures(page: Page, comparison: Comparison, files: Mapping[str, bytes]) -> None:
+def _images(page: Page, comparison: Comparison) -> None:
     shown = []
-    for difference in comparison.pictures:
-        named = zip(picture_names(difference), (difference.before, difference.after), strict=True)
-        both = [_picture(name, files[path]) for name, path in named if path in files]
-        shown.append(join(paragraph(picture_line(difference)), element("div", *both, class_="pictures")))
-    page.add("Pictures", *shown)
+    for difference in comparison.images:
+        files = zip(image_names(difference), (difference.before, difference.after), strict=True)
+        both = [_image(name, Path(path)) for name, path in files]
+        shown.append(join(paragraph(describe_image_difference(difference)), element("div", *both, class_="pictures")))
+    page.add(IMAGES, *shown)
 
 
-def _picture(name: str, data: bytes) -> Markup:
-    kind = next((kind for begin, kind in _PICTURE_TYPES.items() if data.startswith(begin)), None)
+def _image(name: str, file: Path) -> Markup:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        return paragraph(f"{name} cannot be shown: {error.strerror}.", "note")
+    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if data.startswith(begin)), None)
     if kind is None:
-        return paragraph(f"{name} is not a picture that a page can show.", "note")
+        return paragraph(f"{name} has a format that a page cannot show.", "note")
     source = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     return element("figure", element("img", src=source, alt=name), element("figcaption", name))
 

@@ -1,17 +1,17 @@
-"""The report of any number of profiles: of one by itself, of several side by side."""
+"""The report of any number of profiles: one by itself, or several side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffprof.comparison import compare
+from diffprof.comparison.compare import compare
 from diffprof.comparison.views.page import comparison_html
 from diffprof.record.profile import Profile
 from diffprof.render.report.profile_page import profile_html
 
 
 def report_html(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    """The page of a profile, or of several side by side; `names` is what each of them is called there."""
+    """The page of a profile, or of several side by side under these names."""
     if len(profiles) == 1:
         return profile_html(profiles[0])
     return comparison_html(compare(profiles, names))

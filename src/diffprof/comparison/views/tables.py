@@ -1,4 +1,4 @@
-"""The blocks of a comparison: conditions first, then what was counted, then what was measured."""
+"""The blocks of a comparison: conditions first, then counts, then times."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from diffprof.comparison import Comparison, Pair
-from diffprof.comparison.counts import BYTES, SAME, ComponentChange, Figure
+from diffprof.comparison.compare import Comparison, Pair
+from diffprof.comparison.counts import BYTES, SAME, ComponentChange, CountChange
 from diffprof.comparison.overview import OverviewRow, overview
-from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, alike
+from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, common_factors
 from diffprof.comparison.times import TimeChange
-from diffprof.comparison.views.sentences import about_times, may_be_compared, picture_line
+from diffprof.comparison.views.sentences import comparability, describe_image_difference, time_notes
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -20,12 +20,15 @@ from diffprof.render.columns import Column
 from diffprof.render.headline import headline
 
 TOP = 8
-"""Rows of calls, operations or modules; --json and --csv have all."""
+"""How many rows of calls, operations or modules are shown; --json and --csv have all."""
 
 LONGEST_HEADING = 24
 
+CONDITIONS = "Can they be compared?"
+IMAGES = "Images"
+
 OWN_CODE = "pipeline"
-"""The slot of what the pipeline does itself: its arithmetic on latents would fill every table."""
+"""The slot of the pipeline's own code: its arithmetic on latents would fill every table."""
 
 TITLES = {
     "macs": "MACs", "flops": "FLOPs", "other_flops": "other FLOPs", "parameters": "parameters", "buffers": "buffers",
@@ -38,24 +41,32 @@ _PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
 
 
 def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
-    """All that there is to say of two profiles; of more, the table of all and how each differs from the first."""
-    first = Block(title=" against ".join(comparison.names[:2]) if len(comparison.names) == 2 else _many(comparison))
-    said = [
+    """Everything about two profiles; for more, a table of all and how each differs from the first."""
+    first = Block(
+        title=" against ".join(comparison.names) if len(comparison.names) == 2 else _title_of_many(comparison)
+    )
+    introduction = [
         Block(
-            lines=[f"{name}: {headline(one)}" for name, one in zip(comparison.names, comparison.profiles, strict=True)]
+            lines=[
+                f"{name}: {headline(profile)}"
+                for name, profile in zip(comparison.names, comparison.profiles, strict=True)
+            ]
         ),
-        Block("May they be compared?", may_be_compared(comparison)),
+        Block(CONDITIONS, comparability(comparison)),
     ]
     if len(comparison.pairs) == 1:
         (pair,) = comparison.pairs
-        found = [*_counted(pair, comparison.names, top), *_measured(pair, comparison.names, comparison.profiles)]
+        tables = [
+            *_counted_blocks(pair, comparison.names, top),
+            *_measured_blocks(pair, comparison.names, comparison.profiles),
+        ]
     else:
-        found = _overview(comparison)
-    pictures = [Block("Pictures", [picture_line(picture) for picture in comparison.pictures])]
-    return [first, *said, *found, *(pictures if comparison.pictures else [])]
+        tables = _overview_blocks(comparison)
+    images = [Block(IMAGES, [describe_image_difference(difference) for difference in comparison.images])]
+    return [first, *introduction, *tables, *(images if comparison.images else [])]
 
 
-def _many(comparison: Comparison) -> str:
+def _title_of_many(comparison: Comparison) -> str:
     return f"{len(comparison.names)} profiles, each against {comparison.names[0]}"
 
 
@@ -64,35 +75,35 @@ def _heading(name: str) -> str:
 
 
 def amount(figure: str, number: int) -> str:
-    """The figure in its unit, short."""
+    """A number in the unit of its metric, short."""
     if figure in BYTES:
         return numbers.gigabytes(number)
     return numbers.parameters(number) if figure in ("parameters", "buffers") else numbers.short(number)
 
 
-def change_text(figure: Figure) -> str:
-    """By how much it changed, relative where that can be."""
+def change_text(figure: CountChange) -> str:
+    """By how much it changed, relative if possible."""
     if figure.ratio is None:
         return numbers.with_sign(amount(figure.name, figure.difference), figure.difference)
     return numbers.change(figure.ratio)
 
 
-def _counted(pair: Pair, names: Sequence[str], top: int) -> list[Block]:
+def _counted_blocks(pair: Pair, names: Sequence[str], top: int) -> list[Block]:
     changed = [figure for figure in pair.totals if figure.difference]
     equal = [TITLES[figure.name] for figure in pair.totals if not figure.difference]
     if not changed and not pair.parts and all(change.change == SAME for change in pair.components):
-        return [Block("Counted", ["Exactly the same: every figure, call, operation and module."])]
+        return [Block("Counted", ["Exactly the same: every metric, call, operation and module."])]
     totals = Block(
         "Counted", columns=_figures(changed, names), after=[f"The same: {', '.join(equal)}."] if equal else []
     )
     return [totals, *_components(pair.components, names), *_parts(pair.parts, top)]
 
 
-def _figures(figures: Sequence[Figure], names: Sequence[str]) -> list[Column]:
+def _figures(figures: Sequence[CountChange], names: Sequence[str]) -> list[Column]:
     if not figures:
         return []
     return [
-        Column("figure", [TITLES[figure.name] for figure in figures], justify="left"),
+        Column("metric", [TITLES[figure.name] for figure in figures], justify="left"),
         Column(_heading(names[0]), [amount(figure.name, figure.before) for figure in figures]),
         Column(_heading(names[1]), [amount(figure.name, figure.after) for figure in figures]),
         Column("change", [change_text(figure) for figure in figures]),
@@ -100,7 +111,7 @@ def _figures(figures: Sequence[Figure], names: Sequence[str]) -> list[Column]:
     ]
 
 
-def _difference(figure: Figure) -> str:
+def _difference(figure: CountChange) -> str:
     return numbers.with_sign(numbers.exact(figure.difference), figure.difference)
 
 
@@ -109,42 +120,42 @@ def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> 
     same = [change.component for change in components if change.change == SAME]
     if not changed:
         return []
-    wanted = {figure: [_of(change, figure) for change in changed] for figure in ("macs", "parameters", "calls")}
+    metrics = {figure: [_metric(change, figure) for change in changed] for figure in ("macs", "parameters", "calls")}
     columns = [
         Column("component", [change.component for change in changed], justify="left", least=12),
-        Column("what changed", [_described(change) for change in changed], justify="left", least=12),
-        Column(f"MACs\n{_heading(names[0])}", [amount("macs", one.before) for one in wanted["macs"]], rank=1),
-        Column(f"MACs\n{_heading(names[1])}", [amount("macs", one.after) for one in wanted["macs"]], rank=1),
-        *(Column(f"change of\n{TITLES[name]}", [change_text(one) for one in found]) for name, found in wanted.items()),
+        Column("what changed", [_component_change(change) for change in changed], justify="left", least=12),
+        Column(f"MACs\n{_heading(names[0])}", [amount("macs", one.before) for one in metrics["macs"]], rank=1),
+        Column(f"MACs\n{_heading(names[1])}", [amount("macs", one.after) for one in metrics["macs"]], rank=1),
+        *(Column(f"change of\n{TITLES[name]}", [change_text(one) for one in found]) for name, found in metrics.items()),
     ]
     return [Block("Components", columns=columns, after=[f"The same: {', '.join(same)}."] if same else [])]
 
 
-def _of(change: ComponentChange, figure: str) -> Figure:
+def _metric(change: ComponentChange, figure: str) -> CountChange:
     return next(one for one in change.figures if one.name == figure)
 
 
-def _described(change: ComponentChange) -> str:
+def _component_change(change: ComponentChange) -> str:
     other = change.before_class and change.after_class and change.before_class != change.after_class
     return f"{change.before_class}, now {change.after_class}" if other else change.change
 
 
 def _parts(parts: Sequence[PartChange], top: int) -> Iterable[Block]:
-    folded = alike(parts)
+    factors = common_factors(parts)
     for kind, found in groupby(parts, key=lambda change: change.kind):
         rows: list[_Row] = []
         lines = []
         for component, group in groupby(found, key=lambda change: change.component):
             changes = list(group)
-            factor = folded.get((kind, component))
+            factor = factors.get((kind, component))
             if factor is not None and kind != CALL:
-                ran = f"ran {numbers.factor(factor)} as often, and did the same each time"
+                ran = f"ran {numbers.factor(factor)} as often, with the same work each time"
                 lines.append(f"{component}: {numbers.times(len(changes), kind)} {ran}.")
             elif component == OWN_CODE and not any(change.macs_difference for change in changes):
                 differ = "differs" if len(changes) == 1 else "differ"
-                lines.append(f"{component}: {numbers.times(len(changes), kind)} of its own code {differ}, in no MAC.")
+                lines.append(f"{component}: {numbers.times(len(changes), kind)} of its own code {differ}, MACs do not.")
             else:
-                rows += _alike(component, changes)
+                rows += _similar_rows(component, changes)
         yield _part_block(kind, lines, sorted(rows, key=lambda row: -abs(row.macs)), top)
 
 
@@ -168,16 +179,16 @@ def _part_block(kind: str, lines: Sequence[str], rows: Sequence[_Row], top: int)
     return Block(_PLURALS[kind].capitalize(), lines, columns if shown else (), more)
 
 
-def _alike(component: str, changes: Sequence[PartChange]) -> list[_Row]:
-    """Rows of what changed; modules that differ in their running numbers only are one."""
+def _similar_rows(component: str, changes: Sequence[PartChange]) -> list[_Row]:
+    """Rows of what changed; modules that differ only by their number are one."""
     groups: dict[tuple[str, str], list[PartChange]] = {}
     for change in changes:
         name = re.sub(r"(?<![^.])\d+(?![^.])", "*", change.name) if change.kind == MODULE else change.name
-        groups.setdefault((name, _happened(change)), []).append(change)
+        groups.setdefault((name, _part_change(change)), []).append(change)
     return [
         _Row(
             component,
-            f"{name or '(itself)'}{f' ({len(found)} together)' if len(found) > 1 else ''}",
+            f"{name or '(itself)'}{f' ({len(found)} of them)' if len(found) > 1 else ''}",
             happened,
             sum(change.macs_difference for change in found),
         )
@@ -185,32 +196,32 @@ def _alike(component: str, changes: Sequence[PartChange]) -> list[_Row]:
     ]
 
 
-def _happened(change: PartChange) -> str:
+def _part_change(change: PartChange) -> str:
     before, after = change.before, change.after
     if before is None or after is None:
-        told = before or after
-        assert told is not None, "it is in one of them"
-        held = [numbers.parameters(told.parameters) + " parameters"] if told.parameters else []
-        ran = [f"{numbers.times(told.count, 'time')}"] if told.count else []
-        return f"{change.change}: " + ", ".join([*([told.class_name] if told.class_name else []), *held, *ran])
+        part = before or after
+        assert part is not None, "it is in one of them"
+        held = [numbers.parameters(part.parameters) + " parameters"] if part.parameters else []
+        ran = [f"{numbers.times(part.count, 'time')}"] if part.count else []
+        return f"{change.change}: " + ", ".join([*([part.class_name] if part.class_name else []), *held, *ran])
     pairs: list[tuple[str, str, str]] = [
         ("", before.class_name, after.class_name),
         (" parameters", numbers.parameters(before.parameters), numbers.parameters(after.parameters)),
         (" times", numbers.exact(before.count), numbers.exact(after.count)),
     ]
-    told_of = [f"{one}{unit}, now {other}" for unit, one, other in pairs if one != other]
-    return "; ".join(told_of) or "other work"
+    changes = [f"{one}{unit}, now {other}" for unit, one, other in pairs if one != other]
+    return "; ".join(changes) or "different work"
 
 
-def _measured(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -> list[Block]:
-    said = about_times(pair, names, profiles)
+def _measured_blocks(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) -> list[Block]:
+    notes = time_notes(pair, names, profiles)
     if not pair.times:
-        return [Block("Measured", said)] if said else []
-    return [Block("Measured", columns=time_columns(pair.times, names), after=said)]
+        return [Block("Measured", notes)] if notes else []
+    return [Block("Measured", columns=time_columns(pair.times, names), after=notes)]
 
 
 def time_columns(times: Sequence[TimeChange], names: Sequence[str]) -> list[Column]:
-    """What took how long, and what that tells."""
+    """What took how long, and whether it changed."""
 
     def each(value: Callable[[TimeChange], str]) -> list[str]:
         return [value(change) for change in times]
@@ -231,7 +242,7 @@ def interval_text(change: TimeChange) -> str:
     return f"{numbers.change(change.ratio.low)} to {numbers.change(change.ratio.high)}" if change.ratio else "-"
 
 
-def _overview(comparison: Comparison) -> list[Block]:
+def _overview_blocks(comparison: Comparison) -> list[Block]:
     rows = overview(comparison.profiles, comparison.names)
     figures = ("macs", "parameters", "weights", "peak_memory", "steps", "step_macs", "calls")
     ranks = {"weights": 4, "step_macs": 3, "calls": 5, "peak_memory": 2}
@@ -252,7 +263,7 @@ def _overview(comparison: Comparison) -> list[Block]:
     return blocks_
 
 
-def _total(pair: Pair, name: str) -> Figure:
+def _total(pair: Pair, name: str) -> CountChange:
     return next(figure for figure in pair.totals if figure.name == name)
 
 

@@ -1,4 +1,4 @@
-"""How far pictures are apart, against hand-made figures and those of scikit-image."""
+"""How far images are apart, compared with numbers worked out by hand and those of scikit-image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from diffprof.comparison.pictures import GAP, picture_difference, psnr, side_by_side, ssim
+from diffprof.comparison.images import GAP, image_difference, psnr, side_by_side, ssim
 from diffprof.errors import FileFormatError
 
 HEIGHT, WIDTH = 24, 32
@@ -53,16 +53,16 @@ def test_a_picture_smaller_than_the_window_is_one_window() -> None:
 
 def test_files_are_compared_pixel_by_pixel(tmp_path: Path) -> None:
     one, other = saved(ONE, tmp_path / "one.png"), saved(OTHER, tmp_path / "other.png")
-    same = picture_difference(one, saved(ONE, tmp_path / "same.bmp"))
+    same = image_difference(one, saved(ONE, tmp_path / "same.bmp"))
     assert (same.identical, same.psnr_db, same.note) == (True, None, "")
-    found = picture_difference(one, other)
+    found = image_difference(one, other)
     assert (found.identical, found.before, found.after) == (False, str(one), str(other))
     assert found.psnr_db == pytest.approx(17.1998958158603)
     assert found.ssim == pytest.approx(0.8036817745830016)
 
 
-def test_pictures_of_different_sizes_cannot_be_compared(tmp_path: Path) -> None:
-    found = picture_difference(saved(ONE, tmp_path / "a.png"), saved(ONE[:10], tmp_path / "b.png"))
+def test_images_of_different_sizes_cannot_be_compared(tmp_path: Path) -> None:
+    found = image_difference(saved(ONE, tmp_path / "a.png"), saved(ONE[:10], tmp_path / "b.png"))
     assert (found.psnr_db, found.ssim, found.note) == (None, None, "not of the same size: 32 x 24 and 32 x 10")
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_picture_is_refused_with_a_sentence(content: bytes | None, tm
     path = tmp_path / "a.png"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(FileFormatError, match="Cannot read the picture") as error:
-        picture_difference(path, path)
+    with pytest.raises(FileFormatError, match="Cannot read the image") as error:
+        image_difference(path, path)
     assert str(error.value).count(".") <= str(path).count(".") + 1
     assert str(error.value).endswith(".")

@@ -1,0 +1,103 @@
+"""Two or more profiles side by side: how their conditions, their counts and their times differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from diffprof.comparison.conditions import Condition, differing_conditions
+from diffprof.comparison.counts import ComponentChange, CountChange, component_changes, total_changes
+from diffprof.comparison.curves import Count, Growth, growth
+from diffprof.comparison.image_difference import ImageDifference
+from diffprof.comparison.parts import PartChange, part_changes
+from diffprof.comparison.times import TimeChange, time_changes
+from diffprof.errors import RequestError
+from diffprof.record.profile import Profile
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What changed from one profile to another."""
+
+    conditions: tuple[Condition, ...]
+    """The conditions in which the two differ: to be read before any number."""
+    totals: tuple[CountChange, ...]
+    components: tuple[ComponentChange, ...]
+    parts: tuple[PartChange, ...]
+    """Calls, operations and modules that were added, removed or changed."""
+    times: tuple[TimeChange, ...]
+    """Empty if one of the two was only counted."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Profiles side by side; each of the others is compared with the first."""
+
+    names: tuple[str, ...]
+    """Each of them once."""
+    profiles: tuple[Profile, ...]
+    conditions: tuple[Condition, ...]
+    """The conditions in which any of them differ."""
+    pairs: tuple[Pair, ...]
+    """The first with the second, the first with the third..."""
+    images: tuple[ImageDifference, ...] = ()
+    """Of the pairs that have images."""
+    growth: Growth | None = None
+    """How the cost of the models grows with size and steps, if that was requested."""
+
+
+def compare(
+    profiles: Sequence[Profile],
+    names: Sequence[str],
+    images: Sequence[Path | None] = (),
+    models: Sequence[str | None] = (),
+    count: Count | None = None,
+) -> Comparison:
+    """Compare each profile with the first; names that occur more than once are numbered.
+
+    `images` are the files that the profiles generated, None for a profile without one. With `count`, each of the
+    `models` is counted at more sizes and steps; a saved profile is None among them, and one point of its curve.
+    """
+    if len(profiles) < 2:
+        raise RequestError(f"A comparison needs two profiles or more, not {len(profiles)}.")
+    first, *others = profiles
+    names = unique_names(names)
+    return Comparison(
+        names=tuple(names),
+        profiles=tuple(profiles),
+        conditions=differing_conditions(profiles),
+        pairs=tuple(compare_pair(first, other) for other in others),
+        images=_compare_images(images),
+        growth=None if count is None else growth(models, names, profiles, count),
+    )
+
+
+def compare_pair(before: Profile, after: Profile) -> Pair:
+    """What changed from `before` to `after`."""
+    return Pair(
+        conditions=differing_conditions((before, after)),
+        totals=total_changes(before, after),
+        components=component_changes(before, after),
+        parts=part_changes(before, after),
+        times=time_changes(before, after),
+    )
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, with a number after those that occur more than once."""
+    return [
+        name if names.count(name) == 1 else f"{name} ({list(names[: place + 1]).count(name)})"
+        for place, name in enumerate(names)
+    ]
+
+
+def _compare_images(images: Sequence[Path | None]) -> tuple[ImageDifference, ...]:
+    """Compare each image with the first; images need numpy and pillow, profiles do not."""
+    first, *others = images or (None,)
+    pairs = [(first, other) for other in others if first and other]
+    if not pairs:
+        return ()
+    from diffprof.comparison.images import image_difference
+
+    return tuple(image_difference(*pair) for pair in pairs)
