@@ -194,7 +194,7 @@ def test_files_that_are_no_profiles_of_this_version_are_one_sentence_each(
     contents = {
         "foreign.json": ('{"a": 1}', "not a diffprof profile"),
         "broken.json": ("{", "not valid JSON"),
-        "newer.json": (json.dumps(newer), "format version 99, this diffprof reads up to 1; upgrade diffprof"),
+        "newer.json": (json.dumps(newer), "format version 99, this diffprof reads up to 2; upgrade diffprof"),
     }
     for name, (content, sentence) in contents.items():
         (tmp_path / name).write_text(content)
