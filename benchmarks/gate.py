@@ -67,7 +67,7 @@ def main() -> None:
         "equal_one_after_the_other": [_outcome(*pair) for pair in after],
         "slower_in_turns": [_outcome(first, third) for first, _, third in in_turns],
     }
-    figures = {
+    results = {
         name: {"decisions": len(outcomes), **{what: outcomes.count(what) for what in (PASSED, FAILED)}}
         for name, outcomes in found.items()
     }
@@ -78,7 +78,7 @@ def main() -> None:
         "cpu_share": cpu_share(one.measured) if one.measured else None,
         "slower": median(i.cpu_ns or 0 for i in _timed(slower)) / median(i.cpu_ns or 0 for i in _timed(one)),
     }
-    print(json.dumps({**figures, **more}, indent=2))  # noqa: T201
+    print(json.dumps({**results, **more}, indent=2))  # noqa: T201
 
 
 def _pipeline(kind: type[UNet2DConditionModel]) -> Any:

@@ -1,6 +1,6 @@
 """What a history of 100,000 runs takes to answer: ``python -m benchmarks.history`` prints seconds as JSON.
 
-Twelve models on four devices over three years, all of the figures of each run different. Only the last two have whole
+Twelve models on four devices over three years, all numbers of each run different. Only the last two have whole
 profiles, which `show` and `compare` read. Every answer opens the store anew, as a command does. The best of several
 times counts: what else the machine does can only add to it.
 """
@@ -17,10 +17,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from diffprof.comparison.trends import trend_table
 from tests.profiles_made_by_hand import stable_diffusion
 
 from benchmarks.processes import run
+from diffprof.breakdown.trends import trend_table
 from diffprof.comparison import compare
 from diffprof.record.history import Filters, History, rows
 from diffprof.record.history.filters import timestamp
@@ -57,12 +57,12 @@ def main() -> None:
         for _ in range(REPEATS):
             for name, answer in answers.items():
                 seconds[name].append(_seconds(answer))
-        figures = {name: min(taken) for name, taken in seconds.items()}
+        results = {name: min(taken) for name, taken in seconds.items()}
         command = ("-m", "diffprof", "history", "list")
-        figures["command"] = min(run(command, {"DIFFPROF_HISTORY": str(path)}).seconds for _ in range(REPEATS))
-        figures["export"] = min(_seconds(lambda: history.export(Path(folder) / "runs.csv")) for _ in range(2))
-        figures["prune"] = _seconds(lambda: history.prune(keep=RUNS - 100))
-        print(json.dumps({**figures, "bytes": os.path.getsize(path)}))  # noqa: T201, PTH202
+        results["command"] = min(run(command, {"DIFFPROF_HISTORY": str(path)}).seconds for _ in range(REPEATS))
+        results["export"] = min(_seconds(lambda: history.export(Path(folder) / "runs.csv")) for _ in range(2))
+        results["prune"] = _seconds(lambda: history.prune(keep=RUNS - 100))
+        print(json.dumps({**results, "bytes": os.path.getsize(path)}))  # noqa: T201, PTH202
 
 
 def fill(path: Path) -> None:

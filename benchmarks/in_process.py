@@ -23,8 +23,8 @@ def main(model: str) -> None:
     for _ in range(REPEATS):
         one.append(_seconds(model, height=768, width=768, num_inference_steps=1))
         fifty.append(_seconds(model, height=768, width=768, num_inference_steps=50))
-    figures = {"first_size": first, "second_size": second, "one_step": median(one), "fifty_steps": median(fifty)}
-    print(json.dumps(figures))  # noqa: T201
+    results = {"first_size": first, "second_size": second, "one_step": median(one), "fifty_steps": median(fifty)}
+    print(json.dumps(results))  # noqa: T201
 
 
 def _seconds(model: str, **arguments: int) -> float:

@@ -68,9 +68,9 @@ def main() -> None:
         for name in list(ways)[:: 1 if number % 2 else -1]:
             gc.collect()
             taken[name].append(ways[name]())
-    figures = {name: median(found) for name, found in taken.items()}
-    ratios = {f"{name}_ratio": figures[name] / figures["plain"] for name in ("measured", "sampled", "traced")}
-    print(json.dumps({**figures, **ratios, "step": figures["plain"] / STEPS}, indent=2))  # noqa: T201
+    results = {name: median(found) for name, found in taken.items()}
+    ratios = {f"{name}_ratio": results[name] / results["plain"] for name in ("measured", "sampled", "traced")}
+    print(json.dumps({**results, **ratios, "step": results["plain"] / STEPS}, indent=2))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -30,9 +30,9 @@ def main() -> None:
     for _ in range(ROUNDS):
         for name, way in ways.items():
             taken[name].append(way())
-    figures = {name: median(found) for name, found in taken.items()}
-    ratios = {f"{name}_ratio": figures[name] / figures["record_function"] for name in ("enabled", "nested", "disabled")}
-    print(json.dumps({**figures, **ratios}, indent=2))  # noqa: T201
+    results = {name: median(found) for name, found in taken.items()}
+    ratios = {f"{name}_ratio": results[name] / results["record_function"] for name in ("enabled", "nested", "disabled")}
+    print(json.dumps({**results, **ratios}, indent=2))  # noqa: T201
 
 
 def _nanoseconds(function: Callable[[], None]) -> float:
