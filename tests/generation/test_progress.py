@@ -110,5 +110,11 @@ def test_what_a_callback_raises_passes_all_that_handles_exceptions() -> None:
         reporter.report(NOW)
 
 
-def test_nobody_has_to_listen() -> None:
-    ProgressReporter(None).report_step("sd", 1, 2)
+def test_without_a_callback_the_steps_are_still_timed() -> None:
+    clock = Clock()
+    reporter = ProgressReporter(None, Pace(clock=clock))
+    reporter.pace.begin()
+    for done in (1, 2):
+        clock.now += 3
+        reporter.report_step("sd", done, 2)
+    assert reporter.pace.step_seconds == 3

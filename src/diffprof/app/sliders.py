@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from diffprof.counting.cached import count_request
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
+from diffprof.record.request import Request
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,8 @@ SLIDERS = (
 
 
 def count_model(model: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Profile:
-    """The profile of one generation."""
-    from diffprof.counting.profile import profile
-
-    return profile(model, progress=progress, **arguments)
+    """The profile of one generation, from the disk cache where it was counted before."""
+    return count_request(Request.create(model, arguments), progress=progress)
 
 
 def applies_to(profile: Profile, slider: Slider) -> bool:

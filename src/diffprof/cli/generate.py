@@ -16,9 +16,10 @@ from diffprof import settings as config
 from diffprof.cli import options as shared
 from diffprof.cli.keeping import Keep, keeper
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.request import call_arguments, dtype_name, whole_number
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
+from diffprof.record.request import Request, parse_number
+from diffprof.settings.limits import dtype_name
 
 if TYPE_CHECKING:
     from diffprof.generation.batch import ModelResult
@@ -83,14 +84,14 @@ def generate(
         "num_frames": frames,
     }
     texts = {"prompt": prompt, "negative_prompt": negative_prompt, "scheduler": scheduler, "cache": cache}
-    request = _request(texts, call_arguments(named, settings or ()), seed)
+    request = _request(texts, dict(Request.parse("", named, settings or ()).arguments), seed)
     options = {
         "device": device,
         "dtype": dtype_name(dtype),
         "offload": offload,
         "output_dir": folder,
         "enable_profiling": profiling,
-        "fps": None if fps is None else _parse_fps(fps),
+        "fps": None if fps is None else parse_number("fps", fps),
     }
     put = keeper(keep, "generate", quiet)
     outcome = _generate(models or [config.DEFAULT_MODEL], request, options, quiet)
@@ -122,7 +123,7 @@ def _request(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None)
     for name, text in {**texts, "seed": seed}.items():
         if text is not None and name in arguments:
             raise RequestError(f"The call argument {name} is given twice; leave one out.")
-    values = {"seed": None if seed is None else whole_number("--seed", seed), **texts, **arguments}
+    values = {"seed": None if seed is None else parse_number("seed", seed), **texts, **arguments}
     known = {field.name for field in fields(GenerationRequest)} - {"arguments"}
     return GenerationRequest(
         **{
@@ -142,15 +143,6 @@ def _sides(width: str | None, height: str | None, size: str | None) -> tuple[str
 
     sides = parse_size(size)
     return str(sides[0]), str(sides[1])
-
-
-def _parse_fps(text: str) -> int:
-    from diffprof.generation.request import MOST_FPS
-
-    fps = whole_number("--fps", text)
-    if not 1 <= fps <= MOST_FPS:
-        raise RequestError(f"--fps must be from 1 to {MOST_FPS}, not {fps}.")
-    return fps
 
 
 def _generate(models: Sequence[str], request: GenerationRequest, options: dict[str, Any], quiet: bool) -> _Outcome:

@@ -21,9 +21,10 @@ from diffprof.generation.image_files import new_folder
 from diffprof.generation.job import Generated, Job, Placement
 from diffprof.generation.models import Model, ModelManager, file_name, get_model_manager, model_of
 from diffprof.generation.progress import Pace, ProgressReporter, raise_callback_errors
-from diffprof.generation.request import MOST_FPS, GenerationRequest, check_integer
+from diffprof.generation.request import GenerationRequest
 from diffprof.record.atomic_files import check_folder
 from diffprof.record.progress import Progress
+from diffprof.record.request import check_number
 from diffprof.runtime.measure import check_pipeline
 
 
@@ -100,7 +101,7 @@ def generate_batch(
 
 
 def _job(request: GenerationRequest, options: GenerationOptions, folder: Path, progress: ProgressReporter) -> Job:
-    check_integer("fps", options.fps, 1, MOST_FPS)
+    check_number("fps", options.fps)
     profiled = config.ENABLE_COMPUTE_PROFILING if options.enable_profiling is None else options.enable_profiling
     return Job(request, folder, profiled, options.fps or config.DEFAULT_FPS, progress, options.placement)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +9,14 @@ from typing import Any
 
 from diffprof import settings as config
 from diffprof.errors import RequestError
+from diffprof.record.request import check_number
 from diffprof.settings.values import meant, size
 
-LARGEST_SEED = 2**63 - 1
 RANDOM_SEEDS = 2**32
 """Below this: a seed that nobody chose is short enough to be typed."""
 
-LARGEST_SIDE = 16_384
-MOST_STEPS = 100_000
-MOST_FPS = 240
+NUMBERS = ("seed", "num_inference_steps", "guidance_scale", "width", "height")
+"""Fields that the table of limits bounds."""
 BATCH_ARGUMENTS = ("num_images_per_prompt", "num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size")
 RESERVED_ARGUMENTS = {"generator": "seed", "output_type": None, "return_dict": None, "latents": None}
 """Call arguments that are set here, and what to use instead."""
@@ -46,13 +44,9 @@ class GenerationRequest:
         _check_text("negative_prompt", self.negative_prompt)
         if self.prompt is not None and not self.prompt.strip():
             raise RequestError("the prompt is empty; describe the image")
-        _check_seed(self.seed)
-        check_integer("num_inference_steps", self.num_inference_steps, 1, MOST_STEPS)
-        check_integer("width", self.width, 1, LARGEST_SIDE)
-        check_integer("height", self.height, 1, LARGEST_SIDE)
+        for name in NUMBERS:
+            check_number(name, getattr(self, name))
         _check_both_sides(self.width or config.DEFAULT_WIDTH, self.height or config.DEFAULT_HEIGHT)
-        if self.guidance_scale is not None and not _is_finite_number(self.guidance_scale):
-            raise RequestError(f"guidance_scale is {self.guidance_scale!r}; give a number")
         _check_arguments(self.arguments)
 
     @property
@@ -87,21 +81,6 @@ def parse_size(name: str) -> tuple[int, int]:
         raise RequestError(f"there is no size {name!r}; give one such as 512x768, or a preset: {hint}") from None
 
 
-def check_integer(name: str, value: Any, least: int, most: int) -> None:
-    """Refuse what is not an integer within these bounds; None passes."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise RequestError(f"{name} is {value!r}; give a whole number from {least} to {most}")
-
-
-def _check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise RequestError(
-            f"the seed {seed!r} is out of range; give a whole number from 0 to {LARGEST_SEED}, or none for a random one"
-        )
-
-
 def _check_text(name: str, text: Any) -> None:
     if text is not None and not isinstance(text, str):
         raise RequestError(f"{name} is a {type(text).__name__}; give one text for one image")
@@ -113,10 +92,6 @@ def _check_both_sides(width: int | None, height: int | None) -> None:
         raise RequestError(f"a height of {height} was given without a width; give both, or neither")
     if height is None and width is not None:
         raise RequestError(f"a width of {width} was given without a height; give both, or neither")
-
-
-def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_arguments(arguments: Mapping[str, Any]) -> None:
