@@ -43,7 +43,7 @@ def asked(**arguments: Any) -> Profile:
         ({"true_cfg_scale": 2.5}, "true_cfg_scale 2.5"),
     ],
 )
-def test_what_was_asked_stands_in_the_headline_once(arguments: dict[str, Any], words: str) -> None:
+def test_the_request_is_in_the_headline_once(arguments: dict[str, Any], words: str) -> None:
     assert headline(asked(**arguments)).split(" · ").count(words) == 1
 
 
@@ -74,7 +74,7 @@ def weights(**vae: Any) -> str:
     return dict(summary(replace(profile, components=components)))["Weights"]
 
 
-def test_weights_that_are_not_all_of_one_dtype_are_said_to_be() -> None:
+def test_weights_of_several_dtypes_are_named() -> None:
     parameters = stable_diffusion().components["vae"].parameters
     assert "some in" not in weights()
     assert weights(weight_bytes=4 * parameters, dtype="float32").endswith(", some in float32")
@@ -108,7 +108,7 @@ def with_own_code(macs: int) -> Profile:
 @pytest.mark.parametrize(
     ("by", "row"), [(ProfileTable.component, "\npipeline "), (ProfileTable.call, "\npipeline.__call__ ")]
 )
-def test_the_pipelines_own_code_has_a_row_when_it_computes_or_when_all_is_asked_for(by: ProfileTable, row: str) -> None:
+def test_the_pipelines_own_code_has_a_row_if_it_computes_or_with_verbose(by: ProfileTable, row: str) -> None:
     assert row not in profile_text(with_own_code(0), 120, by)
     assert row in profile_text(with_own_code(0), 120, by, verbose=True)
     assert row in profile_text(with_own_code(7), 120, by)

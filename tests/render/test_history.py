@@ -46,7 +46,7 @@ def test_the_trend_as_it_looks(metric: str, history: History, golden: Callable[[
     golden(f"history-trend-{metric}.txt", trended(history, metric))
 
 
-def test_what_is_left_out_is_said(history: History) -> None:
+def test_the_number_of_omitted_rows_is_shown(history: History) -> None:
     assert listed(history, limit=2).endswith("Runs 1 to 2 of 4; --limit shows more\n")
     assert listed(history, limit=2, offset=2).endswith("Runs 3 to 4 of 4; --limit shows more\n")
     assert listed(history, offset=7) == "None of 4 runs from number 8 on\n"

@@ -57,7 +57,7 @@ def test_a_share_reads_as_all_or_nothing_only_when_it_is(share: float, text: str
 
 
 @given(st.floats(0, 1), st.integers(1, 40))
-def test_a_bar_is_never_longer_than_its_room(share: float, width: int) -> None:
+def test_a_bar_is_never_longer_than_its_width(share: float, width: int) -> None:
     assert len(numbers.bar(share, width)) <= width
     assert set(numbers.bar(share, width, ascii_only=True)) <= {"#"}
 
@@ -124,7 +124,7 @@ def test_nanoseconds_are_right_to_a_thousandth(seconds: float) -> None:
         (-2.9, "-2.90"),
     ],
 )
-def test_three_digits_say_something(number: float, text: str) -> None:
+def test_three_significant_digits_are_kept(number: float, text: str) -> None:
     assert numbers.significant(number) == text
 
 
@@ -145,7 +145,7 @@ def test_a_sparkline_goes_from_nothing_to_the_largest() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=200), st.integers(1, 60))
-def test_a_sparkline_is_never_longer_than_its_room(values: list[float], width: int) -> None:
+def test_a_sparkline_is_never_longer_than_its_width(values: list[float], width: int) -> None:
     assert len(numbers.sparkline(values, width)) <= width
 
 
@@ -163,5 +163,5 @@ def test_of_neighbours_that_share_a_bar_the_largest_is_shown() -> None:
         (-2_990_000, "-2.990 ms"),
     ],
 )
-def test_milliseconds_have_three_places_and_what_is_not_nothing_never_reads_as_0(nanoseconds: int, text: str) -> None:
+def test_milliseconds_have_three_places_and_never_round_to_0(nanoseconds: int, text: str) -> None:
     assert numbers.milliseconds(nanoseconds) == text

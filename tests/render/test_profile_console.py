@@ -30,7 +30,7 @@ def test_the_other_tables_look_as_they_should(by: ProfileTable, width: int, gold
     golden(f"{by.value}-{width}.txt", profile_text(stable_diffusion(), width, by, depth=2))
 
 
-def test_verbose_lists_what_was_assumed(golden: Callable[[str, str], None]) -> None:
+def test_verbose_lists_the_assumptions(golden: Callable[[str, str], None]) -> None:
     golden("verbose.txt", profile_text(stable_diffusion(), 100, verbose=True))
 
 

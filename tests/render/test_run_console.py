@@ -149,7 +149,7 @@ def test_names_from_outside_stay_names(make: Callable[[], Profile], by: RunTable
 
 @pytest.mark.parametrize("make", [on_cpu, on_gpu])
 @pytest.mark.parametrize("width", range(30, 160, 13))
-def test_no_figure_is_ever_cut(make: Callable[[], Profile], width: int) -> None:
+def test_no_number_is_ever_cut(make: Callable[[], Profile], width: int) -> None:
     profile = make()
     assert profile.measured is not None
     sections = _words(run_text(profile, width, RunTable.section))
@@ -166,7 +166,7 @@ def _words(shown: str) -> set[str]:
 
 
 @pytest.mark.parametrize("make", MADE_BY_HAND)
-def test_own_times_in_the_csv_add_up_to_the_wall(make: Callable[[], Profile]) -> None:
+def test_self_times_in_the_csv_add_up_to_the_wall_time(make: Callable[[], Profile]) -> None:
     profile = make()
     assert profile.measured is not None
     rows = csv.DictReader(io.StringIO(run_csv(profile, RunTable.section)))
@@ -182,7 +182,7 @@ def test_every_csv_is_rectangular_and_has_a_heading(make: Callable[[], Profile],
     assert len(lines[0]) > 3
 
 
-def test_moves_in_the_csv_have_the_figures_of_their_sums() -> None:
+def test_moves_in_the_csv_have_their_sums() -> None:
     rows = {row["component"]: row for row in csv.DictReader(io.StringIO(run_csv(on_gpu(), RunTable.move)))}
     assert rows["unet"]["host_to_device_bytes"] == str(2 * 6 * 1_700_000_000)
     assert rows["unet"]["steps_in"] == "0-5"
@@ -200,7 +200,7 @@ def test_findings_come_last_and_are_numbered() -> None:
     assert numbered == list(range(1, len(numbered) + 1)) != []
 
 
-def test_verbose_has_the_memory_of_all_iterations_and_what_was_assumed() -> None:
+def test_verbose_has_the_memory_of_all_iterations_and_the_assumptions() -> None:
     brief, verbose = run_text(on_cpu(), 100), run_text(on_cpu(), 100, verbose=True)
     assert "Assumed" not in brief
     assert "Assumed" in verbose

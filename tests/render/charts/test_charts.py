@@ -1,4 +1,4 @@
-"""Every figure: there where there is something to show, with the right figures, and with names that stay text."""
+"""Every chart: present if there is something to show, with the right values, and with names that stay text."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def each_of(drawings: dict[str, Any]) -> Any:
 
 
 @each_of({**COUNTED, **MEASURED})
-def test_a_measured_profile_has_every_figure(draw: Draw) -> None:
+def test_a_measured_profile_has_every_chart(draw: Draw) -> None:
     made = draw(everything_measured())
     assert made.data
     assert made.layout.height >= 100
 
 
 @each_of(MEASURED)
-def test_a_counted_profile_has_no_figure_of_what_was_not_measured(draw: Draw) -> None:
+def test_a_counted_profile_has_no_charts_of_measurements(draw: Draw) -> None:
     assert draw(stable_diffusion()) is None
 
 
 @each_of({**COUNTED, **MEASURED})
-def test_a_profile_of_nothing_has_no_figure(draw: Draw) -> None:
+def test_a_profile_of_nothing_has_no_chart(draw: Draw) -> None:
     assert draw(nothing()) is None
 
 
 @each_of({**COUNTED, **MEASURED})
-def test_a_figure_is_plain_json_without_the_tags_of_hostile_names(draw: Draw) -> None:
+def test_a_chart_is_plain_json_without_the_tags_of_hostile_names(draw: Draw) -> None:
     made = draw(hostile_everywhere())
     written = json.dumps(made.to_plotly_json(), allow_nan=False)
     assert [tag for tag in ("<script", "</script", "<img", "<a ", "<b>not") if tag in written] == []
@@ -102,7 +102,7 @@ def paths_of(trace: Any) -> list[str]:
     return [path(block) for block in trace.ids]
 
 
-def test_the_blocks_of_the_components_add_up_to_the_whole_and_tell_exact_figures() -> None:
+def test_the_blocks_of_the_components_add_up_to_the_whole() -> None:
     trace = charts.components_chart(stable_diffusion()).data[0]
     assert sum(trace.values) == pytest.approx(1, abs=1e-4)
     text = dict(zip(paths_of(trace), trace.text, strict=True))
@@ -149,7 +149,7 @@ def test_kinds_show_their_share_of_macs_and_of_bytes() -> None:
     assert moved.x[3] > 0
 
 
-def test_attention_shows_qk_and_av_of_every_place() -> None:
+def test_attention_shows_qk_and_av_of_every_layer() -> None:
     qk, av = charts.attention_chart(stable_diffusion()).data
     assert qk.x == av.x
     assert qk.x[0] == 31 * 3 * 2 * 5 * 4096 * 4096 * 64
@@ -171,7 +171,7 @@ def test_step_times_show_every_iteration_and_the_median() -> None:
     assert drawn[0].y == pytest.approx([0.013195] * 4)
 
 
-def test_the_time_line_has_the_steps_the_sections_and_what_ran_inside() -> None:
+def test_the_timeline_has_steps_and_nested_sections() -> None:
     made = charts.timeline_chart(everything_measured())
     assert made.layout.yaxis.ticktext == ("steps", "sections", "inside", "moves")
     unet = next(trace for trace in made.data if trace.name == "unet_forward")
@@ -238,14 +238,14 @@ def test_light_and_dark_differ_in_ink_and_agree_in_colours() -> None:
     assert "http" not in str(light)
 
 
-def test_a_component_has_one_colour_in_every_figure() -> None:
+def test_a_component_has_one_colour_in_every_chart() -> None:
     whole = everything_measured()
     time_line = {trace.name: trace.marker.color for trace in charts.timeline_chart(whole).data}
     (steps,) = charts.step_macs_chart(whole).data
     assert time_line["unet_forward"] == steps.marker.color
 
 
-def test_what_is_written_on_a_colour_can_be_read() -> None:
+def test_text_on_a_colour_is_readable() -> None:
     assert [text_colour_on(colour) for colour in ("#000000", "#4269d0", "#ffffff", "#efb118")] == [
         "#ffffff", "#ffffff", INK[False], INK[False],
     ]  # fmt: skip

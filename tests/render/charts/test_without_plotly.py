@@ -1,4 +1,4 @@
-"""Without plotly there are no figures, and a sentence says what to install."""
+"""Without plotly there are no charts, and a sentence says what to install."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from diffprof.render import charts
 from tests.profiles_made_by_hand import stable_diffusion
 
 
-def test_a_figure_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(RequestError, match=r"pip install 'diffprof\[report\]'"):
         charts.kinds_chart(stable_diffusion())
 
 
-def test_the_figures_are_imported_without_plotly_and_without_torch() -> None:
+def test_charts_are_imported_without_plotly_and_without_torch() -> None:
     code = "import sys, diffprof.render.report; print([name for name in ('plotly', 'torch') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

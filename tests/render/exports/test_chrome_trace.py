@@ -81,7 +81,7 @@ def test_iterations_lie_one_after_the_other_as_they_ran() -> None:
     assert len(set(began)) == 4
 
 
-def test_what_was_counted_is_drawn_in_a_scale_that_its_name_tells() -> None:
+def test_counts_are_drawn_to_a_scale_that_the_name_states() -> None:
     whole = stable_diffusion()
     events = opened(whole)
     (name,) = [one["args"]["name"] for one in events if one["name"] == "process_name"]

@@ -88,7 +88,7 @@ def test_a_comparison_with_images_and_curves_is_drawn_and_quiet(browser: Browser
     assert (shown, drawn, hacked) == ([640, 640], 2, None)
 
 
-def test_every_figure_of_a_measured_run_is_drawn(browser: Browser, written: Write) -> None:
+def test_every_chart_of_a_measured_run_is_drawn(browser: Browser, written: Write) -> None:
     with visiting(browser, written([everything_measured()])) as visit:
         see_everything(visit.page)
         labels = visit.page.locator(".chart:visible").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
@@ -99,7 +99,7 @@ def test_every_figure_of_a_measured_run_is_drawn(browser: Browser, written: Writ
     assert empty == []
 
 
-def test_names_that_try_to_be_markup_are_read_as_text_in_tables_and_figures(browser: Browser, written: Write) -> None:
+def test_names_that_look_like_markup_are_text_in_tables_and_charts(browser: Browser, written: Write) -> None:
     with visiting(browser, written([hostile_everywhere()])) as visit:
         see_everything(visit.page)
         words = visit.page.locator("body").inner_text()
@@ -137,7 +137,7 @@ def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, written
         assert "Content Security Policy" in "".join(visit.messages)
 
 
-def test_the_button_switches_between_light_and_dark_in_figures_too(browser: Browser, written: Write) -> None:
+def test_the_button_switches_the_theme_of_charts_too(browser: Browser, written: Write) -> None:
     colours = (
         "() => [getComputedStyle(document.documentElement).color, document.querySelector('.xtick text').style.fill]"
     )
@@ -153,7 +153,7 @@ def test_the_button_switches_between_light_and_dark_in_figures_too(browser: Brow
     assert light[1] != dark[1]
 
 
-def test_a_block_can_be_looked_into_and_left_again(browser: Browser, written: Write) -> None:
+def test_a_block_zooms_in_and_out(browser: Browser, written: Write) -> None:
     from playwright.sync_api import expect
 
     with visiting(browser, written([stable_diffusion()])) as visit:
@@ -176,14 +176,14 @@ def test_tabs_are_reached_by_keyboard(browser: Browser, written: Write) -> None:
         assert visit.page.locator(f"#{tabs.first.get_attribute('aria-controls')}").is_hidden()
 
 
-def test_no_button_sends_a_figure_anywhere(browser: Browser, written: Write) -> None:
+def test_no_button_sends_a_chart_anywhere(browser: Browser, written: Write) -> None:
     with visiting(browser, written([everything_measured()])) as visit:
         see_everything(visit.page)
         titles = visit.page.locator(".modebar-btn").evaluate_all("(all) => all.map((one) => one.dataset.title)")
     assert set(titles) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
 
 
-def test_what_is_folded_is_open_and_all_is_light_on_paper(browser: Browser, written: Write) -> None:
+def test_print_is_light_and_expanded(browser: Browser, written: Write) -> None:
     with visiting(browser, written([everything_measured()]), dark=True) as visit:
         printed = visit.page.pdf(format="A4")
         assert printed.startswith(b"%PDF")

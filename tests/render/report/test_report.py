@@ -76,14 +76,14 @@ def test_a_profile_of_nothing_is_a_page_too() -> None:
     assert figures(page) == {}
 
 
-def test_a_size_that_the_pipeline_changed_is_told_at_the_top() -> None:
+def test_a_changed_size_is_at_the_top() -> None:
     changed = replace(stable_diffusion(), computed_size=ComputedSize(1024, 1024, 512, 512))
     page = report_html([changed], ["a"])
     assert sections(page)[0] == "What to know"
     assert "the pipeline computes at 1024x1024 and resizes to 512x512" in words(page)
 
 
-def test_two_profiles_say_what_differs_before_any_figure() -> None:
+def test_two_profiles_show_differences_of_the_request_first() -> None:
     page = report_html([stable_diffusion(), stable_diffusion(steps=10, unet_calls=11)], ["old", "new"])
     assert sections(page)[:3] == ["Can they be compared?", "Side by side", "Where the cost goes"]
     text = words(page)
