@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,9 @@ from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import new_generator, torch_seed
 from diffprof.generation.request import GenerationRequest
-from diffprof.pipelines.arguments import OTHER_NAMES
+from diffprof.pipelines.arguments import call_parameters, find_argument, own_argument_name
 from diffprof.pipelines.classes import scheduler_class
-from diffprof.pipelines.components import components_of
+from diffprof.pipelines.components import components_of, pipelines_in
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.step_caches import enable_cache, parse_cache
 from diffprof.pipelines.switches import swap_scheduler
@@ -49,16 +48,16 @@ class PlannedCall:
 
 def plan_call(pipeline: Any, request: GenerationRequest, recommended: Mapping[str, Any]) -> PlannedCall:
     """Plan the call for a request; a `RequestError` names an argument that the pipeline lacks or requires."""
-    parameters = _parameters(pipeline)
+    parameters = call_parameters(pipeline)
     owner = type(pipeline).__name__
     arguments = {
-        _parameter_name(owner, parameters, name): value
+        own_argument_name(owner, parameters, name): value
         for name, value in _explicit_arguments(request, parameters).items()
     }
     guidance, notes = _choose_guidance(pipeline, parameters, request, recommended), []
     arguments |= guidance.arguments
     for name, value in _default_arguments(recommended).items():
-        parameter = _find_parameter(parameters, name)
+        parameter = find_argument(parameters, name)
         if parameter is None:
             notes.append(f"{owner} has no {name}: the default of {value} was left out")
         else:
@@ -119,12 +118,6 @@ def _available_schedulers(pipeline: Any) -> str:
     return f"Available: {', '.join(sorted(known))}."
 
 
-def _parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    signature = inspect.signature(type(pipeline).__call__)
-    return {name: value for name, value in signature.parameters.items() if value.kind in kinds and name != "self"}
-
-
 def _explicit_arguments(request: GenerationRequest, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What was requested; an empty negative prompt is dropped where the pipeline takes none."""
     arguments = request.call_arguments
@@ -159,19 +152,6 @@ def _choose_guidance(
         return guidance_for(pipeline, parameters, default, request.negative_prompt)
     except RequestError as error:
         return replace(Guidance(), notes=(f"the default guidance scale was left out: {error}",))
-
-
-def _parameter_name(owner: str, parameters: Mapping[str, Any], name: str) -> str:
-    parameter = _find_parameter(parameters, name)
-    if parameter is None:
-        hints = difflib.get_close_matches(name, parameters, n=3)
-        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
-        raise RequestError(f"{owner} has no call argument {name!r}; {hint}")
-    return parameter
-
-
-def _find_parameter(parameters: Mapping[str, Any], name: str) -> str | None:
-    return next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in parameters), None)
 
 
 def _refuse_missing(owner: str, parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> None:
@@ -224,7 +204,7 @@ def _report_steps(pipeline: Any, on_step: StepCallback | None) -> Iterator[None]
         if on_step is not None and not is_dry_running():
             on_step(done, total)
 
-    owners = [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
+    owners = pipelines_in(pipeline)
     bars_before = [vars(owner).get("progress_bar") for owner in owners]
     for owner in owners:
         vars(owner)["progress_bar"] = functools.partial(_SilentBar, report)
