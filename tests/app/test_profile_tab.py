@@ -79,7 +79,7 @@ def test_a_model_that_may_not_be_opened_is_refused_with_a_sentence(visit: OpenPa
         ("sdx", "Unknown model 'sdx'; did you mean sdxl"),
         ("/etc", "Unknown model '/etc'; `diffprof models` lists the known ones. Other folders"),
         ("../../etc", "Unknown model '../../etc'"),
-        ("somebody/something", "only where the page was started with --allow-paths"),
+        ("somebody/something", "only if the page was started with --allow-paths"),
         ("<script>alert(1)</script>", "Unknown model '<script>alert(1)</script>'"),
     ):
         visitor.choose("profile-model", typed)
