@@ -102,7 +102,7 @@ def test_wrong_input_is_answered_with_a_sentence_and_the_page_lives_on(
     order(visitor, size="huge")
     visitor.sees("generate-message", "There is no size 'huge'")
     order(visitor, size="32x32", seed="-1")
-    visitor.sees("generate-message", "The seed -1 is out of range")
+    visitor.sees("generate-message", "Seed must be a whole number from 0 to")
     order(visitor, seed="lucky")
     visitor.sees("generate-message", "Seed must be a whole number, not 'lucky'.")
     order(visitor, seed="1", model="no-such-model")

@@ -15,6 +15,7 @@ import typer
 from diffprof import settings as config
 from diffprof.cli import options as shared
 from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
@@ -71,8 +72,7 @@ def generate(
     Without --model, the small model that comes with diffprof draws: "a red circle on a blue background". Several models
     get the same prompt one after the other, and write into a folder of their own with a contact sheet.
     """
-    if json and csv:
-        raise RequestError("--json and --csv exclude each other; choose one.")
+    check_formats(json, csv)
     if keep and profiling is False:
         raise RequestError("--keep keeps a profile, and with --no-profiling there is none; leave one out.")
     width, height = _sides(width, height, size)
