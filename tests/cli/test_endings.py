@@ -55,7 +55,7 @@ def test_the_version_is_printed(run: Run) -> None:
         (["show"], "FILE"),
         (["cache", "burn"], "burn"),
         (["profile", "sdxl", "--hieght", "512"], "There is no option --hieght; did you mean --height?"),
-        (["generate", "a", "cat"], "a prompt of several words goes into quotes"),
+        (["generate", "a", "cat"], "put a prompt of several words into quotes"),
         (["models", "shw", "sdxl"], "or `show NAME`"),
     ],
 )
