@@ -98,7 +98,7 @@ def test_wrong_input_is_answered_with_a_sentence_and_the_page_lives_on(
     order(visitor, model="tiny-sd", steps="2", prompt="   ")
     visitor.sees("generate-message", "The prompt is empty")
     order(visitor, prompt="a cat", size="33x32")
-    visitor.sees("generate-message", "the nearest that fits is 32x32")
+    visitor.sees("generate-message", "the nearest size that works is 32x32")
     order(visitor, size="huge")
     visitor.sees("generate-message", "There is no size 'huge'")
     order(visitor, size="32x32", seed="-1")
