@@ -33,6 +33,7 @@ NOT_RUN = {
     ("README.md", "needs the network"): 1,
     ("README.md", "takes minutes and several gigabytes"): 1,
     ("CONTRIBUTING.md", "sets up a machine"): 1,
+    ("CONTRIBUTING.md", "followed in tests/test_contributing.py"): 17,
     ("docs/app.md", "serves a page until it is interrupted"): 1,
     ("docs/shapes-model.md", "takes 30 minutes"): 1,
 }

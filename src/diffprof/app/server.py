@@ -14,7 +14,7 @@ from typing import Any
 from diffprof.app.background import stop_all
 from diffprof.app.comparing import LARGEST_UPLOAD
 from diffprof.app.downloads import Downloads
-from diffprof.app.page import build_page
+from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
 

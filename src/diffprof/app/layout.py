@@ -1,0 +1,41 @@
+"""The layout of the page: its heading and its tabs, as Gradio's blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diffprof.app.downloads import Downloads
+from diffprof.app.page import Page
+from diffprof.app.session import Session
+from diffprof.app.setup import Setup
+
+MOST_WAITING = 100
+
+
+def build_page(setup: Setup, downloads: Downloads) -> Any:
+    """The page as Gradio's blocks."""
+    import gradio
+
+    from diffprof.app.tabs.compare import CompareTab
+    from diffprof.app.tabs.generate import GenerateTab
+    from diffprof.app.tabs.history import HistoryTab
+    from diffprof.app.tabs.profile import ProfileTab
+
+    with gradio.Blocks(title="diffprof", analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as blocks:
+        page = Page(setup, downloads, gradio.State(Session()), blocks.load)
+        gradio.HTML(
+            "<h1>diffprof</h1><p>What a diffusion pipeline costs, where the cost goes, and what to change.</p>",
+            elem_id="head",
+            padding=False,
+        )
+        with gradio.Tabs(overflow_behavior="wrap"):
+            with gradio.Tab("Profile", id="profile"):
+                ProfileTab(page)
+            with gradio.Tab("Generate", id="generate"):
+                GenerateTab(page)
+            with gradio.Tab("Compare", id="compare"):
+                CompareTab(page)
+            with gradio.Tab("History", id="history") as tab:
+                HistoryTab(page, tab)
+    # The queue is bounded, and no request bypasses it.
+    return blocks.queue(max_size=MOST_WAITING, api_open=False)

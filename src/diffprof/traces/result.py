@@ -1,0 +1,19 @@
+"""What is known about the traces of a request: the one value that every view takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffprof.traces.analysis.comparison import TraceComparison
+from diffprof.traces.analysis.ranks import RankComparison
+from diffprof.traces.facts import TraceExplanation
+
+
+@dataclass(frozen=True)
+class TraceResult:
+    """The answer to a request; every view takes only this."""
+
+    explanations: tuple[TraceExplanation, ...]
+    """One for each trace of the request."""
+    comparison: TraceComparison | None = None
+    ranks: RankComparison | None = None
