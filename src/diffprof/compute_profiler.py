@@ -132,7 +132,7 @@ class ComputeProfiler:
         from diffprof.counting.profile import profile
 
         given = {name: value for name, value in arguments.items() if value is not None}
-        known, notes = _known(pipe, given)
+        known, notes = _split_known(pipe, given)
         return profile(pipe, **known), notes
 
 
@@ -140,7 +140,7 @@ def _failure(error: Exception) -> dict[str, Any]:
     return {"enabled": False, "reason": str(error).strip() or type(error).__name__}
 
 
-def _known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _split_known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The arguments that the pipeline's call has, and a note on each that it has not."""
     from diffprof.pipelines.arguments import find_argument
 

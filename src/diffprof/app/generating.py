@@ -39,7 +39,7 @@ class GenerateForm:
         """The request for `diffprof.generation.generate`."""
         from diffprof.generation.request import GenerationRequest, choose_seed, parse_size
 
-        size = _chosen(self.size)
+        size = _choice(self.size)
         width, height = parse_size(size) if size else (None, None)
         return GenerationRequest(
             prompt=self.prompt or "",
@@ -49,7 +49,7 @@ class GenerateForm:
             guidance_scale=parse_number("Guidance", self.guidance),
             width=width,
             height=height,
-            scheduler=_chosen(self.scheduler),
+            scheduler=_choice(self.scheduler),
         )
 
 
@@ -129,7 +129,7 @@ class PageGeneration:
             return run.profile
 
 
-def _chosen(value: str | None) -> str | None:
+def _choice(value: str | None) -> str | None:
     """A value of a list that is not its default."""
     value = (value or "").strip()
     return value if value and value != MODEL_DEFAULT else None

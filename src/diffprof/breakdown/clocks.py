@@ -16,10 +16,10 @@ class Clock:
     name: Literal["device", "host"]
 
     def start_ns(self, span: Span) -> int:
-        return span.start_ns if self.name == "host" else _known(span.device_start_ns)
+        return span.start_ns if self.name == "host" else _require_device_time(span.device_start_ns)
 
     def length_ns(self, span: Span) -> int:
-        return span.host_ns if self.name == "host" else _known(span.device_ns)
+        return span.host_ns if self.name == "host" else _require_device_time(span.device_ns)
 
     def end_ns(self, span: Span) -> int:
         return self.start_ns(span) + self.length_ns(span)
@@ -41,7 +41,7 @@ def _spans(iteration: Iteration) -> Iterable[Span]:
     yield from (step.span for step in iteration.steps)
 
 
-def _known(nanoseconds: int | None) -> int:
+def _require_device_time(nanoseconds: int | None) -> int:
     if nanoseconds is None:
         raise ValueError("This span has no device time; clock_of says which clock all spans have.")
     return nanoseconds

@@ -13,7 +13,7 @@ import typer
 from diffprof.cli.option_groups import CallOptions
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
 from diffprof.errors import RequestError
@@ -118,7 +118,7 @@ def _print(comparison: Comparison, options: ComparisonOptions) -> None:
     if options.markdown:
         write_text(comparison_markdown(comparison, options.top))
     else:
-        write_shown(lambda console: print_comparison(comparison, console, options.top))
+        write_rendered(lambda console: print_comparison(comparison, console, options.top))
 
 
 def _side_by_side(images: Sequence[Path]) -> bytes:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof import settings as configuration
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -31,4 +31,4 @@ def config(
     if json or csv:
         write_text(render.settings_json(settings, files) if json else render.settings_csv(settings))
     else:
-        write_shown(lambda console: render.print_settings(settings, files, console))
+        write_rendered(lambda console: render.print_settings(settings, files, console))

@@ -11,7 +11,7 @@ from diffprof.cli import options
 from diffprof.cli.option_groups import ComponentOptions, expand_groups
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -53,4 +53,4 @@ def crosscheck(
     if json or csv:
         write_text(render.crosscheck_json(made) if json else render.crosscheck_csv(made))
     else:
-        write_shown(lambda console: render.print_crosscheck(made, console))
+        write_rendered(lambda console: render.print_crosscheck(made, console))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.counting.sources import distinct_labels, load_saved, open_profile, saved_file
 from diffprof.errors import FileFormatError, OutputError, RequestError
 from diffprof.record.request import Request
@@ -76,7 +76,7 @@ def gate(
     elif markdown == "-":
         write_text(render.gate_markdown(outcome, pair, names))
     elif not quiet:
-        write_shown(lambda console: render.print_gate(outcome, pair, names, console))
+        write_rendered(lambda console: render.print_gate(outcome, pair, names, console))
     return outcome.exit_code
 
 

@@ -17,7 +17,7 @@ from diffprof.cli import options as shared
 from diffprof.cli.keeping import Keep, keeper
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.record.request import Request, parse_number
 from diffprof.settings.limits import dtype_name
@@ -201,9 +201,9 @@ def _show(results: Sequence[ModelResult], request: GenerationRequest, json: bool
         text = json_format.dumps(values, indent=2, allow_nan=False) + "\n"
         write_text(text if json else views.generations_csv(values["models"]))
     elif len(results) == 1 and data and "profile" in data[0]:
-        write_shown(lambda console: views.print_generation(data[0]["profile"], data[0]["notes"], console))
+        write_rendered(lambda console: views.print_generation(data[0]["profile"], data[0]["notes"], console))
     elif data:
-        write_shown(lambda console: views.print_generations([_row(result) for result in results], console))
+        write_rendered(lambda console: views.print_generations([_row(result) for result in results], console))
 
 
 def _row(result: ModelResult) -> Any:

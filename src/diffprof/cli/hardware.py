@@ -9,7 +9,7 @@ import typer
 
 from diffprof.catalogue.accelerators import Accelerator, accelerators, accelerators_with, find_accelerator
 from diffprof.cli.models import ListOrShow
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ def hardware(
     if json or csv:
         write_text(render.accelerators_json(found) if json else render.accelerators_csv(found))
     else:
-        write_shown(lambda console: render.print_accelerators(found, console))
+        write_rendered(lambda console: render.print_accelerators(found, console))
 
 
 @app.command()
@@ -68,7 +68,7 @@ def show(
     if json:
         write_text(render.accelerator_json(entry))
     else:
-        write_shown(lambda console: render.print_accelerator(entry, console))
+        write_rendered(lambda console: render.print_accelerator(entry, console))
 
 
 def _matches(entry: Accelerator, word: str) -> bool:

@@ -16,7 +16,7 @@ from diffprof.cli.comparing import ComparisonOptions, write_comparison
 from diffprof.cli.moments import FORMS, parse_moment
 from diffprof.cli.option_groups import CallOptions, OutputOptions, expand_groups
 from diffprof.cli.output import SavedTable, check_formats, write_saved
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History
 from diffprof.render import history as render
@@ -157,7 +157,7 @@ def _list(
     elif not total:
         _print_nothing(history)
     else:
-        write_shown(lambda console: render.print_runs(runs, total, console, offset))
+        write_rendered(lambda console: render.print_runs(runs, total, console, offset))
 
 
 @app.command()
@@ -213,7 +213,7 @@ def trend(
     elif not found.total:
         _print_nothing(history)
     else:
-        write_shown(lambda console: render.print_trend(found, console))
+        write_rendered(lambda console: render.print_trend(found, console))
 
 
 @app.command()

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from diffprof import catalogue
 from diffprof.catalogue.on_board import is_on_board, shapes_entry
 from diffprof.cli.output import check_formats
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 
 
@@ -64,7 +64,7 @@ def models(
     if json or csv:
         write_text(render.models_json(found) if json else render.models_csv(found))
     else:
-        write_shown(lambda console: render.print_models(found, console))
+        write_rendered(lambda console: render.print_models(found, console))
 
 
 @app.command()
@@ -81,7 +81,7 @@ def show(
     if json:
         write_text(render.model_json(entry))
     else:
-        write_shown(lambda console: render.print_model(entry, console))
+        write_rendered(lambda console: render.print_model(entry, console))
 
 
 def _matches(entry: catalogue.Entry, word: str) -> bool:

@@ -23,7 +23,7 @@ def console() -> Console:
     return Console(markup=False, emoji=False, highlight=False, width=WIDTH_WITHOUT_TERMINAL if free else None)
 
 
-def write_shown(show: Callable[[Console], None]) -> None:
+def write_rendered(show: Callable[[Console], None]) -> None:
     """What `show` prints, on standard output; where that is no terminal, without the spaces that fill up lines."""
     shown = console()
     if shown.is_terminal:

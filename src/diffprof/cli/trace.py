@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from diffprof.cli.output import check_place
-from diffprof.cli.terminal import write_shown, write_text
+from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
 from diffprof.traces.result import TraceResult
@@ -70,7 +70,7 @@ def trace(
 
         write_text(result_json(result) if json else result_csv(result, by or TraceBy.timeline))
     else:
-        write_shown(lambda console: print_result(result, console, by, top))
+        write_rendered(lambda console: print_result(result, console, by, top))
 
 
 def _check_page(html: Path) -> None:

@@ -33,7 +33,7 @@ def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Find
         part = profile.components.get(row.component)
         if part is None or row.share < COMPONENT_SHARE.value:
             continue
-        written_out = list(_written_out(profile, row.component))
+        written_out = list(_unfused_operations(profile, row.component))
         work = sum((operation.work * times for operation, times in written_out), NO_WORK)
         macs_share, bytes_share = share(work.macs, part.macs), share(work.moved_bytes, part.work.moved_bytes)
         if max(macs_share, bytes_share) >= WRITTEN_OUT_SHARE.value:
@@ -54,7 +54,7 @@ def attention_written_out(profile: Profile, measured: Measured) -> Iterator[Find
             )
 
 
-def _written_out(profile: Profile, component: str) -> Iterator[tuple[Operation, int]]:
+def _unfused_operations(profile: Profile, component: str) -> Iterator[tuple[Operation, int]]:
     """The operations of unfused attention in one call, and how many calls were like it."""
     for call, times in profile.costs():
         if call.component == component:

@@ -95,26 +95,26 @@ def memory_not_freed(profile: Profile, measured: Measured) -> Iterator[Finding]:
     """Memory that is higher at the end of each iteration, or after the last one than before it."""
     whole = [one for one in measured.timed if one.error is None and one.memory]
     ends = [one.memory[-1] for one in whole]
-    for memory, read, least in ((DEVICE, _allocated, GROWTH_ON_DEVICE), (PROCESS, _resident, LARGE)):
+    for memory, read, least in ((DEVICE, _allocated_bytes, GROWTH_ON_DEVICE), (PROCESS, _resident, LARGE)):
         held = [bytes_ for bytes_ in map(read, ends) if bytes_ is not None]
         if len(held) != len(ends) or not held:
             continue
         grew = len(held) >= ITERATIONS_OF_A_TREND.value and all(later > earlier for earlier, later in pairwise(held))
         if grew and held[-1] - held[0] >= least.value:
-            yield _not_freed("grows", memory, held[0], held[-1], len(held), measured)
+            yield _not_freed_finding("grows", memory, held[0], held[-1], len(held), measured)
             return
-    yield from _kept_by_last(whole, measured)
+    yield from _growth_in_last_call(whole, measured)
 
 
-def _kept_by_last(whole: Sequence[Iteration], measured: Measured) -> Iterator[Finding]:
+def _growth_in_last_call(whole: Sequence[Iteration], measured: Measured) -> Iterator[Finding]:
     # What the very first call keeps is reused by later ones: workspaces, weights that were moved there.
     last = whole[-1] if whole and whole[-1] is not measured.iterations[0] else None
-    before, after = (_allocated(last.memory[0]), _allocated(last.memory[-1])) if last else (None, None)
+    before, after = (_allocated_bytes(last.memory[0]), _allocated_bytes(last.memory[-1])) if last else (None, None)
     if before is not None and after is not None and after - before >= GROWTH_ON_DEVICE.value:
-        yield _not_freed("kept", DEVICE, before, after, 1, measured)
+        yield _not_freed_finding("kept", DEVICE, before, after, 1, measured)
 
 
-def _not_freed(case: str, memory: str, before: int, after: int, iterations: int, measured: Measured) -> Finding:
+def _not_freed_finding(case: str, memory: str, before: int, after: int, iterations: int, measured: Measured) -> Finding:
     return Finding(
         "memory_not_freed",
         case,
@@ -129,7 +129,7 @@ def _not_freed(case: str, memory: str, before: int, after: int, iterations: int,
     )
 
 
-def _allocated(point: MemoryPoint) -> int | None:
+def _allocated_bytes(point: MemoryPoint) -> int | None:
     return point.allocated_bytes
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from diffprof import settings as config
 from diffprof.errors import RequestError
 from diffprof.record.request import check_number
-from diffprof.settings.values import meant, size
+from diffprof.settings.values import size, suggest
 
 RANDOM_SEEDS = 2**32
 """Below this: a seed that nobody chose is short enough to be typed."""
@@ -77,7 +77,7 @@ def parse_size(name: str) -> tuple[int, int]:
     try:
         return size(name)
     except ValueError:
-        hint = meant(name, presets)
+        hint = suggest(name, presets)
         raise RequestError(f"there is no size {name!r}; give one such as 512x768, or a preset: {hint}") from None
 
 

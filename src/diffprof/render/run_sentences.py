@@ -43,7 +43,7 @@ def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
         lines.append(("Load", f"{numbers.duration(measured.load_seconds)} to load the pipeline"))
-    lines += [("Excluded", text) for text in _excluded(measured)]
+    lines += [("Excluded", text) for text in _excluded_iterations(measured)]
     return [line for line in lines if line[1]]
 
 
@@ -98,7 +98,7 @@ def _per_minute(rate: float, each: str) -> str:
     return numbers.per(60 * rate, each, "min")
 
 
-def _excluded(measured: Measured) -> Iterator[str]:
+def _excluded_iterations(measured: Measured) -> Iterator[str]:
     """What was measured but is not in the tables."""
     timed = {id(one) for one in measured.timed}
     others = [one for one in measured.iterations if id(one) not in timed]

@@ -129,7 +129,7 @@ def _content(file: Path) -> Mapping[str, Any]:
         raise RequestError(f"Cannot read {file}: {error.strerror or error}.") from error
     for key in content:
         if key not in OPTIONS:
-            raise RequestError(f"{file} sets {key!r}, which diffprof does not know; {kinds.meant(key, OPTIONS)}")
+            raise RequestError(f"{file} sets {key!r}, which diffprof does not know; {kinds.suggest(key, OPTIONS)}")
     return content
 
 
@@ -185,20 +185,20 @@ OPTIONS = dict(
         _option("default_model", kinds.text, "shapes", "The model to generate with."),
         _option(
             "default_steps",
-            kinds.limited("num_inference_steps"),
+            kinds.within_limits("num_inference_steps"),
             None,
             "Denoising steps; without, what the model's maker uses.",
         ),
         _option(
             "default_guidance_scale",
-            kinds.limited("guidance_scale"),
+            kinds.within_limits("guidance_scale"),
             None,
             "Guidance; without, what the model's maker uses.",
         ),
-        _option("default_width", kinds.limited("width"), None, "Pixels; without, what the model was made for."),
-        _option("default_height", kinds.limited("height"), None, "Pixels; without, what the model was made for."),
-        _option("default_seed", kinds.limited("seed"), None, "Of the noise; without, a random one each time."),
-        _option("default_fps", kinds.limited("fps"), 8, "Frames per second of a video."),
+        _option("default_width", kinds.within_limits("width"), None, "Pixels; without, what the model was made for."),
+        _option("default_height", kinds.within_limits("height"), None, "Pixels; without, what the model was made for."),
+        _option("default_seed", kinds.within_limits("seed"), None, "Of the noise; without, a random one each time."),
+        _option("default_fps", kinds.within_limits("fps"), 8, "Frames per second of a video."),
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
         _option("output_dir", kinds.folder, Path("outputs"), "Where images go."),
         _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),

@@ -46,7 +46,7 @@ def text(value: Any, base: Path) -> str | None:
     return value.strip()
 
 
-def limited(name: str) -> Read:
+def within_limits(name: str) -> Read:
     """A number within its limits, or nothing."""
     limit = LIMITS[name]
 
@@ -139,7 +139,7 @@ def size(value: Any) -> tuple[int, int]:
     return pair[0], pair[1]
 
 
-def meant(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known: Iterable[str]) -> str:
     """``did you mean this?``, or all that there is."""
     names = list(known)
     near = difflib.get_close_matches(name, names, n=2)

@@ -21,7 +21,7 @@ def write_overlay(trace: RecordedTrace, events: Sequence[dict[str, Any]], target
     """
     source = Path(trace.path)
     check_overlay_target(source, target)
-    data: Iterable[bytes] = _splice(trace, "".join(_separated(events, trace.events > 0)).encode())
+    data: Iterable[bytes] = _splice(trace, "".join(_join_events(events, trace.events > 0)).encode())
     if target.name.lower().endswith(".gz"):
         data = _compress(data)
     return replace_file(target, data)
@@ -33,7 +33,7 @@ def check_overlay_target(trace: Path, target: Path) -> None:
         raise RequestError(f"--overlay {target} is the trace itself; name another file.")
 
 
-def _separated(events: Sequence[dict[str, Any]], after_others: bool) -> Iterator[str]:
+def _join_events(events: Sequence[dict[str, Any]], after_others: bool) -> Iterator[str]:
     for number, event in enumerate(events):
         comma = ",\n" if after_others or number else ""
         yield comma + json.dumps(event)

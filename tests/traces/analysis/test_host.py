@@ -47,7 +47,7 @@ def test_the_innermost_row_at_a_time_is_found(tree: HostTree) -> None:
 
 def test_a_row_covers_an_interval_if_it_has_half_of_it(tree: HostTree) -> None:
     start, end = np.array([20, 0], dtype=np.int64) * 1000, np.array([50, 100], dtype=np.int64) * 1000
-    assert tree.covering(np.zeros(2, dtype=np.int64), start, end).tolist() == [3, 1]
+    assert tree.innermost_covering(np.zeros(2, dtype=np.int64), start, end).tolist() == [3, 1]
 
 
 def test_callers_of_a_kind_are_found_by_climbing(tree: HostTree) -> None:

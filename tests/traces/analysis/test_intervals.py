@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffprof.traces.analysis.intervals import Intervals, covered, union
+from diffprof.traces.analysis.intervals import Intervals, covered_lengths, union
 from diffprof.traces.reading.columns import Ints
 
 PAIRS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 8)), max_size=12)
@@ -48,4 +48,4 @@ def test_gaps_are_what_is_between_the_first_and_the_last_moment(pairs: list[tupl
 @given(PAIRS, PAIRS)
 def test_covered_is_the_common_part_of_each(busy: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
     expected = [len(moments_of([pair]) & moments_of(busy)) for pair in asked]
-    assert covered(union(*arrays(busy)), *arrays(asked)).tolist() == expected
+    assert covered_lengths(union(*arrays(busy)), *arrays(asked)).tolist() == expected

@@ -33,7 +33,7 @@ LONGEST = 26
 
 def components_chart(profiles: Sequence[Profile], names: Sequence[str], shares_of_each: bool = False) -> Figure | None:
     """The MACs of each profile as one bar of its components; or as shares, with bars of equal length."""
-    chart = _stacked(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
+    chart = _stacked_bars(profiles, names, "MACs", lambda part: part.macs, numbers.macs)
     if chart is not None and shares_of_each:
         chart.update_layout(barnorm="fraction", xaxis=share_axis("share of the MACs", ticksuffix=""))
     return chart
@@ -41,10 +41,10 @@ def components_chart(profiles: Sequence[Profile], names: Sequence[str], shares_o
 
 def parameters_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
     """The parameters of each profile as one bar of its components."""
-    return _stacked(profiles, names, "parameters", lambda part: part.parameters, numbers.parameters)
+    return _stacked_bars(profiles, names, "parameters", lambda part: part.parameters, numbers.parameters)
 
 
-def _stacked(
+def _stacked_bars(
     profiles: Sequence[Profile],
     names: Sequence[str],
     what: str,

@@ -47,7 +47,7 @@ class TableSource:
     """Whether only a measured run has such rows."""
 
 
-def _timed(profile: Profile) -> Sequence[Iteration]:
+def _timed_iterations(profile: Profile) -> Sequence[Iteration]:
     return profile.measured.timed if profile.measured else ()
 
 
@@ -58,7 +58,7 @@ TABLES = {
     "attention": TableSource(AttentionRow, attention_table),
     "calls": TableSource(CallRow, call_table),
     "operations": TableSource(OperationRow, operation_table),
-    "sections": TableSource(SectionRow, lambda profile: section_table(_timed(profile)), is_measured=True),
+    "sections": TableSource(SectionRow, lambda profile: section_table(_timed_iterations(profile)), is_measured=True),
     "throughput": TableSource(ThroughputRow, throughput_table, is_measured=True),
     "steps": TableSource(StepRow, step_table, is_measured=True),
     "step_samples": TableSource(StepSample, step_samples, is_measured=True),
@@ -66,7 +66,7 @@ TABLES = {
     "memory_peaks": TableSource(MemoryRow, memory_table, is_measured=True),
     "caches": TableSource(CacheRow, cache_table, is_measured=True),
     "cache_steps": TableSource(CacheStep, cache_timeline, is_measured=True),
-    "moves": TableSource(MoveRow, lambda profile: move_table(_timed(profile)), is_measured=True),
+    "moves": TableSource(MoveRow, lambda profile: move_table(_timed_iterations(profile)), is_measured=True),
     "system": TableSource(SystemPoint, lambda p: p.measured.system if p.measured else (), is_measured=True),
 }
 """Every table by the name of its file. A new table is one entry here."""

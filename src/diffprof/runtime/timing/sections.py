@@ -47,7 +47,7 @@ class SectionRecorder:
         """
         return Section(self, name, sync) if self.enabled else DISABLED_SECTION
 
-    def enclosing(self, section: Section | None) -> Section:
+    def enclosing_section(self, section: Section | None) -> Section:
         """This recorder's innermost section around `section`, which may belong to another recorder."""
         while section is not None and section.recorder is not self:
             section = section.parent
@@ -109,7 +109,7 @@ class Section:
         # A section that was left early may still enclose the innermost one, and must not become its own parent.
         self.parent = parent = _innermost.get() if self.state == CLOSED else None
         if parent is None or parent.recorder is not recorder:
-            parent = recorder.enclosing(parent)
+            parent = recorder.enclosing_section(parent)
         series = parent.series.children.get(self.name)
         self.series = series if series is not None else recorder.timings.child(parent.series, self.name)
         self.state = OPEN

@@ -74,7 +74,7 @@ def checklist(explanation: TraceExplanation) -> tuple[TraceCheck, ...]:
         "host_keeps_up": _lost(explanation, "host_keeps_up", (HOST, LAUNCH)),
         "launch_latency": _launch_latency(explanation),
         "scheduler": _scheduler(explanation),
-        "compiled": _compiled(explanation),
+        "compiled": _check_compiled(explanation),
         "attention": _attention(explanation),
         "copies": _copies(explanation),
         "communication": _communication(explanation),
@@ -135,7 +135,7 @@ def _scheduler(explanation: TraceExplanation) -> TraceCheck:
     return _check_share("scheduler", share, idle_ns=scheduler.idle_ns, host_ns=scheduler.host_ns, calls=scheduler.calls)
 
 
-def _compiled(explanation: TraceExplanation) -> TraceCheck:
+def _check_compiled(explanation: TraceExplanation) -> TraceCheck:
     """Compiled code is effective if the device is busy while it runs."""
     compiled = explanation.compiled
     if compiled is None or not compiled.gpu_span_ns:

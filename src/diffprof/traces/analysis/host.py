@@ -58,7 +58,7 @@ class HostTree:
             row[here] = np.where(place >= first, place, NOTHING)
         return self.climb(row, lambda rows, which: self.host.end[rows] > time[which])
 
-    def covering(self, lane: Ints, start: Ints, end: Ints) -> Ints:
+    def innermost_covering(self, lane: Ints, start: Ints, end: Ints) -> Ints:
         """The innermost row that ran for at least half of each interval."""
         # A row that covers more than half of an interval covers its middle: all candidates are callers of each other.
         row = self.innermost(lane, (start + end) // 2)

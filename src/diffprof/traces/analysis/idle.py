@@ -90,7 +90,7 @@ class _GapAnalysis:
         window_end = np.maximum(self.launched, self.start + 1)
         late = self.cause == _CODES[HOST]
         row = np.full(len(self.start), NOTHING, dtype=np.int64)
-        row[late] = self.tree.covering(self.lane[late], self.start[late], window_end[late])
+        row[late] = self.tree.innermost_covering(self.lane[late], self.start[late], window_end[late])
         row = np.where(self.cause == _CODES[SYNCHRONISATION], self.wait, row)
         return np.where(self.cause == _CODES[LAUNCH], self.call, row)
 

@@ -52,7 +52,7 @@ def union(start: Ints, end: Ints) -> Intervals:
     return Intervals(start[first], reach[last])
 
 
-def covered(busy: Intervals, start: Ints, end: Ints) -> Ints:
+def covered_lengths(busy: Intervals, start: Ints, end: Ints) -> Ints:
     """How much of each interval is in `busy`; the intervals may overlap."""
     if not len(busy):
         return np.zeros_like(start)

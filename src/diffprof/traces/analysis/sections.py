@@ -8,7 +8,7 @@ from collections import defaultdict
 import numpy as np
 
 from diffprof.traces.analysis.host import NOTHING, HostTree
-from diffprof.traces.analysis.intervals import Intervals, covered, union
+from diffprof.traces.analysis.intervals import Intervals, covered_lengths, union
 from diffprof.traces.analysis.kernels import is_triton
 from diffprof.traces.analysis.launches import Launches
 from diffprof.traces.facts import Compiled, Scheduler, TraceSection, TraceSteps
@@ -83,10 +83,10 @@ class Sections:
             name=self.tree.label(rows[0]),
             calls=len(rows),
             host_ns=spent.length,
-            idle_ns=int(covered(idle, spent.start, spent.end).sum()),
+            idle_ns=int(covered_lengths(idle, spent.start, spent.end).sum()),
         )
 
-    def compiled(self) -> Compiled | None:
+    def compiled_regions(self) -> Compiled | None:
         """What ran inside of compiled regions, and how long compilation took."""
         host, gpu = self.trace.host, self.trace.gpu
         rows = self._outermost(self._rows_named(_COMPILED, (OP, ANNOTATION)))
@@ -167,16 +167,16 @@ class Sections:
     def _steps(self, found_by: str, rows: Ints, starts: Ints, ends: Ints) -> TraceSteps:
         gpu, lanes = self.trace.gpu, self.trace.host.lane[rows]
         spans = zip(lanes.tolist(), starts.tolist(), ends.tolist(), strict=True)
-        work = [self._launched_between(lane, start, end) for lane, start, end in spans]
+        work = [self._rows_launched_between(lane, start, end) for lane, start, end in spans]
         return TraceSteps(
             found_by=found_by,
             kernels=tuple(int(self._is_kernel[launched].sum()) for launched in work),
             host_ns=tuple((ends - starts).tolist()),
             gpu_busy_ns=tuple(union(gpu.start[launched], gpu.end[launched]).length for launched in work),
-            allocated_bytes=self._allocated(ends),
+            allocated_bytes=self._allocated_bytes(ends),
         )
 
-    def _allocated(self, moments: Ints) -> tuple[int, ...]:
+    def _allocated_bytes(self, moments: Ints) -> tuple[int, ...]:
         """The memory that the allocators of the devices held at each time."""
         memory = self.trace.allocations
         on_device = memory.rows(memory.device_type > 0)
@@ -216,9 +216,9 @@ class Sections:
 
     def _work(self, row: int) -> Ints:
         host = self.trace.host
-        return self._launched_between(int(host.lane[row]), int(host.start[row]), int(host.end[row]))
+        return self._rows_launched_between(int(host.lane[row]), int(host.start[row]), int(host.end[row]))
 
-    def _launched_between(self, lane: int, start: int, end: int) -> Ints:
+    def _rows_launched_between(self, lane: int, start: int, end: int) -> Ints:
         """The rows of `trace.gpu` that a thread launched between two times."""
         first, last = self.tree.rows_between(lane, start, end)
         return self._launched[np.searchsorted(self._calls, first) : np.searchsorted(self._calls, last)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from diffprof.traces.analysis.host import NOTHING, HostTree
-from diffprof.traces.analysis.intervals import Intervals, covered, union
+from diffprof.traces.analysis.intervals import Intervals, covered_lengths, union
 from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.launches import Launches
 from diffprof.traces.facts import Activity, Copies, Timeline
@@ -91,7 +91,11 @@ def activity(trace: RecordedTrace, work: DeviceWork) -> Activity:
     edges = work.start + np.arange(count + 1, dtype=np.int64) * total // count
     start, end = edges[:-1], edges[1:]
     sets = (work.computation, work.exposed_communication, work.exposed_copies)
-    columns = [start - trace.start_and_end()[0], end - start, *(covered(intervals, start, end) for intervals in sets)]
+    columns = [
+        start - trace.start_and_end()[0],
+        end - start,
+        *(covered_lengths(intervals, start, end) for intervals in sets),
+    ]
     return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
@@ -111,7 +115,7 @@ def copies(trace: RecordedTrace, works: list[DeviceWork]) -> tuple[Copies, ...]:
                 count=len(rows),
                 size_bytes=int(sizes.sum()) if known else None,
                 duration_ns=int((gpu.end[rows] - gpu.start[rows]).sum()),
-                exposed_ns=sum(_exposed(trace, rows, work) for work in works),
+                exposed_ns=sum(_exposed_length(trace, rows, work) for work in works),
             )
         )
     return tuple(sorted(rows_by_kind, key=lambda row: -row.duration_ns))
@@ -136,7 +140,7 @@ def is_communication(trace: RecordedTrace) -> Flags:
     return flags[trace.gpu.name] & (trace.gpu.kind == KERNEL)
 
 
-def _exposed(trace: RecordedTrace, rows: Ints, work: DeviceWork) -> int:
+def _exposed_length(trace: RecordedTrace, rows: Ints, work: DeviceWork) -> int:
     on_device = rows[trace.gpu.device[rows] == work.device]
     return _union(trace, on_device).minus(work.computation).minus(work.communication).length
 
@@ -151,5 +155,5 @@ def _host_activity(row: int, start: int, end: int, trace: RecordedTrace, tree: H
     if call == UNKNOWN or end <= start:
         return ""
     lane = trace.host.lane[[call]]
-    main = tree.covering(lane, np.array([start]), np.array([end]))[0]
+    main = tree.innermost_covering(lane, np.array([start]), np.array([end]))[0]
     return "" if main == NOTHING else tree.label(main)

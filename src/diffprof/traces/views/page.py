@@ -102,7 +102,7 @@ def comparison_html(comparison: TraceComparison) -> str:
         if heading == TIMELINE:
             chart = page.chart(charts.changes_chart(comparison.timeline), "The timeline before and after")
         columns = _shorten(change_columns(heading, rows[:TOP]))
-        page.add(heading.capitalize(), chart, html_table(columns), _left_out(len(rows), TOP))
+        page.add(heading.capitalize(), chart, html_table(columns), _row_limit_note(len(rows), TOP))
     for name, explanation in (("Before", comparison.before), ("After", comparison.after)):
         page.add(
             f"{name}: {sentences.file_name(explanation)}",
@@ -249,7 +249,7 @@ def _rows(explanation: TraceExplanation, by: TraceBy, top: int) -> Markup:
         return Markup()
     columns = [column for column in table_columns(explanation, by, top, ascii_only=False) if column.name != "over time"]
     columns = _shorten(_subject_first([replace(column, cells=column.cells[:top]) for column in columns]))
-    return join(html_table(columns, total=by is TraceBy.timeline), _left_out(rows, len(columns[0].cells)))
+    return join(html_table(columns, total=by is TraceBy.timeline), _row_limit_note(rows, len(columns[0].cells)))
 
 
 def _subject_first(columns: Sequence[Column]) -> list[Column]:
@@ -275,7 +275,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
 
 
-def _left_out(rows: int, shown: int) -> Markup:
+def _row_limit_note(rows: int, shown: int) -> Markup:
     return paragraph(f"and {numbers.exact(rows - shown)} more", "note") if rows > shown else Markup()
 
 

@@ -60,7 +60,7 @@ def notes(explanation: TraceExplanation) -> list[str]:
     if explanation.launches:
         sentences += _launches(explanation.launches)
     if explanation.compiled:
-        sentences.append(_compiled(explanation))
+        sentences.append(_compiled_sentence(explanation))
     return sentences
 
 
@@ -166,7 +166,7 @@ def _steps(explanation: TraceExplanation) -> str:
     return f"{count} (marked by {short(steps.found_by)}): {kernels}{time} per step (median)."
 
 
-def _compiled(explanation: TraceExplanation) -> str:
+def _compiled_sentence(explanation: TraceExplanation) -> str:
     compiled = explanation.compiled
     assert compiled is not None
     calls = numbers.times(compiled.calls, "call")
