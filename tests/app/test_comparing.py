@@ -1,4 +1,4 @@
-"""Uploads and names of a comparison on the page."""
+"""Uploads of a comparison on the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.app.comparing import LARGEST_UPLOAD, load_upload, unique_names
+from diffprof.app.comparing import LARGEST_UPLOAD, load_upload
 from diffprof.errors import FileFormatError
 
 
@@ -16,7 +16,3 @@ def test_an_upload_is_small_when_it_is_unpacked_too(tmp_path: Path) -> None:
     bomb.write_bytes(gzip.compress(b" " * (LARGEST_UPLOAD + 1), compresslevel=1))
     with pytest.raises(FileFormatError, match=r"^Cannot read bomb.json.gz: .*larger than 67,108,864 bytes"):
         load_upload(bomb)
-
-
-def test_names_that_occur_twice_are_numbered() -> None:
-    assert unique_names(["a", "b", "a"]) == ["a (1)", "b", "a (2)"]

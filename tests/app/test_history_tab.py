@@ -51,7 +51,7 @@ def test_a_run_of_this_session_is_kept_on_request(visit: OpenPage) -> None:
     visitor.tab("History")
     chosen(visitor, "unsaved 1")
     visitor.press("history-keep")
-    visitor.sees("history-message", "KeptRun as run 1")
+    visitor.sees("history-message", "Kept as run 1")
     assert History().get(1).request.model == "sd-1.5"
 
 

@@ -225,7 +225,7 @@ def test_a_seed_that_was_drawn_is_told(run: Run, model: Path) -> None:
 def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
     ended = generate("--keep")
     assert ended.code == 0, ended.err
-    assert "KeptRun as run 1; `diffprof history show 1` shows it\n" in ended.err
+    assert "Kept as run 1; `diffprof history show 1` shows it\n" in ended.err
     history = History()
     assert history.get_run(1).kind == "generate"
     assert history.picture(1) == Path("outputs/small-sd_seed7.png").read_bytes()

@@ -37,7 +37,7 @@ def history() -> History:
 def test_what_was_profiled_is_kept_when_it_is_asked_for(run: Run, engine: Engine) -> None:
     ended = run("profile", "sdxl", "--keep")
     assert (ended.code, ended.out) == (0, profile_text(stable_diffusion(), 100))
-    assert ended.err == "KeptRun as run 1; `diffprof history show 1` shows it\n"
+    assert ended.err == "Kept as run 1; `diffprof history show 1` shows it\n"
     kept = History().get_run(1)
     assert (kept.kind, kept.macs) == ("profile", stable_diffusion().total.macs)
     assert History().get(1) == stable_diffusion()

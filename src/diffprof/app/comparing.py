@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diffprof.app.model_choices import model_title
 from diffprof.app.sliders import count_model
-from diffprof.comparison.curves import Growth, growth
+from diffprof.comparison import Comparison, compare
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
@@ -20,34 +19,27 @@ LARGEST_UPLOAD = 64 << 20
 """In bytes, both as sent and unpacked: a small compressed file can contain a very large one."""
 
 
-@dataclass(frozen=True)
-class ComparedProfiles:
-    """The profiles of a comparison, under unique names."""
-
-    profiles: Sequence[Profile]
-    names: Sequence[str]
-    growth: Growth | None = None
-
-
 def compare_sources(
     models: Sequence[str], uploads: Sequence[str], arguments: Mapping[str, Any], curves: bool, progress: Progress
-) -> ComparedProfiles:
-    """Count the models and read the uploads."""
+) -> Comparison:
+    """Count the models, load the uploads, and compare them."""
     if len(models) + len(uploads) < 2:
         raise RequestError("Choose at least two models, or upload saved profiles.")
     if len(models) + len(uploads) > MOST_COMPARED:
         raise RequestError(f"At most {MOST_COMPARED} can be compared at once, not {len(models) + len(uploads)}.")
+
+    def count(model: str, changes: Mapping[str, Any]) -> Profile:
+        progress(ProgressEvent(Activity.counting, model_title(model), changes=changes))
+        return count_model(model, {**arguments, **changes}, progress)
+
     saved = [load_upload(Path(path)) for path in uploads]
-    profiles = [count_model(model, arguments, progress) for model in models]
-    names = unique_names([*map(model_title, models), *(Path(path).name for path in uploads)])
-    compared = [*profiles, *saved]
-
-    def count(model: str, change: Mapping[str, Any]) -> Profile:
-        progress(ProgressEvent(Activity.counting, model_title(model), changes=change))
-        return count_model(model, {**arguments, **change}, progress)
-
-    sources = [*models, *[None] * len(saved)]
-    return ComparedProfiles(compared, names, growth(sources, names, compared, count) if curves else None)
+    counted = [count_model(model, arguments, progress) for model in models]
+    return compare(
+        [*counted, *saved],
+        [*map(model_title, models), *(Path(path).name for path in uploads)],
+        models=[*models, *[None] * len(saved)],
+        count=count if curves else None,
+    )
 
 
 def load_upload(path: Path) -> Profile:
@@ -56,11 +48,3 @@ def load_upload(path: Path) -> Profile:
         return load(path, LARGEST_UPLOAD)
     except FileFormatError as error:
         raise FileFormatError(str(error).replace(str(path), path.name)) from None
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, with a number appended to those that occur more than once."""
-    return [
-        name if names.count(name) == 1 else f"{name} ({list(names[: place + 1]).count(name)})"
-        for place, name in enumerate(names)
-    ]

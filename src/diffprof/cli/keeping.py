@@ -40,6 +40,6 @@ def keeper(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
     def put(profile: Profile, picture: bytes | None = None) -> None:
         run = history.add(profile, kind, picture=picture)
         if not quiet:
-            sys.stderr.write(f"KeptRun as run {run}; `diffprof history show {run}` shows it\n")
+            sys.stderr.write(f"Kept as run {run}; `diffprof history show {run}` shows it\n")
 
     return put

@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
-from diffprof.app.comparing import ComparedProfiles, compare_sources
+from diffprof.app.comparing import compare_sources
 from diffprof.app.model_choices import choose_models, model_choices
 from diffprof.app.number_fields import parse_integer
 from diffprof.app.page import Page
@@ -20,7 +20,7 @@ from diffprof.app.widgets import (
     show_chart,
     show_errors,
 )
-from diffprof.comparison import compare
+from diffprof.comparison import Comparison
 from diffprof.comparison.curves import Growth
 from diffprof.comparison.views import charts
 from diffprof.comparison.views.curves import curves_chart
@@ -93,7 +93,7 @@ class CompareTab:
     ) -> Iterator[dict[Any, Any]]:
         """Count the models, load the uploads, and show them side by side."""
 
-        def work(progress: Progress) -> ComparedProfiles:
+        def work(progress: Progress) -> Comparison:
             models = choose_models(names, self.page.setup.allow_paths)
             given = zip(ARGUMENTS.items(), numbers, strict=True)
             arguments = {name: parse_integer(label, text) for (name, label), text in given}
@@ -103,13 +103,13 @@ class CompareTab:
         for status in run_for_session(session, TAB, work):
             yield self._show(status.value) if isinstance(status, Done) else {self.message: views.status_view(status)}
 
-    def _show(self, compared: ComparedProfiles) -> dict[Any, Any]:
-        notes = compared.growth.notes if compared.growth else ()
+    def _show(self, comparison: Comparison) -> dict[Any, Any]:
+        notes = comparison.growth.notes if comparison.growth else ()
         return {
             self.message: "",
-            self.links: views.result(self.page.downloads.links(compared.profiles, compared.names)),
-            self.tables: views.comparison_view(compare(compared.profiles, compared.names), notes),
-            **dict(zip(self.charts, comparison_charts(compared), strict=True)),
+            self.links: views.result(self.page.downloads.links(comparison.profiles, comparison.names)),
+            self.tables: views.comparison_view(comparison, notes),
+            **dict(zip(self.charts, comparison_charts(comparison), strict=True)),
         }
 
 
@@ -118,10 +118,10 @@ def comparison_blocks(tab: str) -> list[Any]:
     return [chart_block(label, f"{tab}-{name}") for name, label in CHARTS.items()]
 
 
-def comparison_charts(compared: ComparedProfiles) -> list[Any]:
+def comparison_charts(comparison: Comparison) -> list[Any]:
     """Updates for the blocks of `comparison_blocks`; a chart with nothing to show is hidden."""
-    growth = compared.growth or Growth((), ())
-    profiles, names = compared.profiles, compared.names
+    growth = comparison.growth or Growth((), ())
+    profiles, names = comparison.profiles, comparison.names
     figures = [
         charts.components_chart(profiles, names),
         charts.parameters_chart(profiles, names),

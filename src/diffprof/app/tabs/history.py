@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from diffprof.app import runs, views
-from diffprof.app.comparing import ComparedProfiles
 from diffprof.app.page import Page
 from diffprof.app.session import Session
 from diffprof.app.tabs.compare import comparison_blocks, comparison_charts
@@ -123,12 +122,12 @@ class HistoryTab:
         if len(keys) < 2:
             raise RequestError("Choose at least two runs to compare.")
         opened = [runs.open_run(session, self.page.setup, key) for key in keys]
-        compared = ComparedProfiles([run.profile for run in opened], [run.name for run in opened])
+        comparison = compare([run.profile for run in opened], [run.name for run in opened])
         return {
             **self._clear(),
-            self.links: views.result(self.page.downloads.links(compared.profiles, compared.names)),
-            self.tables: views.comparison_view(compare(compared.profiles, compared.names)),
-            **dict(zip(self.charts, comparison_charts(compared), strict=True)),
+            self.links: views.result(self.page.downloads.links(comparison.profiles, comparison.names)),
+            self.tables: views.comparison_view(comparison),
+            **dict(zip(self.charts, comparison_charts(comparison), strict=True)),
         }
 
     def keep(self, session: Session, keys: Sequence[str]) -> Updates:
