@@ -1,0 +1,13 @@
+"""Cache hits over the denoising steps."""
+
+from __future__ import annotations
+
+from diffprof.render import charts
+from tests.profiles_made_by_hand import (
+    everything_measured,
+)
+
+
+def test_caches_show_the_share_of_hits_in_each_step() -> None:
+    (fields,) = charts.cache_chart(everything_measured()).data
+    assert [list(row) for row in fields.z] == [[0]]

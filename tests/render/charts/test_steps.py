@@ -1,0 +1,28 @@
+"""The MACs and the time of each denoising step."""
+
+from __future__ import annotations
+
+import pytest
+
+from diffprof.render import charts
+from tests.iterations_made_by_hand import GPU
+from tests.profiles_made_by_hand import (
+    UNET_MACS,
+    measured_profile,
+    stable_diffusion,
+)
+
+
+def test_each_denoising_step_has_its_macs() -> None:
+    (bars,) = charts.step_macs_chart(stable_diffusion()).data
+    assert bars.x == tuple(range(31))
+    assert set(bars.y) == {UNET_MACS}
+
+
+def test_step_times_show_every_iteration_and_the_median() -> None:
+    lines = charts.step_times_chart(measured_profile(device=GPU)).data
+    assert [(line.name, line.showlegend) for line in lines] == [
+        ("warm-ups", True), ("iterations", True), ("iterations", False), ("iterations", False), ("median", None),
+    ]  # fmt: skip
+    assert lines[-1].y == pytest.approx([0.01015] * 4)
+    assert lines[0].y == pytest.approx([0.013195] * 4)
