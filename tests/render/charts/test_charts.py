@@ -38,7 +38,7 @@ Draw = Callable[[Profile], Any]
 
 
 def each_of(charts_by_name: dict[str, Any]) -> Any:
-    return pytest.mark.parametrize("draw", charts_by_name.values(), ids=drawings)
+    return pytest.mark.parametrize("draw", charts_by_name.values(), ids=charts_by_name)
 
 
 @each_of({**COUNTED, **MEASURED})

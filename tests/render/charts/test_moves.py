@@ -23,4 +23,4 @@ def test_each_component_has_a_bar_of_its_bytes_in_each_step() -> None:
         "vae": {"outside": 40},
     }
     assert chart.layout.xaxis.categoryarray == ("outside", "0", "1")
-    assert "1,000 B, 1 in, 1 out" in next(bar for bar in chart.data if bar.name == "unet").hovertext[0]
+    assert "1.00 KB, 1 in, 1 out" in next(bar for bar in chart.data if bar.name == "unet").hovertext[0]
