@@ -1,13 +1,20 @@
-"""Profiles whose names all try to be markup, and others that reports are made of."""
+"""Profiles that reports are made of, hostile and enormous ones too, and how to read a page."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
+from functools import cache
 
-from diffprof.record.measured import CacheEvent, Sample
-from diffprof.record.profile import Module, ModuleWork, Profile
+from diffprof.record.measured import CacheEvent, Sample, SystemPoint
+from diffprof.record.profile import Module, ModuleWork, Profile, Work
 from diffprof.record.tensors import TensorInput, TensorShape
-from tests.profiles_made_by_hand import everything_measured
+from tests.iterations_made_by_hand import GPU, iteration_on
+from tests.profiles_made_by_hand import everything_measured, measured_profile
+
+MOST_BYTES = 6_000_000
+"""Of any page, however much there is to show."""
 
 SCRIPT = "<script>window.hacked = 1</script>"
 ENDING = "</script><script>window.hacked = 2</script>"
@@ -80,3 +87,43 @@ def hostile_everywhere() -> Profile:
 def _renamed(sample: Sample, slot: str) -> Sample:
     component = slot if sample.component == "unet" else sample.component
     return replace(sample, section=sample.section + SCRIPT, component=component)
+
+
+def sections(page: str) -> list[str]:
+    return re.findall(r"<h2>(.*?)</h2>", page)
+
+
+def words(page: str) -> str:
+    """What is read in the page, without its scripts."""
+    return re.sub(r"<[^>]+>", " ", re.sub(r"<(script|style).*?</\1>", "", page, flags=re.S))
+
+
+def chart_data(page: str) -> dict[str, dict[str, object]]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found is not None
+    return dict(json.loads(found.group(1))["charts"])
+
+
+@cache
+def enormous() -> Profile:
+    """Thousands of unlike modules, many steps, and iterations that were watched closely."""
+    steps = 60
+    whole = measured_profile(
+        device=GPU,
+        iterations=[iteration_on(GPU, steps=steps, caches=_cache_events(steps)) for _ in range(10)],
+        steps=steps,
+        system=[SystemPoint(number * 10**7, 50.0, 10**9, gpu_memory_bytes=10**9) for number in range(5_000)],
+    )
+    paths = [f"{number % 71}.{number % 73}.a{number}" for number in range(4_000)]
+    modules = tuple(Module(path, f"Class{number}", number) for number, path in enumerate(paths))
+    ran = tuple(ModuleWork(module.path, module.class_name, 1, Work(module.parameters)) for module in modules)
+    first = next(call for call in whole.calls if call.component == "unet")
+    cost = replace(first.cost, modules=ran)
+    calls = tuple(replace(call, cost=cost) if call.component == "unet" else call for call in whole.calls)
+    return replace(
+        whole, components={**whole.components, "unet": replace(whole.components["unet"], modules=modules)}, calls=calls
+    )
+
+
+def _cache_events(steps: int) -> tuple[CacheEvent, ...]:
+    return tuple(CacheEvent(f"cache {number}", True, 5, step, "unet") for step in range(steps) for number in range(5))

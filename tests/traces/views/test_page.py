@@ -15,9 +15,8 @@ from diffprof.traces.analysis.ranks import compare_ranks
 from diffprof.traces.facts import TraceExplanation
 from diffprof.traces.views.page import comparison_html, ranks_html, trace_html
 from tests.browsers import DESKTOP, TELEPHONE, visiting
-from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT
+from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT, sections, words
 from tests.render.report.test_in_browser import see_everything
-from tests.render.report.test_report import sections, words
 from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
 if TYPE_CHECKING:

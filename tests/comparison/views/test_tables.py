@@ -1,0 +1,43 @@
+"""The blocks of a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from diffprof.comparison import compare
+from diffprof.comparison.parts import OPERATION, PartChange
+from diffprof.comparison.views.console import print_comparison
+from diffprof.comparison.views.tables import blocks
+from diffprof.render.console import render_text
+from tests.comparison.views.comparisons import compare_as_letters, console_text, fewer_steps
+from tests.profiles_made_by_hand import hostile, stable_diffusion
+
+
+def test_differing_conditions_come_before_any_number() -> None:
+    shown = console_text(fewer_steps())
+    differs = shown.index("requested num_inference_steps: 30 / 20")
+    assert shown.index("Can they be compared?") < differs < shown.index("Not the same request") < shown.index("Counted")
+    assert "Nothing differs" in console_text(compare_as_letters(stable_diffusion(), stable_diffusion()))
+
+
+def test_equal_profiles_are_exactly_the_same() -> None:
+    assert "Exactly the same: every metric, call, operation and module." in console_text(
+        compare_as_letters(stable_diffusion(), stable_diffusion())
+    )
+
+
+def test_the_rows_that_are_left_out_are_counted() -> None:
+    comparison = compare_as_letters(hostile(), stable_diffusion())
+    cut = render_text(lambda console: print_comparison(comparison, console, 1), 110)
+    assert "more: --json and --csv have all." in cut
+
+
+def test_changes_of_the_pipelines_own_code_are_one_sentence() -> None:
+    same = compare([stable_diffusion()] * 2, ["a", "b"])
+    own = [PartChange(OPERATION, "pipeline", name, None, None) for name in ("add", "mul")]
+    for parts, sentence in (
+        (own[:1], "1 operation of its own code differs,"),
+        (own, "2 operations of its own code differ,"),
+    ):
+        compared = replace(same, pairs=(replace(same.pairs[0], parts=tuple(parts)),))
+        assert any(sentence in line for block in blocks(compared) for line in block.lines)
