@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from diffprof.cli import main
 from diffprof.record.profile import Profile
@@ -70,3 +74,24 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     module.profile_model = stand_in.profile_model  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "diffprof.counting.profile", module)
     return stand_in
+
+
+def kept_ids(run: Run, *arguments: str) -> list[int]:
+    """The ids that ``diffprof history list`` prints with these options."""
+    return [one["id"] for one in json.loads(run("history", "list", "--json", *arguments).out)["runs"]]
+
+
+def image_bytes(colour: str) -> bytes:
+    """A small PNG of one colour."""
+
+    out = io.BytesIO()
+    Image.new("RGB", (32, 32), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[str, str]:
+    """Thirty steps and twenty."""
+    before = stable_diffusion().save(tmp_path / "before.json")
+    after = stable_diffusion(steps=20, unet_calls=21).save(tmp_path / "after.json.gz")
+    return str(before), str(after)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from diffprof.errors import RequestError
 from diffprof.record.files import to_json
@@ -17,14 +14,6 @@ from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[str, str]:
-    """Thirty steps and twenty."""
-    before = stable_diffusion().save(tmp_path / "before.json")
-    after = stable_diffusion(steps=20, unet_calls=21).save(tmp_path / "after.json.gz")
-    return str(before), str(after)
 
 
 def test_saved_profiles_by_their_short_names(two: tuple[str, str], run: Run, engine: Engine) -> None:
@@ -79,49 +68,10 @@ def test_a_file_and_the_model_it_is_named_after_are_told_apart(
     assert run("compare", "sdxl.json", "sdxl").out.startswith("sdxl (1) against sdxl (2)\n")
 
 
-def test_json_csv_and_markdown(two: tuple[str, str], run: Run) -> None:
-    assert json.loads(run("compare", *two, "--json").out)["format"] == {"name": "diffprof-comparison", "version": 1}
-    rows = list(csv.DictReader(io.StringIO(run("compare", *two, "--csv").out)))
-    assert [row["name"] for row in rows] == ["before", "after"]
-    totals = list(csv.DictReader(io.StringIO(run("compare", *two, "--csv", "--by", "total").out)))
-    assert totals[0]["figure"] == "macs"
-    assert run("compare", *two, "--markdown").out.startswith("## before against after\n")
-
-
 def test_three_have_one_table(two: tuple[str, str], run: Run) -> None:
     ended = run("compare", *two, two[0])
     assert ended.out.startswith("3 profiles, each against before (1)\n")
     assert "MACs of the components" in ended.out
-
-
-def test_pictures_beside_the_profiles_or_given(two: tuple[str, str], run: Run, tmp_path: Path) -> None:
-    Image.new("RGB", (16, 16), "red").save(tmp_path / "before.png")
-    Image.new("RGB", (16, 16), "blue").save(tmp_path / "after.png")
-    assert "before.png and after.png: PSNR" in run("compare", *two).out, "by name, however long the path is"
-    given = [argument for name in ("before.png", "before.png") for argument in ("--picture", str(tmp_path / name))]
-    target = tmp_path / "row.png"
-    ended = run("compare", *two, *given, "--side-by-side", str(target))
-    assert "before.png and before.png: identical, pixel by pixel" in ended.out
-    assert ended.err == f"Wrote {target}\n"
-    with Image.open(target) as row:
-        assert row.size == (40, 16)
-    (tmp_path / "after.png").unlink()
-    assert "PSNR" not in run("compare", *two).out, "only where both have one"
-
-
-def test_a_page_has_the_pictures_and_the_charts(two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path) -> None:
-    Image.new("RGB", (16, 16), "red").save(tmp_path / "before.png")
-    Image.new("RGB", (16, 16), "blue").save(tmp_path / "after.png")
-    target = tmp_path / "page.html"
-    plain = run("compare", *two)
-    ended = run("compare", *two, "--html", str(target))
-    assert (ended.code, ended.out, ended.err) == (0, plain.out, f"Wrote {target}\n")
-    page = target.read_text(encoding="utf-8")
-    assert "<h1>before against after</h1>" in page
-    assert page.count('<img src="data:image/png;base64,') == 2
-    assert "<figcaption>before.png</figcaption>" in page
-    assert "<h2>How the cost grows</h2>" in page, "the two have 30 and 20 steps"
-    assert engine.requests == [], "saved profiles are read, not counted again"
 
 
 def test_models_in_a_page_are_counted_over_size_and_steps(
@@ -151,39 +101,6 @@ def test_a_model_that_has_no_size_is_told_in_the_page(
     assert run("compare", two[0], "sd-2.1-base", "--html", str(target)).code == 0
     page = target.read_text(encoding="utf-8")
     assert "sd-2.1-base could not be counted everywhere: This pipeline has no argument width." in page
-
-
-def test_a_page_without_a_place_is_told_before_anything_is_counted(
-    two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path
-) -> None:
-    ended = run("compare", two[0], "sd-2.1-base", "--html", str(tmp_path / "no" / "page.html"))
-    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
-    assert "there is no folder" in ended.err
-    assert engine.requests == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["{before}"], "needs two profiles or models or more"),
-        (["{before}", "{after}", "--json", "--csv"], "exclude each other"),
-        (["{before}", "{after}", "--by", "total"], "--by chooses the table for --csv"),
-        (["{before}", "{after}", "--top", "0"], "--top must be 1 or more"),
-        (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
-        (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the image no.png"),
-        (["{before}", "{after}", "--html", "./x", "--side-by-side", "x"], "--html and --side-by-side name the same"),
-        (["{before}", "{after}", "--side-by-side", "x.png"], "needs the images of two profiles"),
-        (["{before}", "missing.json"], "Cannot read missing.json: No such file or directory"),
-        (["{before}", "no-such-model"], "no-such-model"),
-    ],
-)
-def test_what_cannot_be_done_is_one_sentence(
-    arguments: list[str], sentence: str, two: tuple[str, str], run: Run, engine: Engine
-) -> None:
-    ended = run("compare", *[argument.format(before=two[0], after=two[1]) for argument in arguments])
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert sentence in ended.err
-    assert engine.requests == []
 
 
 def test_files_that_are_no_profiles_of_this_version_are_one_sentence_each(

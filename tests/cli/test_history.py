@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +18,8 @@ import pytest
 
 import diffprof
 from diffprof.cli import history as command
-from diffprof.cli.keeping import keeper
-from diffprof.cli.moments import parse_moment
-from diffprof.errors import PipelineError, RequestError
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
-from diffprof.render.profile_console import profile_text
-from tests.cli.conftest import Engine, Run
+from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
 from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import four_runs, run_of_length
 
@@ -32,77 +27,6 @@ from tests.record.history.kept_runs import four_runs, run_of_length
 @pytest.fixture
 def history() -> History:
     return four_runs(default_path())
-
-
-def test_what_was_profiled_is_kept_when_it_is_asked_for(run: Run, engine: Engine) -> None:
-    ended = run("profile", "sdxl", "--keep")
-    assert (ended.code, ended.out) == (0, profile_text(stable_diffusion(), 100))
-    assert ended.err == "Kept as run 1; `diffprof history show 1` shows it\n"
-    kept = History().get_run(1)
-    assert (kept.kind, kept.macs) == ("profile", stable_diffusion().total.macs)
-    assert History().get(1) == stable_diffusion()
-
-
-def test_nothing_is_kept_unasked(run: Run, engine: Engine) -> None:
-    assert run("profile", "sdxl").err == ""
-    assert not default_path().exists()
-
-
-@pytest.mark.parametrize(("said", "kept"), [("1", 1), ("true", 1), ("YES", 1), ("0", 0), ("", 0), ("off", 0)])
-def test_everything_can_be_kept_always(
-    said: str, kept: int, run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIFFPROF_KEEP", said)
-    assert run("profile", "sdxl", "-q").err == ""
-    assert History().count() == kept
-    run("profile", "sdxl", "-q", "--no-keep")
-    assert History().count() == kept
-
-
-def test_a_file_of_settings_says_whether_and_where(
-    run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DIFFPROF_HISTORY")
-    (tmp_path / "diffprof.toml").write_text('keep = true\nhistory = "mine.sqlite"\n')
-    run("profile", "sdxl")
-    assert History(tmp_path / "mine.sqlite").count() == 1
-    assert ids(run) == [1]
-
-
-def test_a_wrong_word_for_keeping_always_is_refused_before_the_work(
-    run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIFFPROF_KEEP", "maybe")
-    ended = run("profile", "sdxl")
-    assert (ended.code, engine.requests) == (2, [])
-    assert "DIFFPROF_KEEP must be 1 or 0, not 'maybe'" in ended.err
-
-
-def test_a_picture_is_kept_with_its_profile() -> None:
-    keeper(True, "generate", quiet=True)(run_of_length(1), picture=drawn("red"))
-    keeper(False, "generate", quiet=True)(run_of_length(1), picture=drawn("blue"))
-    assert [(run.kind, History().picture(run.id)) for run in History().find()] == [("generate", drawn("red"))]
-
-
-def test_a_profile_from_the_cache_is_kept_too(run: Run, engine: Engine) -> None:
-    for _ in range(2):
-        run("profile", "sdxl", "--keep")
-    assert (len(engine.requests), History().count()) == (1, 2)
-
-
-def test_a_profile_that_fails_is_not_kept(run: Run, engine: Engine) -> None:
-    engine.failure = PipelineError("no")
-    assert run("profile", "sdxl", "--keep").code == 1
-    assert History().count() == 0
-
-
-def test_a_history_that_cannot_be_used_is_complained_about_before_the_work(run: Run, engine: Engine) -> None:
-    default_path().write_text("dear diary")
-    ended = run("profile", "sdxl", "--keep")
-    assert (ended.code, ended.out, engine.requests) == (2, "", [])
-    assert "is not a diffprof history" in ended.err
-    assert default_path().read_text() == "dear diary"
 
 
 @contextlib.contextmanager
@@ -185,10 +109,6 @@ def test_the_list_is_a_table_json_or_csv(history: History, run: Run, monkeypatch
     assert [row["id"] for row in rows] == ["4", "3", "2", "1"]
 
 
-def ids(run: Run, *arguments: str) -> list[int]:
-    return [one["id"] for one in json.loads(run("history", "list", "--json", *arguments).out)["runs"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -209,35 +129,13 @@ def ids(run: Run, *arguments: str) -> list[int]:
 def test_options_say_which_and_in_what_order(
     arguments: list[str], expected: list[int], history: History, run: Run
 ) -> None:
-    assert ids(run, *arguments) == expected
+    assert kept_ids(run, *arguments) == expected
 
 
 def test_an_age_is_counted_from_now(run: Run) -> None:
     History().add(stable_diffusion(), "profile")
-    assert ids(run, "--since", "1h") == [1]
-    assert ids(run, "--until", "1h") == []
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ("2026-01-31", datetime(2026, 1, 31, tzinfo=timezone.utc)),
-        ("2026-01-31T12:30", datetime(2026, 1, 31, 12, 30, tzinfo=timezone.utc)),
-        ("2026-01-31T12:30:05Z", datetime(2026, 1, 31, 12, 30, 5, tzinfo=timezone.utc)),
-        ("2026-01-31 12:30-05:00", datetime(2026, 1, 31, 17, 30, tzinfo=timezone.utc)),
-        ("2h", datetime(2026, 5, 31, 10, tzinfo=timezone.utc)),
-        ("1D", datetime(2026, 5, 30, 12, tzinfo=timezone.utc)),
-        ("2w", datetime(2026, 5, 17, 12, tzinfo=timezone.utc)),
-    ],
-)
-def test_moments_as_people_type_them(typed: str, meant: datetime) -> None:
-    assert parse_moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc)) == meant
-
-
-@pytest.mark.parametrize("typed", ["", "yesterday", "2026-02-30", "7", "d", "-3d", "999999w", "0001-01-01T00:00+09:00"])
-def test_what_is_no_moment_is_refused(typed: str) -> None:
-    with pytest.raises(RequestError, match="--since takes"):
-        parse_moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc))
+    assert kept_ids(run, "--since", "1h") == [1]
+    assert kept_ids(run, "--until", "1h") == []
 
 
 def test_the_choices_are_those_of_the_history() -> None:
@@ -276,14 +174,6 @@ def test_a_run_can_be_saved_with_its_picture(history: History, run: Run, tmp_pat
     assert (tmp_path / "p.png").read_bytes() == b"PNG"
 
 
-def drawn(colour: str) -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.new("RGB", (32, 32), colour).save(out, "PNG")
-    return out.getvalue()
-
-
 def without_folders(text: str) -> str:
     return re.sub(r'[^\s",]*/(?=run-\d)', "", text)
 
@@ -293,7 +183,7 @@ def test_runs_are_compared_as_saved_profiles_are(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
     for colour in ("red", "darkred"):
-        history.add(run_of_length(1), "generate", picture=drawn(colour))
+        history.add(run_of_length(1), "generate", picture=image_bytes(colour))
     files = [str(history.get(number).save(tmp_path / f"run-{number}.json.gz")) for number in (2, 4, 5, 6)]
     for number in (5, 6):
         (tmp_path / f"run-{number}.png").write_bytes(history.picture(number) or b"")
@@ -326,7 +216,7 @@ def test_a_trend_is_a_table_json_or_csv(history: History, run: Run) -> None:
 def test_tags_are_put_on_and_taken_off(history: History, run: Run) -> None:
     assert run("history", "tag", "1", "a", "b").out.endswith(", tagged a, b\n")
     assert run("history", "tag", "1", "a", "--remove").out.endswith(", tagged b\n")
-    assert ids(run, "--tag", "b") == [1]
+    assert kept_ids(run, "--tag", "b") == [1]
 
 
 def test_the_history_is_exported(history: History, run: Run, tmp_path: Path) -> None:
@@ -342,7 +232,7 @@ def test_pruning_says_what_goes(history: History, run: Run) -> None:
     assert would.endswith("; 2 runs are left\n")
     assert run("history", "prune", "--older-than", "2026-02-02").out == would.replace("Would remove", "Removed")
     assert run("history", "prune", "--keep", "1", "--kind", "run").out.startswith("Removed 0 runs")
-    assert ids(run) == [4, 3]
+    assert kept_ids(run) == [4, 3]
 
 
 @pytest.mark.parametrize(
