@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.cli.conftest import run
+from tests.pipelines.conftest import model, saved_once
 
-__all__ = ["run"]
+__all__ = ["model", "run", "saved_once"]
 
 
 @pytest.fixture(autouse=True)

@@ -90,33 +90,3 @@ def test_two_denoisers_that_take_turns_are_one_stage() -> None:
     calls = [call.component for call in done.calls if call.component in stage.denoisers]
     assert calls == sorted(calls), "first the one for much noise, then the other"
     assert sum(stage.step_macs) == sum(done.components[slot].macs for slot in stage.denoisers)
-
-
-def test_two_components_of_one_class_stay_two() -> None:
-    done = profile("stable-diffusion-3")
-    first, second = done.components["text_encoder"], done.components["text_encoder_2"]
-    assert first.class_name == second.class_name == "CLIPTextModelWithProjection"
-    for part in (first, second):
-        own = [call.macs for call in done.calls if call.component == part.slot]
-        assert (part.calls, part.macs) == (2, sum(own))
-
-
-@pytest.mark.parametrize("name", ["stable-diffusion", "flux", "wan-2.1", "kandinsky-2.2-combined", "sana"])
-def test_every_total_is_the_sum_of_its_parts(name: str) -> None:
-    done = profile(name)
-    assert done.total.macs == sum(call.macs for call in done.calls)
-    assert done.total.macs == sum(part.macs for part in done.components.values())
-    for call in done.calls:
-        assert call.work.macs == sum(operation.work.macs for operation in call.cost.operations)
-        assert call.work.other_flops == sum(operation.work.other_flops for operation in call.cost.operations)
-        if call.cost.modules:
-            assert call.work.macs == sum(module.work.macs for module in call.cost.modules)
-            assert call.work.moved_bytes == sum(module.work.moved_bytes for module in call.cost.modules)
-
-
-@pytest.mark.parametrize("name", ["stable-diffusion", "flux", "wan-2.1", "sana"])
-def test_no_operation_is_without_a_formula(name: str) -> None:
-    ledger = profile(name).ledger
-    assert ledger.unknown == {}
-    assert ledger.known_ops == ledger.executed_ops
-    assert ledger.known_bytes == ledger.moved_bytes

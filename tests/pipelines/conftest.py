@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import run
 from tests.pipelines.folders import saved
+from tests.pipelines.loadable import saved_with_weights
 
 __all__ = ["run"]
 
@@ -22,3 +23,14 @@ def saved_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(saved_once: Path, tmp_path: Path) -> Path:
     """A copy that a test may damage."""
     return Path(shutil.copytree(saved_once, tmp_path / "model"))
+
+
+@pytest.fixture(scope="session")
+def saved_with_weights_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved_with_weights("stable-diffusion", tmp_path_factory.mktemp("weights") / "model")
+
+
+@pytest.fixture
+def model_with_weights(saved_with_weights_once: Path, tmp_path: Path) -> Path:
+    """A copy with all its weights that a test may damage."""
+    return Path(shutil.copytree(saved_with_weights_once, tmp_path / "model"))

@@ -10,6 +10,9 @@ import torch
 
 from tests.small_pipelines import SMALL_PIPELINES
 
+UNET = "unet/diffusion_pytorch_model.safetensors"
+TEXT = "text_encoder/model.safetensors"
+
 
 def saved_with_weights(name: str, folder: Path) -> Path:
     """The folder that the `save_pretrained` of a small pipeline wrote."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +17,18 @@ from diffprof.pipelines import free_memory
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
-from tests.pipelines.folders import edit, without_tokenizer_files
-from tests.pipelines.loadable import generated, saved_with_weights
+from tests.pipelines.folders import without_tokenizer_files
+from tests.pipelines.loadable import TEXT, UNET, generated, saved_with_weights
+from tests.pipelines.refusals import Damage, change_config, write_file
 from tests.small_pipelines import SMALL_PIPELINES
 
-UNET = "unet/diffusion_pytorch_model.safetensors"
-TEXT = "text_encoder/model.safetensors"
 FAMILIES = ("stable-diffusion", "stable-diffusion-3", "flux", "sana", "wan-2.1", "kandinsky-2.2-combined")
 
 
-@pytest.fixture(scope="module")
-def saved_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved_with_weights("stable-diffusion", tmp_path_factory.mktemp("weights") / "model")
-
-
 @pytest.fixture
-def model(saved_once: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
-    return Path(shutil.copytree(saved_once, tmp_path / "model"))
+def model(model_with_weights: Path) -> Path:
+    """Here the weights matter."""
+    return model_with_weights
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -95,31 +87,8 @@ def test_weights_in_several_files_are_read(tmp_path: Path) -> None:
     assert torch.equal(next(loaded.pipeline.text_encoder.parameters()), next(pipeline.text_encoder.parameters()))
 
 
-Damage = Callable[[Path], object]
-
-
 def cut(file: str) -> Damage:
     return lambda model: (model / file).write_bytes((model / file).read_bytes()[:-100])
-
-
-def overwrite(file: str, content: bytes) -> Damage:
-    return lambda model: (model / file).write_bytes(content)
-
-
-def without(file: str, ending: str) -> Damage:
-    """A whole file that lacks one weight."""
-
-    def damage(model: Path) -> None:
-        weights = load_file(model / file)
-        kept = {name: weight for name, weight in weights.items() if not name.endswith(ending)}
-        assert len(kept) == len(weights) - 1
-        save_file(kept, model / file, {"format": "pt"})
-
-    return damage
-
-
-def config(slot: str, **changes: Any) -> Damage:
-    return lambda model: edit(model / slot / "config.json", lambda content: content.update(changes))
 
 
 def as_pickle(model: Path) -> None:
@@ -140,26 +109,9 @@ REFUSED: dict[str, tuple[Damage, type[DiffprofError], tuple[str, ...]]] = {
     "a pickle": (as_pickle, UnsafeModelError, ("diffusion_pytorch_model.bin", "pickle", "safetensors")),
     "a file that was cut off": (cut(UNET), RequestError, (UNET, "is damaged")),
     "a text file that was cut off": (cut(TEXT), RequestError, (TEXT, "is damaged")),
-    "an empty file": (overwrite(UNET, b""), RequestError, (UNET, "it is empty")),
-    "a file of something else": (overwrite(UNET, b"nonsense" * 100), RequestError, (UNET, "is damaged")),
-    "a pointer of git-lfs": (overwrite(UNET, POINTER), RequestError, (UNET, "git lfs pull")),
-    "a weight that is not there": (
-        without(UNET, "conv_in.bias"),
-        RequestError,
-        (UNET, "does not fit", "needs conv_in.bias"),
-    ),
-    "a text weight that is not there": (
-        without(TEXT, "final_layer_norm.weight"),
-        RequestError,
-        (TEXT, "does not fit", "final_layer_norm.weight"),
-    ),
-    "a config with wider layers": (
-        config("unet", block_out_channels=[64, 64]),
-        RequestError,
-        (UNET, "unet/config.json"),
-    ),
-    "a config with more layers": (config("unet", layers_per_block=3), RequestError, (UNET, "unet/config.json")),
-    "a text config with wider layers": (config("text_encoder", intermediate_size=64), RequestError, (TEXT,)),
+    "an empty file": (write_file(UNET, b""), RequestError, (UNET, "it is empty")),
+    "a file of something else": (write_file(UNET, b"nonsense" * 100), RequestError, (UNET, "is damaged")),
+    "a pointer of git-lfs": (write_file(UNET, POINTER), RequestError, (UNET, "git lfs pull")),
     "an index of a missing file": (
         lambda m: index(m, a="diffusion_pytorch_model-00001-of-00001.safetensors"),
         RequestError,
@@ -178,17 +130,16 @@ REFUSED: dict[str, tuple[Damage, type[DiffprofError], tuple[str, ...]]] = {
     "an index of a pickle": (lambda m: index(m, a="weights.bin"), UnsafeModelError, ("weights.bin",)),
     "an empty index": (lambda m: index(m), RequestError, ("index.json lists no weight files",)),
     "a missing tokenizer": (without_tokenizer_files, RequestError, ("tokenizer", "vocab.json")),
-    "an adapter on another model": (
-        overwrite("text_encoder/adapter_config.json", b'{"base_model_name_or_path": "someone/else"}'),
+    "code for a config": (
+        change_config("unet", auto_map={"AutoModel": "modeling.MyModel"}),
         UnsafeModelError,
-        ("adapter_config.json",),
+        ("auto_map",),
     ),
-    "code for a config": (config("unet", auto_map={"AutoModel": "modeling.MyModel"}), UnsafeModelError, ("auto_map",)),
 }
 
 
 @pytest.mark.parametrize(("damage", "kind", "words"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_be_loaded_whole_is_refused(
+def test_incomplete_or_unsafe_weights_are_refused(
     damage: Damage, kind: type[DiffprofError], words: tuple[str, ...], model: Path
 ) -> None:
     damage(model)

@@ -5,25 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from diffprof import config
 from diffprof.config import OPTIONS, setting, settings
 from diffprof.errors import RequestError
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of its own, with a user who has set nothing."""
-    for option in OPTIONS.values():
-        monkeypatch.delenv(option.variable, raising=False)
-    monkeypatch.delenv("DIFFPROF_CONFIG", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path
 
 
 def user_file(place: Path, text: str) -> Path:
@@ -91,64 +78,6 @@ def test_a_value_can_be_taken_back(place: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DIFFPROF_DEFAULT_STEPS", "none")
     monkeypatch.setenv("DIFFPROF_DTYPE", "none")
     assert (config.DEFAULT_STEPS, config.DTYPE) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "value"),
-    [
-        ("enable_compute_profiling", "0", False),
-        ("enable_compute_profiling", "off", False),
-        ("keep", "TRUE", True),
-        ("default_guidance_scale", "3.5", 3.5),
-        ("default_seed", "0", 0),
-        ("model_memory_limit", "8GB", 8 * 10**9),
-        ("model_memory_limit", "512 MiB", 512 * 2**20),
-        ("model_memory_limit", "1.5k", 1500),
-        ("model_memory_limit", "123456", 123456),
-        ("dtype", "BFloat16", "bfloat16"),
-        ("offload", "model", "model"),
-        ("device", " cuda:1 ", "cuda:1"),
-        ("default_fps", "24", 24),
-    ],
-)
-def test_texts_of_the_environment_are_read(key: str, text: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"DIFFPROF_{key.upper()}", text)
-    found = setting(key).value
-    assert found == value
-    assert type(found) is type(value)
-
-
-def test_presets_are_added_to_those_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DIFFPROF_SIZE_PRESETS", "poster=1024x1536, square=64x64")
-    assert config.SIZE_PRESETS["poster"] == (1024, 1536)
-    assert config.SIZE_PRESETS["square"] == (64, 64)
-    assert config.SIZE_PRESETS["portrait"] == (512, 768)
-    monkeypatch.delenv("DIFFPROF_SIZE_PRESETS")
-    Path("diffprof.toml").write_text('[size_presets]\nstamp = [32, 48]\nstrip = "800x100"\n')
-    assert (config.SIZE_PRESETS["stamp"], config.SIZE_PRESETS["strip"]) == ((32, 48), (800, 100))
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "sentence"),
-    [
-        ("enable_compute_profiling", "maybe", "must be 1 or 0, not 'maybe'"),
-        ("default_steps", "0", "must be a whole number from 1 to 100,000, not '0'"),
-        ("default_steps", "2.5", "must be a whole number"),
-        ("default_seed", str(2**63), "must be a whole number from 0 to"),
-        ("default_guidance_scale", "nan", "must be a number"),
-        ("model_memory_limit", "lots", "must be an amount of memory such as 8GB"),
-        ("model_memory_limit", "0", "must be an amount of memory"),
-        ("dtype", "int4", "must be one of float32, float16, bfloat16"),
-        ("offload", "cloud", "must be one of model, sequential, group"),
-        ("size_presets", "poster=big", "must be sizes such as 512x768"),
-    ],
-)
-def test_a_wrong_value_is_named_with_its_place(
-    key: str, text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(f"DIFFPROF_{key.upper()}", text)
-    with pytest.raises(RequestError, match=f"DIFFPROF_{key.upper()} {sentence}"):
-        setting(key)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.history import History, schema
-from diffprof.record.history.place import default_path
+from diffprof.record.history import History
 from diffprof.record.history.store import Store
 from tests.profiles_made_by_hand import nothing, stable_diffusion
-from tests.record.history.kept_runs import four_runs, refusals
+from tests.record.history.kept_runs import four_runs
 
 ROOT = Path(__file__).parents[3]
 WRITERS, EACH = 8, 12
@@ -166,78 +165,11 @@ def test_a_writer_waits_for_another_one(tmp_path: Path) -> None:
     assert history.count() == 5
 
 
-def with_a_note(connection: sqlite3.Connection) -> None:
-    """What a second version could need: a new column, filled from what is kept."""
-    connection.execute("ALTER TABLE runs ADD COLUMN note TEXT")
-    connection.execute("UPDATE runs SET note = 'steps: ' || steps")
-
-
-def notes(connection: sqlite3.Connection) -> list[str]:
-    return [note for (note,) in connection.execute("SELECT note FROM runs ORDER BY id")]
-
-
-@pytest.mark.parametrize("how", ["reading", "writing"])
-def test_an_older_history_is_brought_up_to_date_with_all_that_is_in_it(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = four_runs(tmp_path / "h.sqlite")
-    before = history.find()
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, with_a_note))
-    if how == "reading":
-        assert Store(history.path).read(notes, []) == ["steps: 31", "steps: 4", "steps: 4", "steps: 4"]
-    else:
-        history.check_writable()
-    assert history.find() == before
-    assert Store(history.path).read(schema.version_of, 0) == 2
-    monkeypatch.undo()
-    assert all("has version 2, this diffprof reads up to 1" in sentence for sentence in refusals(history))
-
-
-def test_a_history_that_cannot_be_brought_up_to_date_stays_what_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = four_runs(tmp_path / "h.sqlite")
-
-    def fails(connection: sqlite3.Connection) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as newer:
-        newer.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, with_a_note, fails))
-        with pytest.raises(KeyboardInterrupt):
-            history.check_writable()
-    assert Store(history.path).read(schema.version_of, 0) == 1
-    assert history.count() == 4
-
-
-def test_a_history_is_brought_up_to_date_once_by_whoever_comes_first(tmp_path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(four_runs(tmp_path / "h.sqlite").path)) as connection:
-        schema.migrate(connection, ())
-        assert schema.version_of(connection) == 1
-
-
-def test_an_unfinished_history_is_finished(tmp_path: Path) -> None:
-    """A file of no bytes is what a process leaves that was killed before it wrote anything."""
-    (tmp_path / "h.sqlite").touch()
-    assert History(tmp_path / "h.sqlite").find() == ()
-    assert History(tmp_path / "h.sqlite").add(nothing(), "run") == 1
-
-
 def test_names_that_mean_something_in_an_address_are_names(tmp_path: Path) -> None:
     path = tmp_path / "100% #1?mode=memory.sqlite"
     History(path).add(nothing(), "run")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert History(path).count() == 1
-
-
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the XDG folders are those of Linux")
-def test_the_history_lies_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "mine.sqlite"))
-    assert History().path == tmp_path / "mine.sqlite"
-    monkeypatch.setenv("DIFFPROF_HISTORY", "")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert default_path() == tmp_path / "diffprof" / "history.sqlite"
-    monkeypatch.setenv("XDG_DATA_HOME", "relative")
-    assert default_path() == Path.home() / ".local" / "share" / "diffprof" / "history.sqlite"
 
 
 def test_an_error_of_ours_is_not_taken_for_damage(tmp_path: Path) -> None:

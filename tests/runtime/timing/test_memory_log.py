@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from diffprof.errors import RequestError
 from diffprof.runtime.timing.memory_log import MemoryFinding, MemoryLog
-from diffprof.runtime.timing.memory_snapshots import ProcessMemory, TorchAllocator, process_memory
+from diffprof.runtime.timing.memory_snapshots import ProcessMemory
 from tests.runtime.timing.fakes import FakeAllocator, FakeClock
 
 MIB = 1024**2
@@ -73,12 +70,6 @@ def test_without_a_device_its_figures_are_absent_not_zero() -> None:
     taken = process_log_of([("start", 300)]).snapshots[0]
     assert (taken.allocated_bytes, taken.reserved_bytes, taken.max_allocated_bytes) == (None, None, None)
     assert set(taken.to_dict()) == {"label", "seconds", "rss_bytes", "peak_rss_bytes"}
-
-
-def test_the_process_is_measured_for_real() -> None:
-    memory = process_memory()
-    assert memory.peak_rss >= memory.rss > 1 * MIB
-    assert memory.rss <= psutil.virtual_memory().total
 
 
 def test_reserves_beyond_all_that_was_ever_allocated_are_fragmentation() -> None:
@@ -158,33 +149,3 @@ def test_nothing_is_left_after_a_reset() -> None:
     log.reset()
     assert log.to_dict() == {"unit": "bytes", "snapshots": [], "findings": []}
     assert log.snapshot("anew").seconds == 0
-
-
-def torch_with(**backend: object) -> SimpleNamespace:
-    kind = SimpleNamespace(type="cuda")
-    accelerators = SimpleNamespace(current_accelerator=lambda: kind)
-    return SimpleNamespace(accelerator=accelerators, cuda=SimpleNamespace(**backend))
-
-
-def test_the_allocator_of_torch_is_asked_once_it_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    reset: list[bool] = []
-    figures = {"memory_allocated": lambda: 1, "memory_reserved": lambda: 2, "max_memory_allocated": lambda: 3}
-    figures["reset_peak_memory_stats"] = lambda: reset.append(True)
-    monkeypatch.setitem(sys.modules, "torch", torch_with(is_initialized=lambda: False, **figures))
-    assert TorchAllocator().read() is None
-    TorchAllocator().reset_peak()
-    assert reset == []
-    monkeypatch.setitem(sys.modules, "torch", torch_with(is_initialized=lambda: True, **figures))
-    assert TorchAllocator().read() == (1, 2, 3)
-    TorchAllocator().reset_peak()
-    assert reset == [True]
-
-
-def test_what_an_allocator_does_not_tell_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    metal = torch_with(is_available=lambda: True, current_allocated_memory=lambda: 1, driver_allocated_memory=lambda: 2)
-    monkeypatch.setitem(sys.modules, "torch", metal)
-    assert TorchAllocator().read() == (1, 2, None)
-    TorchAllocator().reset_peak()
-    monkeypatch.delitem(sys.modules, "torch")
-    assert TorchAllocator().read() is None
-    assert "torch" not in sys.modules

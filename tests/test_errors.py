@@ -1,0 +1,48 @@
+"""Every error of diffprof has an exit code, and keeps what a caller needs to handle it."""
+
+from __future__ import annotations
+
+from diffprof import errors
+from diffprof.errors import (
+    DiffprofError,
+    InterruptedRun,
+    OutOfMemoryError,
+    PipelineError,
+    RefusedCallError,
+    RequestError,
+    UnsafeModelError,
+)
+
+
+def test_a_refused_request_exits_with_2_and_a_failed_one_with_1() -> None:
+    assert issubclass(UnsafeModelError, RequestError)
+    assert issubclass(RequestError, DiffprofError)
+    assert (RequestError("").exit_code, PipelineError("").exit_code) == (2, 1)
+
+
+def test_every_error_has_an_exit_code_and_a_docstring() -> None:
+    classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, DiffprofError)]
+    assert {error.exit_code for error in classes} == {1, 2}
+    assert all(error.__doc__ for error in classes)
+
+
+def test_a_refused_call_keeps_the_message_of_the_pipeline() -> None:
+    error = RefusedCallError("FluxPipeline", "height must be divisible by 8")
+    assert str(error) == "FluxPipeline refused the call: height must be divisible by 8"
+    assert (error.pipeline, error.reason, error.exit_code) == ("FluxPipeline", "height must be divisible by 8", 1)
+
+
+def test_running_out_of_memory_advises_and_keeps_the_message_of_the_allocator() -> None:
+    error = OutOfMemoryError("FluxPipeline", "tried to allocate 8 GiB")
+    assert str(error) == (
+        "FluxPipeline ran out of memory; make it smaller, use a smaller dtype or offload (tried to allocate 8 GiB)"
+    )
+    assert (error.pipeline, error.reason) == ("FluxPipeline", "tried to allocate 8 GiB")
+
+
+def test_an_interrupted_run_is_a_keyboard_interrupt_with_the_run() -> None:
+    run = object()
+    error = InterruptedRun(run)
+    assert isinstance(error, KeyboardInterrupt)
+    assert not isinstance(error, Exception), "`except Exception` must not hide Ctrl-C"
+    assert error.run is run
