@@ -10,7 +10,7 @@ import pytest
 from diffprof.counting.dry_run import _DryRun
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import PipelineError, RefusedCallError
-from diffprof.generation.generate import generate_image
+from diffprof.inference import generate_image
 from diffprof.pipelines import building, opening
 from diffprof.pipelines.weights import plan_loading
 from tests.cli.conftest import Run
