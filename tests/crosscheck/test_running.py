@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from diffprof.crosscheck import running as comparing
-from diffprof.crosscheck import worker
 from diffprof.crosscheck.result import ATTENTION
 from diffprof.crosscheck.running import crosscheck
 from diffprof.errors import DiffprofError, RequestError
@@ -90,13 +89,3 @@ def test_without_the_call_there_is_nothing_to_compare(results: dict[str, Any]) -
 def test_an_unknown_tool_is_refused_before_any_work() -> None:
     with pytest.raises(RequestError, match="there is no tool 'ptflops'; there are diffprof, thop-sdpa, thop"):
         crosscheck("model", tools=("ptflops",))
-
-
-def test_a_tool_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "request.json").write_text("{}", encoding="utf-8")
-    monkeypatch.setattr(worker.importlib.util, "find_spec", lambda package: None)
-    worker.main(tmp_path, "calflops")
-    assert json.loads((tmp_path / "calflops.json").read_text(encoding="utf-8")) == {
-        "error": "calflops is not installed; `pip install diffprof[crosscheck]` brings it.",
-        "exit_code": 1,
-    }

@@ -1,0 +1,41 @@
+"""The process that one tool counts in: a failure is a result too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from diffprof.crosscheck import worker
+from diffprof.crosscheck.tools import CAPTURE
+
+
+def test_a_tool_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "request.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(worker.importlib.util, "find_spec", lambda package: None)
+    worker.main(tmp_path, "calflops")
+    assert json.loads((tmp_path / "calflops.json").read_text(encoding="utf-8")) == {
+        "error": "calflops is not installed; `pip install diffprof[crosscheck]` brings it.",
+        "exit_code": 1,
+    }
+
+
+def result_of(folder: Path, name: str, **request: object) -> dict[str, object]:
+    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    worker.main(folder, name)
+    return dict(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def test_a_wrong_request_keeps_its_message_and_its_exit_code(tmp_path: Path) -> None:
+    result = result_of(tmp_path, CAPTURE, model="no-such-model", component=None, arguments={})
+    assert result["exit_code"] == 2
+    assert "no-such-model" in str(result["error"])
+
+
+def test_any_other_failure_is_the_first_line_of_its_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("this tool\ncannot do that")
+
+    monkeypatch.setattr(worker, "_count", fail)
+    assert result_of(tmp_path, "thop") == {"error": "failed: ValueError: this tool", "exit_code": 1}
