@@ -21,6 +21,8 @@ class Terminal(io.StringIO):
 
 def open_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Not a fixture: pytest sets standard error anew for the test itself."""
+    for name, value in {"TERM": "xterm", "COLUMNS": "100"}.items():
+        monkeypatch.setenv(name, value)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal

@@ -8,13 +8,7 @@ from statistics import median
 
 import pytest
 
-from diffprof.comparison.statistics import (
-    are_enough,
-    outliers,
-    rank_sum_test,
-    signed_rank_test,
-    time_ratio,
-)
+from diffprof.comparison.statistics import are_enough, outliers, rank_sum_test, signed_rank_test, time_ratio
 
 
 def by_counting(before: list[float], after: list[float]) -> float:

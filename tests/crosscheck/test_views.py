@@ -6,9 +6,7 @@ import csv
 import io
 import json
 
-from diffprof.crosscheck.result import (
-    ATTENTION,
-)
+from diffprof.crosscheck.result import ATTENTION
 from diffprof.crosscheck.views import crosscheck_csv, crosscheck_json, print_crosscheck
 from diffprof.render.console import render_text
 from tests.crosscheck.crosschecks import FIVE_TOOLS, PARTS

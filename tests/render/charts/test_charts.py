@@ -11,11 +11,7 @@ import pytest
 from diffprof.record.profile import Profile
 from diffprof.render import charts
 from diffprof.render.charts import Measure
-from tests.profiles_made_by_hand import (
-    everything_measured,
-    nothing,
-    stable_diffusion,
-)
+from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
 
 COUNTED = {

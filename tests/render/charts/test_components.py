@@ -10,10 +10,7 @@ import pytest
 from diffprof.render import charts
 from diffprof.render.charts import Measure
 from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import (
-    measured_profile,
-    stable_diffusion,
-)
+from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
 
 def paths_of(trace: Any) -> list[str]:

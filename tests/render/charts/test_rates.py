@@ -8,10 +8,7 @@ import pytest
 
 from diffprof.render import charts
 from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import (
-    UNET_MACS,
-    measured_profile,
-)
+from tests.profiles_made_by_hand import UNET_MACS, measured_profile
 
 
 def test_rates_lie_below_the_roof_of_a_known_device() -> None:

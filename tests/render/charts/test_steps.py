@@ -6,11 +6,7 @@ import pytest
 
 from diffprof.render import charts
 from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import (
-    UNET_MACS,
-    measured_profile,
-    stable_diffusion,
-)
+from tests.profiles_made_by_hand import UNET_MACS, measured_profile, stable_diffusion
 
 
 def test_each_denoising_step_has_its_macs() -> None:
