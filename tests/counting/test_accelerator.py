@@ -11,9 +11,6 @@ import pytest
 import torch
 
 import diffprof
-from diffprof.counting.operations.functions import is_accelerator
-from diffprof.counting.operations.recorder import OperationRecorder
-from diffprof.counting.operations.virtual import VirtualMode
 from tests.small_pipelines import SMALL_PIPELINES
 
 NAMES = [
@@ -40,32 +37,3 @@ def test_a_pipeline_on_a_gpu_costs_what_it_costs_on_the_cpu(name: str) -> None:
         (call.component, call.macs) for call in on_cpu.calls
     ]
     assert counted.total == on_cpu.total
-
-
-@pytest.mark.parametrize(
-    ("device", "expected"),
-    [("cuda", True), ("cuda:1", True), (torch.device("xpu"), True), (0, True), ("cpu", False), ("meta", False),
-     (torch.device("cpu"), False), (None, False)],
-)  # fmt: skip
-def test_what_an_accelerator_is(device: Any, expected: bool) -> None:
-    assert is_accelerator(device) is expected
-
-
-class Elsewhere(torch.Tensor):
-    """Lies on a GPU, as far as anybody can tell; fetched, it is an ordinary tensor."""
-
-    is_cpu = False
-    is_meta = False
-
-    def cpu(self) -> torch.Tensor:  # type: ignore[override]
-        return torch.ones(2)
-
-
-def test_real_tensors_on_the_device_are_fetched_and_weights_are_not() -> None:
-    table, weight = torch.Tensor._make_subclass(Elsewhere, torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))
-    mode = VirtualMode(OperationRecorder(), frozenset({id(weight)}), on_accelerator=True)
-    fetched = mode._fetch({"a": (table, [weight, 3])})
-    assert type(fetched["a"][0]) is torch.Tensor
-    assert fetched["a"][0].tolist() == [1, 1]
-    assert fetched["a"][1][0] is weight
-    assert fetched["a"][1][1] == 3

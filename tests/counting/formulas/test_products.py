@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diffprof.record.tensors import OperationShapes
-from tests.counting.formulas.counted import kinds, macs_three_ways, on_real, on_virtual, other_flops_both_ways
+from tests.counting.components_made_by_hand import Experts
+from tests.counting.formulas.counted import macs_three_ways, on_real, on_virtual, other_flops_both_ways
 
 size = st.integers(1, 6)
 quick = settings(max_examples=15, deadline=None)
@@ -33,25 +33,9 @@ def test_a_bias_is_one_other_flop_for_each_output(leading: list[int], inner: int
     assert other_flops_both_ways(F.linear, *tensors) == {prod(leading) * out}
 
 
-def test_a_linear_layer_is_of_kind_linear_however_its_arguments_are_passed() -> None:
-    x, weight, bias = torch.ones(2, 5, 3), torch.ones(4, 3), torch.ones(4)
-    for function in (
-        F.linear,
-        lambda x, weight, bias: F.linear(x, weight, bias=bias),
-        lambda x, weight, bias: F.linear(input=x, weight=weight, bias=bias),
-        lambda x, weight, bias: F.linear(bias=bias, weight=weight, input=x),
-    ):
-        assert kinds(on_virtual(function, x, weight, bias)) == {"linear": 2 * 5 * 3 * 4}
-
-
 def test_a_linear_layer_on_a_transposed_input_costs_the_same() -> None:
     x, weight = torch.ones(2, 3, 5), torch.ones(4, 3)
     assert macs_three_ways(lambda x, weight: F.linear(x.transpose(1, 2), weight), x, weight) == {2 * 5 * 3 * 4}
-
-
-def test_a_linear_layer_with_wrong_features_is_refused_as_torch_refuses_it() -> None:
-    with pytest.raises(RuntimeError, match="must have same reduction dim"):
-        on_virtual(F.linear, torch.ones(2, 3), torch.ones(4, 5))
 
 
 @quick
@@ -135,26 +119,6 @@ def test_linear_attention_grows_with_the_tokens_not_with_their_square(
     assert macs_three_ways(attend, *tensors) == {2 * batch * heads * tokens * d * (d + 1)}
 
 
-class Experts(torch.nn.Module):
-    """A mixture of experts as models write it: route, pick the top k, and run each expert on its tokens."""
-
-    def __init__(self, width: int, hidden: int, experts: int, chosen: int) -> None:
-        super().__init__()
-        self.chosen = chosen
-        self.router = torch.nn.Linear(width, experts, bias=False)
-        self.up = torch.nn.ModuleList(torch.nn.Linear(width, hidden, bias=False) for _ in range(experts))
-        self.down = torch.nn.ModuleList(torch.nn.Linear(hidden, width, bias=False) for _ in range(experts))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        weights, choice = self.router(x).softmax(-1).topk(self.chosen, dim=-1)
-        out = torch.zeros_like(x)
-        for number, (up, down) in enumerate(zip(self.up, self.down, strict=True)):
-            rows, places = torch.where(choice == number)
-            if len(rows):
-                out.index_add_(0, rows, down(F.silu(up(x[rows]))) * weights[rows, places, None])
-        return out
-
-
 @quick
 @given(tokens=st.integers(1, 20), width=size, hidden=size, experts=st.integers(2, 5), data=st.data())
 def test_experts_cost_what_the_chosen_ones_cost(
@@ -170,17 +134,6 @@ def test_experts_cost_what_the_chosen_ones_cost(
 def on_virtual_module(module: torch.nn.Module, x: torch.Tensor) -> int:
     """The MACs of a module whose weights are virtual too."""
     return on_virtual(module.to("meta"), x).work.macs
-
-
-def test_a_choice_of_experts_is_shared_out_equally() -> None:
-    """8 tokens, 2 of 4 experts each: every expert gets 4 rows."""
-    layer = Experts(width=3, hidden=5, experts=4, chosen=2).to("meta")
-    rows = [
-        op
-        for op in on_virtual(layer, torch.ones(8, 3)).operations
-        if op.kind == "linear" and (5, 3) in op.shapes.inputs
-    ]
-    assert [(op.shapes, op.count) for op in rows] == [(OperationShapes(((4, 3), (5, 3)), ((4, 5),)), 4)]
 
 
 @quick

@@ -1,0 +1,108 @@
+"""Operations on virtual tensors give virtual results; a value that depends on weights is a recorded assumption."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.counting.operations.virtual import LARGEST_REAL, VirtualMode, real_zeros, stand_in
+from diffprof.record.tensors import OperationShapes
+from tests.counting.components_made_by_hand import Experts
+from tests.counting.formulas.counted import on_virtual
+
+
+def test_an_operation_without_a_shape_rule_is_refused_with_its_name() -> None:
+    from diffprof.errors import DiffprofError
+
+    library = torch.library.Library("diffprof_test", "FRAGMENT")
+    library.define("shapeless(Tensor x) -> Tensor")
+    library.impl("shapeless", lambda x: x.clone(), "CPU")
+    with pytest.raises(DiffprofError, match=r"diffprof_test\.shapeless"):
+        on_virtual(torch.ops.diffprof_test.shapeless, torch.ones(5))
+
+
+class Elsewhere(torch.Tensor):
+    """Claims to be on a GPU; a copy in main memory is an ordinary tensor."""
+
+    is_cpu = False
+    is_meta = False
+
+    def cpu(self) -> torch.Tensor:  # type: ignore[override]
+        return torch.ones(2)
+
+
+def test_real_tensors_are_copied_from_the_device_and_weights_are_not() -> None:
+    table, weight = torch.Tensor._make_subclass(Elsewhere, torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))
+    mode = VirtualMode(OperationRecorder(), frozenset({id(weight)}), on_accelerator=True)
+    fetched = mode._fetch({"a": (table, [weight, 3])})
+    assert type(fetched["a"][0]) is torch.Tensor
+    assert fetched["a"][0].tolist() == [1, 1]
+    assert fetched["a"][1][0] is weight
+    assert fetched["a"][1][1] == 3
+
+
+def test_a_choice_of_experts_is_shared_out_equally() -> None:
+    """8 tokens, 2 of 4 experts each: every expert gets 4 rows."""
+    layer = Experts(width=3, hidden=5, experts=4, chosen=2).to("meta")
+    rows = [
+        op
+        for op in on_virtual(layer, torch.ones(8, 3)).operations
+        if op.kind == "linear" and (5, 3) in op.shapes.inputs
+    ]
+    assert [(op.shapes, op.count) for op in rows] == [(OperationShapes(((4, 3), (5, 3)), ((4, 5),)), 4)]
+
+
+@pytest.fixture
+def mode() -> VirtualMode:
+    return VirtualMode(OperationRecorder())
+
+
+def test_a_result_is_virtual_if_any_input_is_and_else_is_computed(mode: VirtualMode) -> None:
+    virtual, real = torch.empty(2, 3, device="meta"), torch.full((3,), 2.0)
+    with mode:
+        product, square = virtual * real, real * real
+    assert (product.is_meta, tuple(product.shape)) == (True, (2, 3))
+    assert square.tolist() == [4, 4, 4]
+    assert mode.recorder.assumptions == {}
+
+
+def test_a_weight_of_a_live_pipeline_counts_as_virtual() -> None:
+    weight = torch.ones(3)
+    with VirtualMode(OperationRecorder(), frozenset({id(weight)})):
+        assert (weight + 1).is_meta
+
+
+def test_a_value_that_depends_on_weights_is_read_as_zero_and_the_assumption_is_recorded(mode: VirtualMode) -> None:
+    virtual = torch.empty((), device="meta")
+    with mode:
+        assert virtual.item() == 0
+    (assumption,) = mode.recorder.assumptions
+    assert assumption.endswith("that depend on weights: taken as zero")
+
+
+def test_a_mask_that_depends_on_weights_selects_every_element(mode: VirtualMode) -> None:
+    values, mask = torch.empty(2, 3, device="meta"), torch.empty(2, 3, dtype=torch.bool, device="meta")
+    with mode:
+        assert tuple(values[mask].shape) == (6,)
+    assert list(mode.recorder.assumptions) == ["a mask of shape (2, 3) that depends on weights selects every element"]
+
+
+def test_a_small_factory_on_the_meta_device_is_real_and_a_large_one_is_not(mode: VirtualMode) -> None:
+    with mode:
+        small, large = torch.zeros(4, device="meta"), torch.zeros(LARGEST_REAL + 1, device="meta")
+    assert small.tolist() == [0, 0, 0, 0]
+    assert large.is_meta
+
+
+def test_a_stand_in_takes_no_memory_for_its_elements() -> None:
+    values = stand_in(torch.empty(1000, 1000, device="meta"))
+    assert (values.shape, values.untyped_storage().nbytes(), values[3, 4].item()) == ((1000, 1000), 4, 0)
+    assert stand_in(torch.empty(2, dtype=torch.bool, device="meta")).tolist() == [True, True]
+    assert stand_in(torch.empty((), dtype=torch.bool, device="meta")).item() is False
+
+
+def test_only_small_tensors_become_zeros() -> None:
+    large = torch.empty(LARGEST_REAL + 1, device="meta")
+    assert real_zeros(torch.empty(2, device="meta")).tolist() == [0, 0]
+    assert real_zeros(large) is large
