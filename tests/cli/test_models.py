@@ -15,7 +15,7 @@ from tests.cli.conftest import Run
 def test_the_list_of_models_says_what_it_leaves_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Columns that do not fit: " in run("models").out
     monkeypatch.setenv("COLUMNS", "300")
-    assert "Not shown" not in run("models").out
+    assert "Columns that do not fit" not in run("models").out
 
 
 @pytest.mark.parametrize("arguments", [["models"], ["models", "show", "sdxl"]])

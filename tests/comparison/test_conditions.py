@@ -55,7 +55,7 @@ def test_equal_profiles_differ_in_nothing() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_anrequest_differences_is_told_with_both_values(other: Profile, name: str, values: tuple[Any, ...]) -> None:
+def test_a_different_request_is_listed_with_both_values(other: Profile, name: str, values: tuple[Any, ...]) -> None:
     found = differing(stable_diffusion(), other)
     assert found == [Condition(REQUEST, name, values)]
     assert request_differences(found) == tuple(found)
@@ -71,7 +71,7 @@ def test_true_is_not_one() -> None:
     assert [one.values for one in found] == [(1, True)]
 
 
-def test_a_default_that_changed_with_a_version_is_no_request_differences() -> None:
+def test_a_default_that_changed_with_a_version_is_not_a_different_request() -> None:
     """It is what a gate is to find."""
     defaults = {**stable_diffusion().request.defaults, "eta": 1.0}
     found = differing(stable_diffusion(), asked(defaults=defaults))
@@ -102,7 +102,7 @@ def test_versions_and_dtypes_of_components_are_told() -> None:
     assert request_differences(found) == ()
 
 
-def test_andevice_differences_is_told() -> None:
+def test_a_different_device_is_listed() -> None:
     found = differing(measured_profile(device=CPU), measured_profile(device=GPU))
     assert [one.name for one in device_differences(found)] == ["name", "kind", "threads"]
     assert device_differences(found)[0] == Condition(DEVICE, "name", (CPU.name, GPU.name))

@@ -193,14 +193,14 @@ def test_a_run_that_could_not_be_counted_does_not_pass_for_being_nothing() -> No
     assert outcome(compare_pair(measured, not_counted), "time=+5%") == PASSED
 
 
-def test_anrequest_differences_is_refused_unless_allowed() -> None:
+def test_a_different_request_is_rejected_unless_allowed() -> None:
     pair = compare_pair(stable_diffusion(), stable_diffusion(steps=20, unet_calls=21))
     with pytest.raises(RequestError, match="another request: num_inference_steps is 30 there and 20 here"):
         gate(pair)
     assert gate(pair, allow_different=True).outcome == PASSED
 
 
-def test_andevice_differences_is_refused_for_times_only() -> None:
+def test_a_different_device_is_rejected_for_times_only() -> None:
     pair = compare_pair(run_of([SECOND] * 20, device=CPU), run_of([SECOND] * 20, device=GPU))
     with pytest.raises(RequestError, match=r"another device: name of the device is 'AMD EPYC 7763' there"):
         gate(pair)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
 from diffprof.errors import RequestError
 from diffprof.render import charts
+from tests.children import run_child
 from tests.profiles_made_by_hand import stable_diffusion
 
 
@@ -19,6 +19,8 @@ def test_a_chart_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_charts_are_imported_without_plotly_and_without_torch() -> None:
-    code = "import sys, diffprof.render.report; print([name for name in ('plotly', 'torch') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    code = (
+        "import sys, diffprof.render.charts, diffprof.render.report.profile_page;"
+        "print([name for name in ('plotly', 'torch') if name in sys.modules])"
+    )
+    assert run_child("-c", code).stdout == "[]\n"
