@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffprof.crosscheck.differences import Difference, crosscheck_table, differences
+from diffprof.crosscheck.differences import CountDifference, crosscheck_table, differences
 from diffprof.crosscheck.result import (
     ATTENTION,
     CONVOLUTIONS,
@@ -30,16 +30,18 @@ def test_an_equal_count_has_no_differences() -> None:
 
 def test_what_is_missing_was_missed_and_the_largest_comes_first() -> None:
     assert differences(TRUTH, {MATRIX_PRODUCTS: 100, NORMS: 7}) == (
-        Difference(CONVOLUTIONS, -50),
-        Difference(ATTENTION, -30),
-        Difference(NORMS, 7),
+        CountDifference(CONVOLUTIONS, -50),
+        CountDifference(ATTENTION, -30),
+        CountDifference(NORMS, 7),
     )
 
 
 def test_attention_that_was_seen_as_plain_products_was_not_missed() -> None:
     assert differences(TRUTH, {MATRIX_PRODUCTS: 130, CONVOLUTIONS: 50}) == ()
-    assert differences(TRUTH, {MATRIX_PRODUCTS: 110, CONVOLUTIONS: 50}) == (Difference(ATTENTION, -20),)
-    assert differences(TRUTH, {MATRIX_PRODUCTS: 90, ATTENTION: 50, CONVOLUTIONS: 50}) == (Difference(ATTENTION, 10),)
+    assert differences(TRUTH, {MATRIX_PRODUCTS: 110, CONVOLUTIONS: 50}) == (CountDifference(ATTENTION, -20),)
+    assert differences(TRUTH, {MATRIX_PRODUCTS: 90, ATTENTION: 50, CONVOLUTIONS: 50}) == (
+        CountDifference(ATTENTION, 10),
+    )
 
 
 amounts = st.integers(0, 10**15)

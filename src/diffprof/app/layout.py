@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from diffprof.app.context import AppContext
 from diffprof.app.downloads import Downloads
-from diffprof.app.page import Page
 from diffprof.app.session import Session
 from diffprof.app.setup import Setup
 
@@ -22,7 +22,7 @@ def build_page(setup: Setup, downloads: Downloads) -> Any:
     from diffprof.app.tabs.profile import ProfileTab
 
     with gradio.Blocks(title="diffprof", analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as blocks:
-        page = Page(setup, downloads, gradio.State(Session()), blocks.load)
+        context = AppContext(setup, downloads, gradio.State(Session()), blocks.load)
         gradio.HTML(
             "<h1>diffprof</h1><p>What a diffusion pipeline costs, where the cost goes, and what to change.</p>",
             elem_id="head",
@@ -30,12 +30,12 @@ def build_page(setup: Setup, downloads: Downloads) -> Any:
         )
         with gradio.Tabs(overflow_behavior="wrap"):
             with gradio.Tab("Profile", id="profile"):
-                ProfileTab(page)
+                ProfileTab(context)
             with gradio.Tab("Generate", id="generate"):
-                GenerateTab(page)
+                GenerateTab(context)
             with gradio.Tab("Compare", id="compare"):
-                CompareTab(page)
+                CompareTab(context)
             with gradio.Tab("History", id="history") as tab:
-                HistoryTab(page, tab)
+                HistoryTab(context, tab)
     # The queue is bounded, and no request bypasses it.
     return blocks.queue(max_size=MOST_WAITING, api_open=False)

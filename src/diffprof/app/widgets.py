@@ -9,7 +9,7 @@ from typing import Any
 
 from diffprof.app import views
 from diffprof.app.background import error_message
-from diffprof.app.page import Page
+from diffprof.app.context import AppContext
 from diffprof.app.session import Session
 
 # Listed explicitly: plotly's default has a link to its vendor and may have a button that uploads the chart.
@@ -72,7 +72,7 @@ def show_errors(message: Any, handler: Callable[..., Any]) -> Callable[..., Any]
     return handle_with_updates if inspect.isgeneratorfunction(handler) else handle
 
 
-def connect_stop_button(button: Any, page: Page, tab: str, message: Any, events: Sequence[Any]) -> None:
+def connect_stop_button(button: Any, context: AppContext, tab: str, message: Any, events: Sequence[Any]) -> None:
     """Let the button stop the work of a tab for this visitor, and cancel what is queued."""
 
     def stop(session: Session) -> str:
@@ -81,7 +81,7 @@ def connect_stop_button(button: Any, page: Page, tab: str, message: Any, events:
         return views.notice("Stopped." if was_running else "Nothing is running.")
 
     button.click(
-        stop, page.session, message, cancels=list(events), queue=False, show_progress="hidden",
+        stop, context.session, message, cancels=list(events), queue=False, show_progress="hidden",
         api_visibility="private",
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from diffprof.crosscheck.result import ATTENTION, MATRIX_PRODUCTS, REAL_PRODUCTS
 
 
 @dataclass(frozen=True)
-class Difference:
+class CountDifference:
     """MACs that a tool counted too many (positive) or missed (negative) in one part of the work."""
 
     part: str
@@ -28,7 +28,7 @@ class CrosscheckRow:
     count: Count
     share: float | None
     """Of the truth."""
-    differences: tuple[Difference, ...]
+    differences: tuple[CountDifference, ...]
 
 
 def crosscheck_table(crosscheck: Crosscheck) -> list[CrosscheckRow]:
@@ -44,12 +44,12 @@ def crosscheck_table(crosscheck: Crosscheck) -> list[CrosscheckRow]:
     ]
 
 
-def differences(truth: Mapping[str, int], counted: Mapping[str, int]) -> tuple[Difference, ...]:
+def differences(truth: Mapping[str, int], counted: Mapping[str, int]) -> tuple[CountDifference, ...]:
     """Where a count differs from the truth, the largest difference first."""
     parts = dict.fromkeys((*truth, *counted))
     off = {part: counted.get(part, 0) - (truth.get(part, 0) if part in REAL_PRODUCTS else 0) for part in parts}
     _merge_attention_and_products(off)
-    differing = [Difference(part, macs) for part, macs in off.items() if macs]
+    differing = [CountDifference(part, macs) for part, macs in off.items() if macs]
     return tuple(sorted(differing, key=lambda difference: -abs(difference.macs)))
 
 

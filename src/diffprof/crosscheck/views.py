@@ -6,7 +6,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
-from diffprof.crosscheck.differences import CrosscheckRow, Difference, crosscheck_table
+from diffprof.crosscheck.differences import CountDifference, CrosscheckRow, crosscheck_table
 from diffprof.crosscheck.result import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
 from diffprof.render import numbers
 from diffprof.render.clean import clean
@@ -109,7 +109,7 @@ def _reason(count: Count) -> str:
     return f"{count.reason}: it takes about {needed}, and {free} are free"
 
 
-def _finding(difference: Difference) -> str:
+def _finding(difference: CountDifference) -> str:
     amount = numbers.macs(abs(difference.macs))
     if difference.part == SQUARED:
         few = " too few" if difference.missed else ""

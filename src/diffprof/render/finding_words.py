@@ -6,14 +6,7 @@ unknown are left out.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Words(NamedTuple):
-    title: str
-    evidence: tuple[str, ...]
-    advice: tuple[str, ...]
-
+from diffprof.findings.finding import FindingText
 
 _DOMINATES = "{section} takes {total_share} of the time: {total_seconds} in {calls}."
 _DOMINANCE = (
@@ -46,18 +39,18 @@ _LAUNCHES = (
     "{peak_source}",
 )
 
-WORDS: dict[tuple[str, str], Words] = {
-    ("incomplete_run", "others_ended"): Words(
+WORDS: dict[tuple[str, str], FindingText] = {
+    ("incomplete_run", "others_ended"): FindingText(
         "{failed} of {iterations} did not finish; the results cover only the others ({timed}).",
         ("the last one stopped after {until_seconds} and {steps}: {error}",),
         ("Find out why before comparing these results with others.",),
     ),
-    ("incomplete_run", "none_ended"): Words(
+    ("incomplete_run", "none_ended"): FindingText(
         "No iteration finished: the results cover a call that stopped after {until_seconds}.",
         ("it completed {steps}", "it stopped with: {error}"),
         ("The results cover only what ran until then, not a whole call.",),
     ),
-    ("unstable_timings", "iterations"): Words(
+    ("unstable_timings", "iterations"): FindingText(
         "The iterations vary by {spread_share}: do not trust a difference smaller than that.",
         (
             "{iterations} took {fastest_seconds} to {slowest_seconds}, {mean_seconds} on average",
@@ -68,7 +61,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "diffprof.measure(pipe, warmup=2, iterations=10, ...).",
         ),
     ),
-    ("dominant_section", "denoiser"): Words(
+    ("dominant_section", "denoiser"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         (
@@ -78,7 +71,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "step to step: enable_cache(FirstBlockCacheConfig(threshold=0.05)).",
         ),
     ),
-    ("dominant_section", "vae"): Words(
+    ("dominant_section", "vae"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         (
@@ -88,7 +81,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "Tiling (pipe.{component}.enable_tiling()) helps only if memory is short; otherwise it costs time.",
         ),
     ),
-    ("dominant_section", "encoder"): Words(
+    ("dominant_section", "encoder"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         (
@@ -96,12 +89,12 @@ WORDS: dict[tuple[str, str], Words] = {
             "pipe(prompt_embeds=...) in every call.",
         ),
     ),
-    ("dominant_section", "other"): Words(
+    ("dominant_section", "other"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         ("It is not a model. A trace shows what it does: diffprof.measure(pipe, trace=True, ...).",),
     ),
-    ("dominant_section", "between"): Words(
+    ("dominant_section", "between"): FindingText(
         "{total_share} of the time is spent between the sections: {total_seconds} outside of models and scheduler.",
         ("{longest} has the longest calls ({longest_seconds}), with {longest_share} of the time",),
         (
@@ -109,12 +102,12 @@ WORDS: dict[tuple[str, str], Words] = {
             "A trace shows it: diffprof.measure(pipe, trace=True, ...).",
         ),
     ),
-    ("prompt_encoded_again", "in_one_call"): Words(
+    ("prompt_encoded_again", "in_one_call"): FindingText(
         "{section} encodes the same prompt repeatedly in one call: {saved_seconds} could be saved.",
         ("{again} redundant encodings of {prompts}", "{saved_share} of the time"),
         ("Encode it once with pipe.encode_prompt(...) and pass the result: pipe(prompt_embeds=..., ...).",),
     ),
-    ("prompt_encoded_again", "over_calls"): Words(
+    ("prompt_encoded_again", "over_calls"): FindingText(
         "{section} encodes the same prompt again in later calls: {saved_seconds} could be saved.",
         ("{again} redundant encodings of {prompts}", "{saved_share} of the time"),
         (
@@ -123,7 +116,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "Then the text encoder need not be on the device.",
         ),
     ),
-    ("offload_dominates", "busy"): Words(
+    ("offload_dominates", "busy"): FindingText(
         "Moving weights keeps the host busy for {busy_share} of the time: {busy_seconds} of {wall_seconds}.",
         (
             "{moved_bytes} in {moves}",
@@ -137,7 +130,7 @@ WORDS: dict[tuple[str, str], Words] = {
             'offload_type="leaf_level", use_stream=True).',
         ),
     ),
-    ("moved_each_step", "in_again"): Words(
+    ("moved_each_step", "in_again"): FindingText(
         "{component} is moved to the device again in each denoising step: {step_bytes} per step.",
         ("{moved_bytes} in {steps}", "it kept the host busy for {busy_seconds}, {busy_share} of the time"),
         (
@@ -147,7 +140,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "compute.",
         ),
     ),
-    ("attention_written_out", "model"): Words(
+    ("attention_written_out", "model"): FindingText(
         _WRITTEN_OUT,
         _SCORES,
         (
@@ -156,12 +149,12 @@ WORDS: dict[tuple[str, str], Words] = {
             "For a model whose processors choose a backend: pipe.{component}.set_attention_backend(...).",
         ),
     ),
-    ("attention_written_out", "encoder"): Words(
+    ("attention_written_out", "encoder"): FindingText(
         _WRITTEN_OUT,
         _SCORES,
         ('Use fused attention: pipe.{component}.set_attn_implementation("sdpa").',),
     ),
-    ("launch_bound", "accelerator"): Words(
+    ("launch_bound", "accelerator"): FindingText(
         _LAUNCH_BOUND,
         _LAUNCHES,
         (
@@ -170,7 +163,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "A larger batch (num_images_per_prompt, several prompts) gives each of them more work.",
         ),
     ),
-    ("launch_bound", "cpu"): Words(
+    ("launch_bound", "cpu"): FindingText(
         _LAUNCH_BOUND,
         _LAUNCHES,
         (
@@ -179,7 +172,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "For operations this small, fewer threads can be faster: torch.set_num_threads(...).",
         ),
     ),
-    ("scheduler_overhead", "step"): Words(
+    ("scheduler_overhead", "step"): FindingText(
         "The scheduler takes {scheduler_share} of a denoising step: {mean_seconds} of {step_seconds}.",
         ("{total_seconds} in {steps}",),
         (
@@ -188,7 +181,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "A trace (trace=True) shows whether its step waits for the device.",
         ),
     ),
-    ("cache_never_hits", "no_hit"): Words(
+    ("cache_never_hits", "no_hit"): FindingText(
         "The cache {cache} never hit, in {asks}.",
         _CACHE[1:],
         (
@@ -197,12 +190,12 @@ WORDS: dict[tuple[str, str], Words] = {
             _CACHE_OUT,
         ),
     ),
-    ("cache_seldom_hits", "few_hits"): Words(
+    ("cache_seldom_hits", "few_hits"): FindingText(
         "The cache {cache} holds {held_bytes} but hits in only {hit_share} of the lookups.",
         _CACHE[:-1],
         ("Make it hit more often with a higher threshold or a wider range, or free its memory.", _CACHE_OUT),
     ),
-    ("vae_decode_memory", "one_picture"): Words(
+    ("vae_decode_memory", "one_picture"): FindingText(
         _VAE,
         _VAE_MEMORY,
         (
@@ -210,7 +203,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "make the tiles smaller (tile_sample_min_size and the like).",
         ),
     ),
-    ("vae_decode_memory", "several_pictures"): Words(
+    ("vae_decode_memory", "several_pictures"): FindingText(
         _VAE,
         (*_VAE_MEMORY, "{pictures} are decoded at once"),
         (
@@ -218,7 +211,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "If a single one is too large: pipe.{component}.enable_tiling().",
         ),
     ),
-    ("memory_not_freed", "grows"): Words(
+    ("memory_not_freed", "grows"): FindingText(
         "The memory {memory} is higher after each iteration: {growth_bytes} more after {iterations}.",
         ("from {before_bytes} to {after_bytes} at the end of the call",),
         (
@@ -226,7 +219,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "a cache of your own.",
         ),
     ),
-    ("memory_not_freed", "kept"): Words(
+    ("memory_not_freed", "kept"): FindingText(
         "{growth_bytes} more are held {memory} after the call than before it.",
         ("{before_bytes} before, {after_bytes} after",),
         (
@@ -234,7 +227,7 @@ WORDS: dict[tuple[str, str], Words] = {
             "callback keeps, and for offload hooks that were not removed: pipe.maybe_free_model_hooks().",
         ),
     ),
-    ("fragmentation", "reserved"): Words(
+    ("fragmentation", "reserved"): FindingText(
         "{reserved_bytes} are reserved though at most {needed_bytes} were ever allocated: memory is fragmented.",
         ("{excess_bytes} too much, at: {label}",),
         (
@@ -242,17 +235,17 @@ WORDS: dict[tuple[str, str], Words] = {
             "calls of equal sizes fragment less.",
         ),
     ),
-    ("warm_up", "kept_apart"): Words(
+    ("warm_up", "kept_apart"): FindingText(
         "The first iteration took {first_seconds}, later ones {usual_seconds}: warm-up, excluded from the results.",
         _WARM_UP,
         ("A program that generates one image pays for it: keep the process alive and warm it up with a short call.",),
     ),
-    ("warm_up", "in_the_figures"): Words(
+    ("warm_up", "in_the_figures"): FindingText(
         "The first iteration took {first_seconds}, later ones {usual_seconds}: warm-up, included in the results.",
         _WARM_UP,
         ("Exclude it: diffprof.measure(pipe, warmup=1, ...).",),
     ),
-    ("warm_up", "first_step"): Words(
+    ("warm_up", "first_step"): FindingText(
         "The first denoising step took {first_seconds}, later ones {usual_seconds}, for the same work: warm-up.",
         _WARM_UP,
         ("Call the pipeline once before measuring it, as diffprof.measure(pipe, warmup=1, ...) does.",),

@@ -97,7 +97,7 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Activity:
+class DeviceActivity:
     """What one device did in each of some equal parts of its timeline."""
 
     device: int
@@ -202,7 +202,7 @@ class FusedAlternative:
 
 
 @dataclass(frozen=True)
-class AttentionRow:
+class TraceAttention:
     """Attention by one implementation on inputs of one shape."""
 
     backend: str
@@ -337,14 +337,14 @@ class TraceExplanation:
     threshold_ns: int
     """Shorter gaps are not explained one by one."""
     timelines: tuple[Timeline, ...]
-    activity: tuple[Activity, ...]
+    activity: tuple[DeviceActivity, ...]
     copies: tuple[Copies, ...]
     causes: tuple[IdleCause, ...]
     gaps: tuple[Gap, ...]
     """The longest ones; `causes` covers all."""
     kinds: tuple[WorkKind, ...]
     kernels: tuple[KernelRow, ...]
-    attention: tuple[AttentionRow, ...]
+    attention: tuple[TraceAttention, ...]
     sections: tuple[TraceSection, ...]
     steps: TraceSteps | None
     scheduler: Scheduler | None

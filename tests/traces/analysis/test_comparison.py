@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diffprof.traces.analysis.comparison import Change, Difference, compare_traces
+from diffprof.traces.analysis.comparison import Change, SourceDifference, compare_traces
 from diffprof.traces.analysis.explain import explain_trace
 from diffprof.traces.facts import TraceExplanation
 from tests.traces.trace_builder import TraceBuilder
@@ -46,5 +46,5 @@ def test_timeline_kinds_and_gaps_have_both_sides(tmp_path: Path) -> None:
 def test_conditions_that_differ_are_named(tmp_path: Path) -> None:
     one = explain(tmp_path, "b", {"gemm": (10, 20)}, deviceProperties=[{"name": "H100"}])
     other = explain(tmp_path, "a", {"gemm": (10, 20)}, deviceProperties=[{"name": "A100"}])
-    assert compare_traces(one, other).differences == (Difference("device", "H100", "A100"),)
+    assert compare_traces(one, other).differences == (SourceDifference("device", "H100", "A100"),)
     assert compare_traces(one, one).differences == ()

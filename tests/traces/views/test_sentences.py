@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.traces.analysis.comparison import Difference
+from diffprof.traces.analysis.comparison import SourceDifference
 from diffprof.traces.analysis.ranks import RankComparison, RankRow
 from diffprof.traces.views import sentences
 from tests.traces.conftest import Explain
@@ -44,7 +44,7 @@ def test_a_rank_of_many_is_named(explain_built: Explain) -> None:
 
 
 def test_a_difference_with_an_unknown_side_says_so() -> None:
-    assert sentences.describe_difference(Difference("steps", "", "4")) == "steps: unknown before, 4 after"
+    assert sentences.describe_difference(SourceDifference("steps", "", "4")) == "steps: unknown before, 4 after"
 
 
 def test_ranks_without_a_straggler_and_without_names() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
 from diffprof.app.comparing import compare_sources
+from diffprof.app.context import AppContext
 from diffprof.app.model_choices import choose_models, model_choices
 from diffprof.app.number_fields import parse_integer
-from diffprof.app.page import Page
 from diffprof.app.session import Session
 from diffprof.app.widgets import (
     chart_block,
@@ -42,10 +42,10 @@ CHARTS = {
 class CompareTab:
     """The components of the tab, and the handlers of its events."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, context: AppContext) -> None:
         import gradio as gr
 
-        self.page = page
+        self.context = context
         with gr.Row():
             with gr.Column(scale=1, min_width=300):
                 self._add_inputs()
@@ -81,12 +81,12 @@ class CompareTab:
     def _connect(self) -> None:
         comparing = self.start.click(
             show_errors(self.message, self.compare),
-            [self.page.session, self.models, self.files, self.curves, *self.sizes, self.steps],
+            [self.context.session, self.models, self.files, self.curves, *self.sizes, self.steps],
             [self.message, self.links, self.tables, *self.charts],
             trigger_mode="once", concurrency_id="counting", concurrency_limit=2, show_progress="minimal",
             show_progress_on=self.message, api_visibility="private",
         )  # fmt: skip
-        connect_stop_button(self.stop, self.page, TAB, self.message, [comparing])
+        connect_stop_button(self.stop, self.context, TAB, self.message, [comparing])
 
     def compare(
         self, session: Session, names: Sequence[str], uploads: Sequence[str] | None, curves: bool, *numbers: str
@@ -94,7 +94,7 @@ class CompareTab:
         """Count the models, load the uploads, and show them side by side."""
 
         def work(progress: Progress) -> Comparison:
-            models = choose_models(names, self.page.setup.allow_paths)
+            models = choose_models(names, self.context.setup.allow_paths)
             given = zip(ARGUMENTS.items(), numbers, strict=True)
             arguments = {name: parse_integer(label, text) for (name, label), text in given}
             requested = {name: value for name, value in arguments.items() if value is not None}
@@ -107,7 +107,7 @@ class CompareTab:
         notes = comparison.growth.notes if comparison.growth else ()
         return {
             self.message: "",
-            self.links: views.result(self.page.downloads.links(comparison.profiles, comparison.names)),
+            self.links: views.result(self.context.downloads.links(comparison.profiles, comparison.names)),
             self.tables: views.comparison_view(comparison, notes),
             **dict(zip(self.charts, comparison_charts(comparison), strict=True)),
         }

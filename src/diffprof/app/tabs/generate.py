@@ -11,9 +11,9 @@ from typing import Any
 from diffprof import settings as config
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
+from diffprof.app.context import AppContext
 from diffprof.app.generating import MODEL_DEFAULT, GenerateForm, PageGeneration, PageResult
 from diffprof.app.model_choices import model_choices
-from diffprof.app.page import Page
 from diffprof.app.session import Session
 from diffprof.app.widgets import (
     chart_block,
@@ -34,10 +34,10 @@ HINT = "Describe the image and press Generate. It will appear here, with its pro
 class GenerateTab:
     """The components of the tab, and the handlers of its events."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, context: AppContext) -> None:
         import gradio as gr
 
-        self.page = page
+        self.context = context
         with gr.Row():
             with gr.Column(scale=1, min_width=300):
                 self._add_inputs()
@@ -72,7 +72,7 @@ class GenerateTab:
                 list(SCHEDULERS), value=MODEL_DEFAULT, label="Scheduler", allow_custom_value=True,
                 elem_id="generate-scheduler",
             )  # fmt: skip
-            self.profiled = gr.Checkbox(self.page.setup.profiling, label="Measure it", elem_id="generate-profiled")
+            self.profiled = gr.Checkbox(self.context.setup.profiling, label="Measure it", elem_id="generate-profiled")
 
     def _add_outputs(self) -> None:
         import gradio as gr
@@ -104,15 +104,15 @@ class GenerateTab:
         ]  # fmt: skip
         generating = gr.on(
             [self.start.click, self.prompt.submit], show_errors(self.message, self.generate),
-            [self.page.session, *form], results,
+            [self.context.session, *form], results,
             trigger_mode="once", concurrency_id="generating", concurrency_limit=1, show_progress="minimal",
             show_progress_on=self.message, api_visibility="private",
         )  # fmt: skip
-        connect_stop_button(self.stop, self.page, TAB, self.message, [generating])
+        connect_stop_button(self.stop, self.context, TAB, self.message, [generating])
 
     def generate(self, session: Session, *form: Any) -> Iterator[dict[Any, Any]]:
         """Generate what the form describes, with progress, and show the result."""
-        setup = self.page.setup
+        setup = self.context.setup
         generation = PageGeneration(GenerateForm(*form), setup.profiling_iterations, setup.allow_paths)
         for status in run_for_session(session, TAB, generation.run):
             if isinstance(status, Done):
@@ -146,7 +146,7 @@ class GenerateTab:
         measured = profile.measured
         return {
             self.totals: views.totals_view(profile),
-            self.links: views.result(self.page.downloads.links([profile], [profile.request.model])),
+            self.links: views.result(self.context.downloads.links([profile], [profile.request.model])),
             self.findings: views.findings_view(profile) if measured else "",
             self.times: views.time_tables(profile, measured) if measured else "",
             self.step_times: show_chart(charts.step_times_chart(profile)),

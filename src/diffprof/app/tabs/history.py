@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from diffprof.app import runs, views
-from diffprof.app.page import Page
+from diffprof.app.context import AppContext
 from diffprof.app.session import Session
 from diffprof.app.tabs.compare import comparison_blocks, comparison_charts
 from diffprof.app.widgets import chart_block, html_block, show_chart, show_errors
@@ -27,10 +27,10 @@ Updates = dict[Any, Any]
 class HistoryTab:
     """The components of the tab, and the handlers of its events; `tab` is what opens it."""
 
-    def __init__(self, page: Page, tab: Any) -> None:
+    def __init__(self, context: AppContext, tab: Any) -> None:
         import gradio as gr
 
-        self.page = page
+        self.context = context
         with gr.Row():
             with gr.Column(scale=1, min_width=300):
                 self._add_inputs()
@@ -49,7 +49,9 @@ class HistoryTab:
         with gr.Row():
             self.open_button = gr.Button("Open", variant="primary", min_width=80, elem_id="history-open")
             self.compare_button = gr.Button("Compare", min_width=80, elem_id="history-compare")
-            self.keep_button = gr.Button("Keep", min_width=80, elem_id="history-keep", visible=self.page.setup.is_local)
+            self.keep_button = gr.Button(
+                "Keep", min_width=80, elem_id="history-keep", visible=self.context.setup.is_local
+            )
 
     def _add_outputs(self) -> None:
         import gradio as gr
@@ -74,10 +76,10 @@ class HistoryTab:
         }  # fmt: skip
         gr.on(
             [tab.select, self.text.change, self.kind.change], show_errors(self.message, self.search),
-            [self.page.session, self.text, self.kind], [self.list, self.runs, self.message],
+            [self.context.session, self.text, self.kind], [self.list, self.runs, self.message],
             trigger_mode="always_last", **options,
         )  # fmt: skip
-        chosen = [self.page.session, self.runs]
+        chosen = [self.context.session, self.runs]
         results = [
             self.message, self.image, self.totals, self.links, self.components, *self.charts, self.tables,
         ]  # fmt: skip
@@ -89,10 +91,10 @@ class HistoryTab:
         """List the runs that match."""
         import gradio as gr
 
-        found = runs.search_runs(session, self.page.setup, text, None if kind == ANY else kind)
+        found = runs.search_runs(session, self.context.setup, text, None if kind == ANY else kind)
         empty = "No run matches." if text.strip() or kind != ANY else "None yet."
         return {
-            self.list: _run_lists(found, empty, self.page.setup.is_local),
+            self.list: _run_lists(found, empty, self.context.setup.is_local),
             self.runs: gr.Dropdown(choices=_choices(found)),
             self.message: "",
         }
@@ -103,7 +105,7 @@ class HistoryTab:
 
         if len(keys) != 1:
             raise RequestError("Choose one run to open, or several to compare.")
-        run = runs.open_run(session, self.page.setup, keys[0])
+        run = runs.open_run(session, self.context.setup, keys[0])
         profile = run.profile
         measured = (
             views.findings_view(profile) + views.time_tables(profile, profile.measured) if profile.measured else ""
@@ -112,7 +114,7 @@ class HistoryTab:
             **self._clear(),
             self.image: gr.Image(value=_load_image(run.picture), visible=run.picture is not None),
             self.totals: views.totals_view(profile),
-            self.links: views.result(self.page.downloads.links([profile], [run.name])),
+            self.links: views.result(self.context.downloads.links([profile], [run.name])),
             self.components: show_chart(charts.components_chart(profile)),
             self.tables: Markup(measured + views.count_tables(profile)),
         }
@@ -121,11 +123,11 @@ class HistoryTab:
         """Show several runs side by side."""
         if len(keys) < 2:
             raise RequestError("Choose at least two runs to compare.")
-        opened = [runs.open_run(session, self.page.setup, key) for key in keys]
+        opened = [runs.open_run(session, self.context.setup, key) for key in keys]
         comparison = compare([run.profile for run in opened], [run.name for run in opened])
         return {
             **self._clear(),
-            self.links: views.result(self.page.downloads.links(comparison.profiles, comparison.names)),
+            self.links: views.result(self.context.downloads.links(comparison.profiles, comparison.names)),
             self.tables: views.comparison_view(comparison),
             **dict(zip(self.charts, comparison_charts(comparison), strict=True)),
         }
@@ -134,7 +136,7 @@ class HistoryTab:
         """Add runs of this session to the history."""
         if not keys:
             raise RequestError("Choose the runs of this session to keep.")
-        kept = [runs.keep_run(session, self.page.setup, key) for key in keys]
+        kept = [runs.keep_run(session, self.context.setup, key) for key in keys]
         names = ", ".join(map(str, kept))
         return {self.message: views.notice(f"Kept as run {names}; `diffprof history show {kept[0]}` shows it too.")}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
+from diffprof.app.context import AppContext
 from diffprof.app.model_choices import choose_model, model_choices, model_title
-from diffprof.app.page import Page
 from diffprof.app.session import Session
 from diffprof.app.sliders import SLIDERS, Slider, applies_to, count_model, current_value, slider_arguments
 from diffprof.app.widgets import chart_block, connect_stop_button, html_block, show_chart, show_errors
@@ -26,10 +26,10 @@ Updates = dict[Any, Any]
 class ProfileTab:
     """The components of the tab, and the handlers of its events."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, context: AppContext) -> None:
         import gradio as gr
 
-        self.page = page
+        self.context = context
         with gr.Row():
             with gr.Column(scale=1, min_width=300):
                 self._add_inputs()
@@ -75,15 +75,15 @@ class ProfileTab:
             "concurrency_limit": 2, "api_visibility": "private", "trigger_mode": "always_last",
         }  # fmt: skip
         opening = gr.on(
-            [self.page.loaded, self.model.change], show_errors(self.message, self.open_model),
-            [self.page.session, self.model], [*results, self.values, *self.sliders], **counting,
+            [self.context.loaded, self.model.change], show_errors(self.message, self.open_model),
+            [self.context.session, self.model], [*results, self.values, *self.sliders], **counting,
         )  # fmt: skip
         opening.then(_set_sliders, self.values, self.sliders, show_progress="hidden", api_visibility="private")
         moving = gr.on(
             [slider.input for slider in self.sliders], show_errors(self.message, self.move_slider),
-            [self.page.session, self.model, self.values, *self.sliders], results, **counting,
+            [self.context.session, self.model, self.values, *self.sliders], results, **counting,
         )  # fmt: skip
-        connect_stop_button(self.stop, self.page, TAB, self.message, [opening, moving])
+        connect_stop_button(self.stop, self.context, TAB, self.message, [opening, moving])
 
     def open_model(self, session: Session, name: str) -> Iterator[Updates]:
         """Count a model with its default arguments, and set the sliders to them."""
@@ -113,7 +113,7 @@ class ProfileTab:
         """The progress of counting, or its error, as HTML; in the end the profile."""
 
         def work(progress: Progress) -> Profile:
-            return count_model(choose_model(name, self.page.setup.allow_paths), arguments, progress)
+            return count_model(choose_model(name, self.context.setup.allow_paths), arguments, progress)
 
         for status in run_for_session(session, TAB, work):
             if isinstance(status, Done):
@@ -126,7 +126,7 @@ class ProfileTab:
         return {
             self.message: "",
             self.totals: views.totals_view(profile),
-            self.links: views.result(self.page.downloads.links([profile], [model_title(profile.request.model)])),
+            self.links: views.result(self.context.downloads.links([profile], [model_title(profile.request.model)])),
             self.components: show_chart(charts.components_chart(profile)),
             self.kinds: show_chart(charts.kinds_chart(profile)),
             self.attention: show_chart(charts.attention_chart(profile)),

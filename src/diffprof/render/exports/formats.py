@@ -1,4 +1,4 @@
-"""The formats that a profile can be written in. A new format is one entry in `FORMATS`; every command has it then.
+"""The formats that a profile can be written in. A new format is one entry in `EXPORTS`; every command has it then.
 
 A format with endings is chosen by the name of the file: ``-o FILE`` of ``diffprof profile``, ``run`` and ``show``.
 One without is an option of ``diffprof report``: ``--speedscope FILE``.

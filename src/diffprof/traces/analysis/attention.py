@@ -12,7 +12,7 @@ import numpy as np
 from diffprof.traces.analysis.host import NOTHING, HostTree
 from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.launches import Launches
-from diffprof.traces.facts import SLOW_ATTENTION, AlternativeReason, AttentionRow, FusedAlternative
+from diffprof.traces.facts import SLOW_ATTENTION, AlternativeReason, FusedAlternative, TraceAttention
 from diffprof.traces.reading.columns import KERNEL, OP, UNKNOWN, Flags, Ints, RecordedTrace
 
 # The implementation, by the name of the operator that launched the kernel, else of the kernel.
@@ -42,7 +42,7 @@ _DTYPES = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float3
 class AttentionUse:
     """Attention by implementation, and which rows of `trace.gpu` are part of any attention."""
 
-    rows: tuple[AttentionRow, ...]
+    rows: tuple[TraceAttention, ...]
     is_attention: Flags
 
 
@@ -104,7 +104,7 @@ class _AttentionSearch:
             self.part_of[rows] = len(self.calls)
             self.calls.append(("eager", shapes, dtype, alternative))
 
-    def rows(self) -> tuple[AttentionRow, ...]:
+    def rows(self) -> tuple[TraceAttention, ...]:
         gpu = self.trace.gpu
         grouped: dict[tuple[str, str, str, FusedAlternative | None], list[int]] = defaultdict(list)
         for number, call in enumerate(self.calls):
@@ -114,7 +114,7 @@ class _AttentionSearch:
         for (backend, shapes, dtype, alternative), numbers in grouped.items():
             kernels = np.isin(self.part_of, numbers)
             counts = (len(numbers), int(kernels.sum()), int(duration[kernels].sum()))
-            rows.append(AttentionRow(backend, *counts, shapes, dtype, alternative))
+            rows.append(TraceAttention(backend, *counts, shapes, dtype, alternative))
         return tuple(sorted(rows, key=lambda row: -row.gpu_ns))
 
     def _math_ops(self) -> Ints:

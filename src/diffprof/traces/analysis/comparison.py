@@ -30,7 +30,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class SourceDifference:
     """A condition of the two traces that is not the same; a value is empty if it is unknown."""
 
     name: str
@@ -44,7 +44,7 @@ class TraceComparison:
 
     before: TraceExplanation
     after: TraceExplanation
-    differences: tuple[Difference, ...]
+    differences: tuple[SourceDifference, ...]
     """The conditions that differ: keep them in mind when reading the times."""
     timeline: tuple[Change, ...]
     kinds: tuple[Change, ...]
@@ -115,7 +115,7 @@ def _changes(
     return tuple(sorted(changes, key=lambda row: -abs(row.difference_ns)))
 
 
-def _differences(before: TraceExplanation, after: TraceExplanation) -> tuple[Difference, ...]:
+def _differences(before: TraceExplanation, after: TraceExplanation) -> tuple[SourceDifference, ...]:
     """The conditions that differ."""
     pairs = {
         "platform": (before.source.platform, after.source.platform),
@@ -126,7 +126,7 @@ def _differences(before: TraceExplanation, after: TraceExplanation) -> tuple[Dif
         "stacks recorded": (_yes_or_no(before.source.has_stacks), _yes_or_no(after.source.has_stacks)),
         "shapes recorded": (_yes_or_no(before.source.has_shapes), _yes_or_no(after.source.has_shapes)),
     }
-    return tuple(Difference(name, *values) for name, values in pairs.items() if values[0] != values[1])
+    return tuple(SourceDifference(name, *values) for name, values in pairs.items() if values[0] != values[1])
 
 
 def _steps(explanation: TraceExplanation) -> str:

@@ -11,7 +11,7 @@ from diffprof.traces.analysis.host import NOTHING, HostTree
 from diffprof.traces.analysis.intervals import Intervals, covered_lengths, union
 from diffprof.traces.analysis.kernels import kernel_kind
 from diffprof.traces.analysis.launches import Launches
-from diffprof.traces.facts import Activity, Copies, Timeline
+from diffprof.traces.facts import Copies, DeviceActivity, Timeline
 from diffprof.traces.reading.columns import KERNEL, MEMCPY, UNKNOWN, Flags, Ints, RecordedTrace
 
 # Enough for a chart as wide as a page.
@@ -84,7 +84,7 @@ def timeline(trace: RecordedTrace, work: DeviceWork, tree: HostTree, launches: L
     )
 
 
-def activity(trace: RecordedTrace, work: DeviceWork) -> Activity:
+def activity(trace: RecordedTrace, work: DeviceWork) -> DeviceActivity:
     """The timeline in equal parts, which add up to it to the nanosecond."""
     total = work.end - work.start
     count = min(PARTS, total)
@@ -96,7 +96,7 @@ def activity(trace: RecordedTrace, work: DeviceWork) -> Activity:
         end - start,
         *(covered_lengths(intervals, start, end) for intervals in sets),
     ]
-    return Activity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
+    return DeviceActivity(work.device, tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
 def copies(trace: RecordedTrace, works: list[DeviceWork]) -> tuple[Copies, ...]:

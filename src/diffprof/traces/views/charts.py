@@ -25,7 +25,7 @@ from diffprof.render.numbers import milliseconds
 from diffprof.traces import facts
 from diffprof.traces.analysis.comparison import Change
 from diffprof.traces.analysis.ranks import RankComparison
-from diffprof.traces.facts import Activity, Gap, TraceExplanation
+from diffprof.traces.facts import DeviceActivity, Gap, TraceExplanation
 from diffprof.traces.views.names import CAUSES, short, short_path
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ PARTS = {
 CAUSE_COLOURS = dict(zip(CAUSES, (*(COLOURS[number] for number in (3, 4, 1, 5, 7, 8)), GREY), strict=True))
 
 
-def activity_chart(activity: Activity) -> Figure | None:
+def activity_chart(activity: DeviceActivity) -> Figure | None:
     """What one device did over time: the share of each part of the timeline, idle on top."""
     if not activity.parts:
         return None

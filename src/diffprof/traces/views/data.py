@@ -141,7 +141,7 @@ COLUMNS: dict[TraceBy, tuple[str, ...]] = {
     TraceBy.gap: _columns(facts.Gap),
     TraceBy.kind: _columns(facts.WorkKind),
     TraceBy.kernel: _columns(facts.KernelRow),
-    TraceBy.attention: _columns(facts.AttentionRow),
+    TraceBy.attention: _columns(facts.TraceAttention),
     TraceBy.section: _columns(facts.TraceSection),
     TraceBy.copy: _columns(facts.Copies),
     TraceBy.op: _columns(facts.HostOp),

@@ -8,7 +8,7 @@ from statistics import median
 from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.numbers import milliseconds, percent
-from diffprof.traces.analysis.comparison import Difference, TraceComparison
+from diffprof.traces.analysis.comparison import SourceDifference, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import LaunchStatistics, Timeline, TraceExplanation, TraceSource
 from diffprof.traces.views.names import CAUSES, short
@@ -87,7 +87,7 @@ def comparison_headline(comparison: TraceComparison) -> str:
     return f"The GPU took {milliseconds(total.before_ns)} before and {milliseconds(total.after_ns)} after{ratio}."
 
 
-def describe_difference(difference: Difference) -> str:
+def describe_difference(difference: SourceDifference) -> str:
     """``steps: 4 before, 8 after``"""
     before, after = (clean(value) or "unknown" for value in (difference.before, difference.after))
     return f"{difference.name}: {before} before, {after} after"

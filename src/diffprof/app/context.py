@@ -1,4 +1,4 @@
-"""What the tabs of the page share."""
+"""What the tabs share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from diffprof.app.setup import Setup
 
 
 @dataclass(frozen=True)
-class Page:
-    """What all tabs share."""
+class AppContext:
+    """The setup, the downloads, and the visitor's session."""
 
     setup: Setup
     downloads: Downloads
