@@ -76,6 +76,7 @@ def test_runs_of_steps_are_short() -> None:
 def test_one_is_not_plural() -> None:
     assert numbers.times(1, "step") == "1 step"
     assert numbers.times(1_000, "step") == "1,000 steps"
+    assert [numbers.times(count, "launch", "launches") for count in (1, 2)] == ["1 launch", "2 launches"]
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,6 @@ from diffprof.render.run_sentences import speed_lines
 from diffprof.render.run_tables import component_columns, memory_columns, peak_columns, section_columns, step_columns
 
 NOTHING = Markup()
-FOLDED_BLOCKS = ("Calls", "Operations", "Modules")
-"""Parts of a comparison that are folded at first."""
 
 
 def result(*parts: str) -> Markup:
@@ -120,7 +118,7 @@ def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup
         lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
         content = [*lines, html_table(block.columns), *after]
         title = element("h3", block.title) if block.title else NOTHING
-        parts += [details(block.title, *content)] if block.title in FOLDED_BLOCKS else [title, *content]
+        parts += [details(block.title, *content)] if block.folded else [title, *content]
     return result(*parts, *(paragraph(note, "changed") for note in notes))
 
 

@@ -22,6 +22,8 @@ class Block:
     columns: Sequence[Column] = ()
     after: Sequence[str] = ()
     """Lines below the table."""
+    folded: bool = False
+    """Whether a page shows only the title until it is opened."""
 
 
 def print_blocks(blocks: Sequence[Block], console: Console) -> None:

@@ -36,6 +36,8 @@ class Column:
     style: str = ""
     shares: Sequence[float] | None = None
     """The shares that the cells show, for a page to draw as bars."""
+    key: str = ""
+    """Identifies the column for a view that arranges it differently, whatever its heading says."""
 
     @property
     def name(self) -> str:

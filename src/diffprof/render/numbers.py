@@ -105,9 +105,9 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def times(count: int, noun: str) -> str:
-    """``1 step``, ``30 steps``"""
-    return f"{exact(count)} {noun}" if count == 1 else f"{exact(count)} {noun}s"
+def times(count: int, noun: str, plural: str = "") -> str:
+    """``1 step``, ``30 steps``; `plural` is for nouns that need more than an s."""
+    return f"{exact(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def _with_unit(number: int, base: int, prefixes: Sequence[str], unit: str) -> str:

@@ -41,3 +41,9 @@ def test_changes_of_the_pipelines_own_code_are_one_sentence() -> None:
     ):
         compared = replace(same, pairs=(replace(same.pairs[0], parts=tuple(parts)),))
         assert any(sentence in line for block in blocks(compared) for line in block.lines)
+
+
+def test_only_the_long_tables_of_parts_are_folded() -> None:
+    folded = [block.title for block in blocks(fewer_steps()) if block.folded]
+    assert folded
+    assert set(folded) <= {"Calls", "Operations", "Modules"}

@@ -23,11 +23,17 @@ def test_kernels_that_got_slower_and_faster_are_separate_tables(explain_built: E
     comparison = replace(
         compare_traces(explanation, explanation), kernels=(slower, faster), causes=(Change(HOST, 0, 50, 0, 1),)
     )
-    tables = change_tables(comparison)
+    tables = {table.heading: table.rows for table in change_tables(comparison)}
     assert tables["kernels that got slower"] == [slower]
     assert tables["kernels that got faster"] == [faster]
     assert [row.name for row in tables["cause of idle time"]] == ["host too slow"]
     assert (tables["new kernels"], tables["kernels no longer used"]) == ((), ())
+
+
+def test_only_the_timeline_has_rows_that_add_up(explain_built: Explain) -> None:
+    explanation = explain_built(two_denoising_steps())
+    tables = change_tables(compare_traces(explanation, explanation))
+    assert [table.heading for table in tables if table.is_timeline] == ["timeline"]
 
 
 def test_a_change_has_both_times_their_difference_and_their_ratio() -> None:

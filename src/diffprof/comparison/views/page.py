@@ -17,7 +17,7 @@ from diffprof.comparison.views.sentences import (
     image_names,
     value_text,
 )
-from diffprof.comparison.views.tables import CONDITIONS, IMAGES, blocks
+from diffprof.comparison.views.tables import CONDITIONS, IMAGES, change_blocks, headlines, title
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -36,19 +36,18 @@ _IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8":
 
 def comparison_html(comparison: Comparison) -> str:
     """The whole page, with the images that were compared."""
-    title, headlines, *others = blocks(comparison, TOP)
-    page = Page(title.title)
+    page = Page(title(comparison))
     _conditions(page, comparison)
     _charts(page, comparison)
     _growth(page, comparison.growth)
     _images(page, comparison)
-    _add(page, [block for block in others if block.title not in (CONDITIONS, IMAGES)])
+    _add(page, change_blocks(comparison, TOP))
     _trust(page, comparison)
     header = [
         paragraph("diffprof comparison", "made-by"),
-        element("h1", title.title),
+        element("h1", title(comparison)),
         paragraph(_lead(comparison), "lead"),
-        element("ul", *(element("li", line) for line in headlines.lines), class_="plain about"),
+        element("ul", *(element("li", line) for line in headlines(comparison)), class_="plain about"),
     ]
     made_by = comparison.profiles[-1].environment.diffprof
     return page.html(header, f"Made with diffprof {made_by}. 1 MAC = 2 FLOPs.")

@@ -42,32 +42,37 @@ _PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
 
 def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
     """Everything about two profiles; for more, a table of all and how each differs from the first."""
-    first = Block(
-        title=" against ".join(comparison.names) if len(comparison.names) == 2 else _title_of_many(comparison)
-    )
-    introduction = [
-        Block(
-            lines=[
-                f"{name}: {headline(profile)}"
-                for name, profile in zip(comparison.names, comparison.profiles, strict=True)
-            ]
-        ),
-        Block(CONDITIONS, comparability(comparison)),
-    ]
-    if len(comparison.pairs) == 1:
-        (pair,) = comparison.pairs
-        tables = [
-            *_counted_blocks(pair, comparison.names, top),
-            *_measured_blocks(pair, comparison.names, comparison.profiles),
-        ]
-    else:
-        tables = _overview_blocks(comparison)
     images = [Block(IMAGES, [describe_image_difference(difference) for difference in comparison.images])]
-    return [first, *introduction, *tables, *(images if comparison.images else [])]
+    return [
+        Block(title(comparison)),
+        Block(lines=headlines(comparison)),
+        Block(CONDITIONS, comparability(comparison)),
+        *change_blocks(comparison, top),
+        *(images if comparison.images else []),
+    ]
 
 
-def _title_of_many(comparison: Comparison) -> str:
+def title(comparison: Comparison) -> str:
+    """What is compared with what."""
+    if len(comparison.names) == 2:
+        return " against ".join(comparison.names)
     return f"{len(comparison.names)} profiles, each against {comparison.names[0]}"
+
+
+def headlines(comparison: Comparison) -> list[str]:
+    """A line for each profile."""
+    return [f"{name}: {headline(profile)}" for name, profile in zip(comparison.names, comparison.profiles, strict=True)]
+
+
+def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
+    """What was counted and measured: the changes of two profiles, or an overview of more."""
+    if len(comparison.pairs) != 1:
+        return _overview_blocks(comparison)
+    (pair,) = comparison.pairs
+    return [
+        *_counted_blocks(pair, comparison.names, top),
+        *_measured_blocks(pair, comparison.names, comparison.profiles),
+    ]
 
 
 def _heading(name: str) -> str:
@@ -176,7 +181,7 @@ def _part_block(kind: str, lines: Sequence[str], rows: Sequence[_Row], top: int)
         Column("MACs", [numbers.with_sign(numbers.short(row.macs), row.macs) for row in shown]),
     ]
     more = [f"And {numbers.exact(left)} more: --json and --csv have all."] if left > 0 else []
-    return Block(_PLURALS[kind].capitalize(), lines, columns if shown else (), more)
+    return Block(_PLURALS[kind].capitalize(), lines, columns if shown else (), more, folded=True)
 
 
 def _similar_rows(component: str, changes: Sequence[PartChange]) -> list[_Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from diffprof.render import numbers
 from diffprof.render.columns import Column
@@ -12,21 +12,30 @@ from diffprof.traces.analysis.comparison import Change, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.views.names import CAUSES, short
 
-TIMELINE = "timeline"
+
+@dataclass(frozen=True)
+class ChangeTable:
+    """The changes of one kind, and the heading of their table."""
+
+    heading: str
+    rows: Sequence[Change]
+    is_timeline: bool = False
+    """Whether the rows are the parts of the timeline, which add up."""
 
 
-def change_tables(comparison: TraceComparison) -> dict[str, Sequence[Change]]:
-    """The tables of a comparison by their headings; some may be empty."""
-    return {
-        TIMELINE: comparison.timeline,
-        "kind of work": comparison.kinds,
-        "cause of idle time": tuple(replace(row, name=CAUSES[row.name]) for row in comparison.causes),
-        "attention": comparison.attention,
-        "kernels that got slower": [row for row in comparison.kernels if row.difference_ns > 0],
-        "kernels that got faster": [row for row in comparison.kernels if row.difference_ns < 0],
-        "new kernels": comparison.appeared,
-        "kernels no longer used": comparison.gone,
-    }
+def change_tables(comparison: TraceComparison) -> list[ChangeTable]:
+    """The tables of a comparison; some may be empty."""
+    causes = [replace(row, name=CAUSES[row.name]) for row in comparison.causes]
+    return [
+        ChangeTable("timeline", comparison.timeline, is_timeline=True),
+        ChangeTable("kind of work", comparison.kinds),
+        ChangeTable("cause of idle time", causes),
+        ChangeTable("attention", comparison.attention),
+        ChangeTable("kernels that got slower", [row for row in comparison.kernels if row.difference_ns > 0]),
+        ChangeTable("kernels that got faster", [row for row in comparison.kernels if row.difference_ns < 0]),
+        ChangeTable("new kernels", comparison.appeared),
+        ChangeTable("kernels no longer used", comparison.gone),
+    ]
 
 
 def change_columns(heading: str, rows: Sequence[Change]) -> list[Column]:

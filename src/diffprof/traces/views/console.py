@@ -14,7 +14,7 @@ from diffprof.traces.facts import TraceExplanation
 from diffprof.traces.result import TraceResult
 from diffprof.traces.views import sentences
 from diffprof.traces.views.checklist import describe_check
-from diffprof.traces.views.comparison_tables import TIMELINE, change_columns, change_tables, rank_columns
+from diffprof.traces.views.comparison_tables import change_columns, change_tables, rank_columns
 from diffprof.traces.views.tables import EMPTY_TABLE, TraceBy, row_count, table_columns
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def print_comparison(comparison: TraceComparison, console: Console, top: int = T
     _print_line(console, sentences.comparison_headline(comparison))
     for difference in comparison.differences:
         _print_line(console, f"Not the same: {sentences.describe_difference(difference)}", "dim")
-    for heading, rows in change_tables(comparison).items():
-        if rows:
+    for table in change_tables(comparison):
+        if table.rows:
             console.print()
             # A timeline without its last rows would not add up.
-            _print_changes(heading, rows, console, len(rows) if heading == TIMELINE else top)
+            _print_changes(table.heading, table.rows, console, len(table.rows) if table.is_timeline else top)
 
 
 def print_ranks(ranks: RankComparison, explanations: Sequence[TraceExplanation], console: Console) -> None:

@@ -11,15 +11,15 @@ from diffprof.render.numbers import milliseconds
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import Page, details, paragraph
-from diffprof.traces.analysis.checklist import checklist
+from diffprof.traces.analysis.checklist import BAD, GOOD, LOOK, NOT_THERE, UNKNOWN, TraceCheck, checklist
 from diffprof.traces.analysis.comparison import TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import Timeline, TraceExplanation
 from diffprof.traces.result import TraceResult
 from diffprof.traces.views import charts, sentences
-from diffprof.traces.views.checklist import CheckText, describe_check
-from diffprof.traces.views.comparison_tables import TIMELINE, change_columns, change_tables, rank_columns
-from diffprof.traces.views.tables import TraceBy, row_count, table_columns
+from diffprof.traces.views.checklist import describe_check
+from diffprof.traces.views.comparison_tables import change_columns, change_tables, rank_columns
+from diffprof.traces.views.tables import CAUSE, CURVE, KERNEL, LOCATION, TraceBy, row_count, table_columns
 from diffprof.version import __version__
 
 TOP = 25
@@ -97,12 +97,12 @@ def comparison_html(comparison: TraceComparison) -> str:
     page = Page(title)
     differences = map(sentences.describe_difference, comparison.differences)
     page.add("What is not the same", *map(paragraph, differences))
-    for heading, rows in change_tables(comparison).items():
+    for table in change_tables(comparison):
         chart = Markup()
-        if heading == TIMELINE:
+        if table.is_timeline:
             chart = page.chart(charts.changes_chart(comparison.timeline), "The timeline before and after")
-        columns = _shorten(change_columns(heading, rows[:TOP]))
-        page.add(heading.capitalize(), chart, html_table(columns), _row_limit_note(len(rows), TOP))
+        columns = _shorten(change_columns(table.heading, table.rows[:TOP]))
+        page.add(table.heading.capitalize(), chart, html_table(columns), _row_limit_note(len(table.rows), TOP))
     for name, explanation in (("Before", comparison.before), ("After", comparison.after)):
         page.add(
             f"{name}: {sentences.file_name(explanation)}",
@@ -145,22 +145,22 @@ def _gap_count(explanation: TraceExplanation) -> str:
 
 
 # The checks with something to do come first.
-ORDER = ("bad", "look", "good", "unknown", "-")
+ORDER = (BAD, LOOK, GOOD, UNKNOWN, NOT_THERE)
 
 
 def _checklist(explanation: TraceExplanation) -> Markup:
-    checks = sorted(map(describe_check, checklist(explanation)), key=lambda check: ORDER.index(check.verdict))
+    checks = sorted(checklist(explanation), key=lambda check: ORDER.index(check.verdict))
     return element("ul", *map(_check, checks), class_="checks")
 
 
-def _check(check: CheckText) -> Markup:
-    verdict = "none" if check.verdict == "-" else check.verdict
+def _check(check: TraceCheck) -> Markup:
+    text = describe_check(check)
     return element(
         "li",
-        element("span", verdict, class_=f"verdict {verdict}"),
-        element("b", check.question),
-        element("span", " · ".join(filter(None, (check.evidence, check.threshold))), class_="evidence"),
-        element("span", check.advice) if check.advice else Markup(),
+        element("span", check.verdict, class_=f"verdict {check.verdict}"),
+        element("b", text.question),
+        element("span", " · ".join(filter(None, (text.evidence, text.threshold))), class_="evidence"),
+        element("span", text.advice) if text.advice else Markup(),
     )
 
 
@@ -247,21 +247,20 @@ def _rows(explanation: TraceExplanation, by: TraceBy, top: int) -> Markup:
     rows = row_count(explanation, by)
     if not rows:
         return Markup()
-    columns = [column for column in table_columns(explanation, by, top, ascii_only=False) if column.name != "over time"]
+    columns = [column for column in table_columns(explanation, by, top, ascii_only=False) if column.key != CURVE]
     columns = _shorten(_subject_first([replace(column, cells=column.cells[:top]) for column in columns]))
     return join(html_table(columns, total=by is TraceBy.timeline), _row_limit_note(rows, len(columns[0].cells)))
 
 
 def _subject_first(columns: Sequence[Column]) -> list[Column]:
     """The column that says what a row is about comes first: on a phone, the last columns are out of sight."""
-    by_name = {column.name: column for column in columns}
-    if "cause" in by_name:
-        cause, location = by_name.pop("cause"), by_name.pop("in")
+    subject = {column.key: column for column in columns if column.key in (CAUSE, LOCATION, KERNEL)}
+    others = [column for column in columns if column.key not in subject]
+    if CAUSE in subject:
+        cause, location = subject[CAUSE], subject[LOCATION]
         both = [f"{name}\n{where}" for name, where in zip(cause.cells, location.cells, strict=True)]
-        return [replace(cause, cells=both), *by_name.values()]
-    if "kernel" in by_name:
-        return [by_name.pop("kernel"), *by_name.values()]
-    return list(columns)
+        return [replace(cause, cells=both), *others]
+    return [*subject.values(), *others]
 
 
 def _shorten(columns: Sequence[Column]) -> list[Column]:

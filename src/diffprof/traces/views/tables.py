@@ -16,6 +16,9 @@ from diffprof.traces.views.names import CAUSES, alternative_name, short, short_p
 
 BAR = 16
 
+# The keys of the columns that the page arranges differently.
+CAUSE, LOCATION, KERNEL, CURVE = "cause", "location", "kernel", "curve"
+
 
 class TraceBy(str, Enum):
     """What the rows of the table are."""
@@ -83,8 +86,8 @@ def _causes(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
         _shares([row.idle_ns / explanation.idle_ns for row in rows], ascii_only, rank=2),
         Column("gaps", [exact(row.gaps) for row in rows]),
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
-        Column("cause", [CAUSES[row.cause] for row in rows], justify="left"),
-        Column("in", [_location(row) for row in rows], justify="left", least=28),
+        Column("cause", [CAUSES[row.cause] for row in rows], justify="left", key=CAUSE),
+        Column("in", [_location(row) for row in rows], justify="left", least=28, key=LOCATION),
     ]
 
 
@@ -93,8 +96,8 @@ def _gaps(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
     return [
         Column("at", [milliseconds(row.start_ns) for row in rows]),
         Column("idle for", [milliseconds(row.length_ns) for row in rows]),
-        Column("cause", [CAUSES[row.cause] for row in rows], justify="left"),
-        Column("in", [_location(row) for row in rows], justify="left", least=28),
+        Column("cause", [CAUSES[row.cause] for row in rows], justify="left", key=CAUSE),
+        Column("in", [_location(row) for row in rows], justify="left", least=28, key=LOCATION),
         Column("next work", [short(row.after) for row in rows], justify="left", least=16, cut=True, rank=1),
     ]
 
@@ -121,7 +124,7 @@ def _kernels(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
         Column("count", [exact(row.count) for row in rows]),
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
         Column("kind", [row.kind for row in rows], justify="left"),
-        Column("kernel", [short(row.name) for row in rows], justify="left", least=24, cut=True),
+        Column("kernel", [short(row.name) for row in rows], justify="left", least=24, cut=True, key=KERNEL),
     ]
 
 
@@ -194,7 +197,7 @@ def _memory(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
         Column("peak reserved", [numbers.gigabytes(row.peak_reserved_bytes) for row in rows]),
         Column("at the end", [numbers.gigabytes(row.last_allocated_bytes) for row in rows]),
         Column("changes", [exact(row.changes) for row in rows], rank=1),
-        Column("over time", curves, justify="left", rank=2),
+        Column("over time", curves, justify="left", rank=2, key=CURVE),
     ]
 
 
