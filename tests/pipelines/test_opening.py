@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import diffprof
-from diffprof import catalogue
 from diffprof.errors import RequestError
 from tests.pipelines.folders import edit, saved, without_tokenizer_files
 from tests.small_pipelines import SMALL_PIPELINES
@@ -54,15 +53,6 @@ def test_what_is_not_given_is_the_pipelines_own_default() -> None:
     assert (done.request.value("height"), done.request.value("num_inference_steps")) == (512, 50)
     assert done.steps.count == 51
     assert "prompt was not given: 'a photo of a cat' stands in" in done.ledger.assumptions
-
-
-@pytest.mark.parametrize("entry", catalogue.entries(), ids=[entry.name for entry in catalogue.entries()])
-def test_what_could_not_be_confirmed_is_an_assumption(entry: catalogue.Entry) -> None:
-    from diffprof.pipelines.blueprint import from_entry
-
-    blueprint = from_entry(entry)
-    assert len(blueprint.assumptions) == len(entry.unconfirmed)
-    assert all(any(reason in sentence for sentence in blueprint.assumptions) for reason in entry.unconfirmed)
 
 
 def test_a_folder_given_as_text_and_as_a_path_are_the_same(model: Path) -> None:
