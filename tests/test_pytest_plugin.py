@@ -54,7 +54,7 @@ def test_a_baseline_is_written_then_kept_then_broken(run, pytester: pytest.Pytes
 
     heavier = run(channels=64)
     heavier.assert_outcomes(failed=1)
-    heavier.stdout.fnmatch_lines(["*generation got heavier than ddpm.json allows:*", "*macs: *limit +0 %: failed*"])
+    heavier.stdout.fnmatch_lines(["*generation costs more than ddpm.json allows:*", "*macs: *limit +0 %: failed*"])
     run(channels=64, more=', limits="calls=+0"').assert_outcomes(passed=1)
 
     other = run(steps=3)

@@ -1,4 +1,4 @@
-"""The fixture `diffprof_gate` for tests of pipelines: fails a test when generation got heavier than its baseline.
+"""The fixture `diffprof_gate` for tests of pipelines: fails a test if generation costs more than its baseline.
 
     def test_generation_stays_as_light_as_it_was(diffprof_gate):
         diffprof_gate(make_pipeline(), "baseline.json", prompt="a cat", num_inference_steps=4)
@@ -82,7 +82,7 @@ def _check(file: Path, profile: Profile, limits: str | None, allow_different: bo
         pytest.fail(f"{error} (pytest --diffprof-update writes {file.name} again)", pytrace=False)
     sentences = [describe_check(check) for check in outcome.checks if check.outcome == outcome.outcome]
     if outcome.outcome == FAILED:
-        pytest.fail("\n".join([f"generation got heavier than {file.name} allows:", *sentences]), pytrace=False)
+        pytest.fail("\n".join([f"generation costs more than {file.name} allows:", *sentences]), pytrace=False)
     if outcome.outcome == TOO_NOISY:
         pytest.skip("; ".join(sentences))
     return outcome

@@ -64,14 +64,14 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_counted(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["{before}"], "needs two profiles or models or more"),
+        (["{before}"], "needs at least two profiles or models"),
         (["{before}", "{after}", "--json", "--csv"], "exclude each other"),
         (["{before}", "{after}", "--by", "total"], "--by chooses the table for --csv"),
         (["{before}", "{after}", "--top", "0"], "--top must be 1 or more"),
         (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
         (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the image no.png"),
         (["{before}", "{after}", "--html", "./x", "--side-by-side", "x"], "--html and --side-by-side name the same"),
-        (["{before}", "{after}", "--side-by-side", "x.png"], "needs the images of two profiles"),
+        (["{before}", "{after}", "--side-by-side", "x.png"], "needs the images of at least two profiles"),
         (["{before}", "missing.json"], "Cannot read missing.json: No such file or directory"),
         (["{before}", "no-such-model"], "no-such-model"),
     ],

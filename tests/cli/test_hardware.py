@@ -82,7 +82,7 @@ def test_a_file_adds_its_accelerators(own_file: str, run: Run) -> None:
         (["--json", "--csv"], "--json and --csv exclude each other; choose one."),
         (["--file", "none.toml"], "Cannot read none.toml: No such file or directory."),
         (["show", "t4", "--file", "none.toml"], "Cannot read none.toml: No such file or directory."),
-        (["t4", "l4"], "Give one WORD to look for, or `show NAME`."),
+        (["t4", "l4"], "Give one WORD to search for, or `show NAME`."),
     ],
 )
 def test_what_cannot_be_met_is_one_sentence(arguments: list[str], message: str, run: Run) -> None:

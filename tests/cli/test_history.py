@@ -154,8 +154,8 @@ def test_nothing_kept_is_said_and_no_error(run: Run) -> None:
 
 
 def test_no_match_is_said(history: History, run: Run) -> None:
-    assert run("history", "list", "--model", "nobody").out == "No kept run is like that.\n"
-    assert run("history", "trend", "--model", "nobody").out == "No kept run is like that.\n"
+    assert run("history", "list", "--model", "nobody").out == "No kept run matches.\n"
+    assert run("history", "trend", "--model", "nobody").out == "No kept run matches.\n"
 
 
 def test_a_run_is_shown_like_a_saved_profile(history: History, run: Run, tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_pruning_says_what_goes(history: History, run: Run) -> None:
         (["tag", "99", "x"], "There is no run 99 in"),
         (["tag", "1", " "], "A tag must be"),
         (["export", "runs.xlsx"], "use .csv or .parquet"),
-        (["prune"], "either with --keep N or with --older-than WHEN"),
-        (["prune", "--keep", "1", "--older-than", "1d"], "either with --keep N or with --older-than WHEN"),
+        (["prune"], "Specify --keep N or --older-than WHEN"),
+        (["prune", "--keep", "1", "--older-than", "1d"], "Specify --keep N or --older-than WHEN"),
         (["prune", "--keep", "-1"], "--keep"),
         (["prune", "--older-than", "old"], "--older-than takes"),
         (["burn"], "burn"),

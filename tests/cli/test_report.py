@@ -85,8 +85,8 @@ def test_pdf_and_picture_are_made_by_the_browser(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["counted.json"], "Say what to write: -o report.html, --pdf"),
-        (["counted.json", "-o", "r.html", "--parquet"], "say where with --tables FOLDER"),
+        (["counted.json"], "Specify what to write: -o report.html, --pdf"),
+        (["counted.json", "-o", "r.html", "--parquet"], "specify where they go with --tables FOLDER"),
         (["counted.json", "measured.json.gz", "--speedscope", "s"], "--speedscope writes one profile, not 2"),
         (["counted.json", "measured.json.gz", "--chrome-trace", "s"], "--chrome-trace writes one profile, not 2"),
         (["counted.json", "-o", "same", "--pdf", "./same"], "to the same file"),

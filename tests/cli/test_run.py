@@ -217,7 +217,7 @@ def test_an_interruption_in_a_step_keeps_what_was_measured(
     assert saved.measured is not None
     assert not saved.measured.complete
     assert [iteration.error is None for iteration in saved.measured.iterations] == [True, True, False]
-    assert "the run did not come to its end: 2 of 4 calls were completed" in saved.measured.notes
+    assert "the run was incomplete: 2 of 4 calls were completed" in saved.measured.notes
     assert json.loads((out / "memory_log.json").read_text())["snapshots"]
     assert "unet_forward" in (out / "timing_summary.txt").read_text(encoding="utf-8")
 

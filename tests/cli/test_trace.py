@@ -165,7 +165,7 @@ def test_without_plotly_a_page_is_one_sentence(run: Run, trace: str, monkeypatch
         (["trace.json.gz"], "The same trace is given twice"),
         (["other.json", "--against", "x.json"], "--against takes one trace, not 2"),
         (["other.json", "--overlay", "x.json"], "--overlay takes one trace, not 2"),
-        (["--against", "x.json", "--by", "kind"], "--by means nothing for --against"),
+        (["--against", "x.json", "--by", "kind"], "--by cannot be used with --against"),
         (["--overlay", "trace.json.gz"], "is the trace itself"),
     ],
 )

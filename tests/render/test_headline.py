@@ -85,7 +85,7 @@ def test_weights_of_several_dtypes_are_named() -> None:
 def test_what_the_pipeline_changed_comes_before_what_was_assumed() -> None:
     profile = stable_diffusion()
     changed = (
-        "height 500 was asked for; the pipeline makes 496",
+        "requested height 500; the pipeline generates 496",
         "the pipeline computes at 64x64 and resizes to 60x60",
     )
     ledger = replace(profile.ledger, assumptions=("The prompt is a stand-in.",))

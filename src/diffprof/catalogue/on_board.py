@@ -36,7 +36,7 @@ def shapes_entry() -> Entry:
     }
     return Entry(
         name=SHAPES,
-        title="Coloured shapes, on board with its weights",
+        title="Coloured shapes, bundled with weights",
         media="image",
         hub_id=None,
         pipeline=index["_class_name"],

@@ -17,28 +17,26 @@ def page(
         bool | None,
         typer.Option(
             "--enable-profiling/--no-profiling",
-            help="Measure what is generated; by default as enable_compute_profiling of `diffprof config` says.",
+            help="Measure each generation; by default enable_compute_profiling of `diffprof config` decides.",
             show_default=False,
         ),
     ] = None,
     profiling_iterations: Annotated[
         int,
-        typer.Option(
-            metavar="N", help="Calls that are timed after the one that gives the image; 0 for that one itself."
-        ),
+        typer.Option(metavar="N", help="Calls to time after the one that generates the image; 0 to time that one."),
     ] = 0,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; only this machine by default.")
+        str, typer.Option(metavar="ADDRESS", help="The address to listen on; by default only this machine.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="0 for any that is free.")] = 7860,
+    port: Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0 for any free one.")] = 7860,
     allow_paths: Annotated[
         bool,
         typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
     ] = False,
 ) -> None:
-    """Open a page in the browser: profile, generate, compare and look at what was kept.
+    """Open a page in the browser: profile, generate, compare and look at kept runs.
 
-    The page asks no other machine for anything. It needs Gradio: pip install 'diffprof[app]'.
+    The page loads nothing from other machines. It needs Gradio: pip install 'diffprof[app]'.
     """
     check_number("profiling_iterations", profiling_iterations, "--profiling-iterations")
     check_number("port", port, "--port")

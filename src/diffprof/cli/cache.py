@@ -18,8 +18,8 @@ app = typer.Typer(
 def about(context: typer.Context) -> None:
     """Look at or empty the cache of profiles.
 
-    A profile that was counted once is kept and comes from the cache the next time, for as long as the model's
-    configuration, the request and the versions of diffprof, torch, diffusers and transformers stay the same.
+    A profile is counted once, then read from the cache, as long as the model's configuration, the request and the
+    versions of diffprof, torch, diffusers and transformers stay the same.
     """
     if context.invoked_subcommand is None:
         info()

@@ -14,16 +14,16 @@ COMMANDS = {
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",
-    "compare": "Say what differs between profiles: conditions first, then what was counted, then what was measured.",
-    "gate": "Fail when generation got heavier than it may.",
-    "report": "Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.",
-    "app": "Open a page in the browser: profile, generate, compare and look at what was kept.",
+    "compare": "Show what differs between profiles: conditions first, then counts, then measurements.",
+    "gate": "Fail if generation costs more than the limits allow.",
+    "report": "Write a report to share: one self-contained HTML page.",
+    "app": "Open a page in the browser: profile, generate, compare and look at kept runs.",
     "models": "List the models that diffprof knows by name.",
     "hardware": "List the accelerators that diffprof knows: peaks, memory, bandwidth and power.",
     "show": "Print a saved profile.",
-    "history": "Look at what was kept with --keep: list, find, compare, see how it went.",
-    "crosscheck": "Count one component with other tools too, and say what each of them missed.",
-    "config": "Show the settings that are in force, and where each comes from.",
+    "history": "Look at runs kept with --keep: list, find, compare, show trends.",
+    "crosscheck": "Count one component with other tools too, and show what each of them missed.",
+    "config": "Show the settings in effect, and where each comes from.",
     "cache": "Look at or empty the cache of profiles.",
 }
 
@@ -77,5 +77,5 @@ def _unknown(name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}."
+    hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(COMMANDS)}."
     return f"There is no command {name}; {hint}"

@@ -17,12 +17,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 def compare(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C...]", help="Saved profiles, models, or both; each is held against the first."),
+        typer.Argument(metavar="A B [C...]", help="Saved profiles, models, or both; each is compared with the first."),
     ],
     requested: CallOptions,
     options: ComparisonOptions,
 ) -> None:
-    """Say what differs between profiles: conditions first, then what was counted, then what was measured.
+    """Show what differs between profiles: conditions first, then counts, then measurements.
 
     Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
     """

@@ -31,28 +31,38 @@ class ComparisonOptions:
 
     picture: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="What each generated, in their order; else what lies beside a profile."),
+        typer.Option(
+            metavar="FILE",
+            help="Generated images, in the order of the profiles; by default the image next to each profile.",
+        ),
     ] = None
     side_by_side: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write the images side by side.")] = None
     by: Annotated[ComparisonBy | None, typer.Option(help="The table for --csv.", show_default=False)] = None
-    top: Annotated[int, typer.Option(metavar="N", help="Rows of calls, operations and modules at most.")] = TOP
+    top: Annotated[
+        int, typer.Option(metavar="N", help="Show at most this many rows of calls, operations and modules.")
+    ] = TOP
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
     csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the comparison as Markdown, for a pull request.")
+    ] = False
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write all of it as one page with charts, too; models are counted at more."),
+        typer.Option(
+            metavar="FILE",
+            help="Also write one page with charts; models are also counted at other sizes and steps.",
+        ),
     ] = None
     quiet: Quiet = False
 
     def check(self, profiles: Sequence[str]) -> None:
         """Before anything is counted: refuse what contradicts itself or has no place to be written."""
         if len(profiles) < 2:
-            raise RequestError("A comparison needs two profiles or models or more; give a second one.")
+            raise RequestError("A comparison needs at least two profiles or models; give a second one.")
         if self.json + self.csv + self.markdown > 1:
             raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
         if self.by is not None and not self.csv:
-            raise RequestError("--by chooses the table for --csv; without that it means nothing.")
+            raise RequestError("--by chooses the table for --csv; add --csv, or leave --by out.")
         if self.top < 1:
             raise RequestError(f"--top must be 1 or more, not {self.top}.")
         if self.picture and len(self.picture) != len(profiles):
@@ -123,7 +133,7 @@ def _print(comparison: Comparison, options: ComparisonOptions) -> None:
 
 def _side_by_side(images: Sequence[Path]) -> bytes:
     if len(images) < 2:
-        raise RequestError("--side-by-side needs the images of two profiles or more; give them with --picture.")
+        raise RequestError("--side-by-side needs the images of at least two profiles; give them with --picture.")
     from diffprof.comparison.images import side_by_side
 
     return side_by_side(list(images))

@@ -18,10 +18,10 @@ def config(
     json: Annotated[bool, typer.Option("--json", help="Print the settings as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the settings as CSV.")] = False,
 ) -> None:
-    """Show the settings that are in force, and where each comes from.
+    """Show the settings in effect, and where each comes from.
 
     A setting NAME is taken from the environment (DIFFPROF_NAME), else from diffprof.toml in the current folder, else
-    from the user's config.toml. DIFFPROF_CONFIG names a file to be read instead of those two.
+    from the user's config.toml. DIFFPROF_CONFIG names a file to read instead of those two.
     """
     if json and csv:
         raise RequestError("--json and --csv exclude each other; choose one.")

@@ -29,15 +29,15 @@ def crosscheck(
         list[str] | None,
         typer.Option(metavar="NAME", help="thop-sdpa, thop, calflops, fvcore, torch-meta or torch-cpu. Repeatable."),
     ] = None,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long one tool may take.")] = 900,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for each tool.")] = 900,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     csv: options.AsCsv = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Count one component with other tools too, and say what each of them missed.
+    """Count one component with other tools too, and show what each of them missed.
 
-    Most of them compute for real, with random weights: that takes as long and as much memory as one call of the model
-    on this machine. They come with `pip install diffprof[crosscheck]`.
+    Most of them execute the model with random weights, which takes the time and memory of one call on this machine.
+    They come with `pip install diffprof[crosscheck]`.
     """
     check_formats(json, csv)
     if not timeout > 0:

@@ -22,36 +22,34 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 @app.command()
 def gate(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="A saved profile of how it was.")],
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The saved profile to compare against.")],
     candidate: Annotated[
         str,
-        typer.Argument(
-            metavar="CANDIDATE", help="A saved profile of how it is; or a model, counted as the baseline was asked for."
-        ),
+        typer.Argument(metavar="CANDIDATE", help="A saved profile, or a model to count with the baseline's request."),
     ],
     most: Annotated[
         list[str] | None,
         typer.Option(
             "--max",
             metavar="NAME=+N[%],...",
-            help="How much a figure may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%. "
+            help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%. "
             "Repeatable. By default MACs, parameters, memory and calls, and the time where both were measured.",
         ),
     ] = None,
     allow_different: Annotated[
-        bool, typer.Option("--allow-different", help="Also where the baseline is from another request or device.")
+        bool, typer.Option("--allow-different", help="Allow a baseline from a different request or device.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     markdown: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a summary as Markdown; - prints it instead.")
     ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as test cases of JUnit.")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
 ) -> int:
-    """Fail when generation got heavier than it may.
+    """Fail if generation costs more than the limits allow.
 
-    What was counted is exact and needs no GPU. What was measured fails only when the whole interval of its change is
-    beyond the limit. Exits with 0 when all limits are kept, 1 when one is broken, 3 when it is too noisy to tell.
+    Counts are exact and need no GPU. A measured time fails only if the whole confidence interval of its change is
+    beyond the limit. Exits with 0 if all limits are met, 1 if one is exceeded, 3 if the times are too noisy to tell.
     """
     from diffprof.comparison import compare_pair
     from diffprof.comparison.gate import gate as judge
@@ -81,7 +79,7 @@ def gate(
 
 
 def _check_places(targets: Sequence[Path | None]) -> None:
-    """Before anything is counted. As 1 means a broken limit here, a summary without a place is a wrong request."""
+    """Check before anything is counted; exit code 1 means an exceeded limit here, so this is a `RequestError`."""
     from diffprof.cli.output import check_place
 
     try:

@@ -21,7 +21,7 @@ app = typer.Typer(
 )
 
 FileOption = Annotated[
-    Path | None, typer.Option("--file", metavar="FILE.toml", help="Take the accelerators of this file too.")
+    Path | None, typer.Option("--file", metavar="FILE.toml", help="Also use the accelerators of this file.")
 ]
 
 
@@ -37,7 +37,7 @@ def hardware(
 ) -> None:
     """List the accelerators that diffprof knows: peaks, memory, bandwidth and power.
 
-    The numbers are those that the makers publish: docs/hardware.md says what each means and how to add one.
+    The numbers are those that the makers publish: docs/hardware.md explains each, and how to add an accelerator.
     """
     if context.invoked_subcommand is not None:
         return
@@ -59,7 +59,7 @@ def hardware(
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A short name, or the name that torch reports.")],
     file: FileOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the accelerator as JSON.")] = False,
 ) -> None:
     """Print every number of an accelerator with its unit, and where it was published."""
     from diffprof.render import accelerators as render

@@ -26,11 +26,11 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 
 NEWEST = 20
-"""Runs that are listed where nothing else is said."""
+"""Runs that are listed by default."""
 
 
 class Kind(str, Enum):
-    """What made a kept run."""
+    """The command that made a kept run."""
 
     profile = "profile"
     run = "run"
@@ -38,7 +38,7 @@ class Kind(str, Enum):
 
 
 class Metric(str, Enum):
-    """A figure that can be followed over time."""
+    """A metric that can be followed over time."""
 
     wall_seconds = "wall_seconds"
     peak_memory_bytes = "peak_memory_bytes"
@@ -56,22 +56,22 @@ class Order(str, Enum):
     parameters = "parameters"
 
 
-ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Only of this model.")]
-OfKind = Annotated[Kind | None, typer.Option(help="Only from this command.", show_default=False)]
-Since = Annotated[str | None, typer.Option(metavar="WHEN", help=f"Only from then on: {FORMS}.")]
-Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Only until then; a day is counted whole.")]
-Tag = Annotated[str | None, typer.Option(metavar="TAG", help="Only with this tag.")]
-Device = Annotated[str | None, typer.Option(metavar="NAME", help="Only on this device: its name, or cpu, cuda...")]
-Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="Only in this dtype.")]
-Text = Annotated[str | None, typer.Option(metavar="WORDS", help="Only with this in a name or a prompt.")]
-Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
+ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this model.")]
+OfKind = Annotated[Kind | None, typer.Option(help="Only runs of this command.", show_default=False)]
+Since = Annotated[str | None, typer.Option(metavar="WHEN", help=f"Only runs since then: {FORMS}.")]
+Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Only runs until then; a date includes the whole day.")]
+Tag = Annotated[str | None, typer.Option(metavar="TAG", help="Only runs with this tag.")]
+Device = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this device: its name, or cpu, cuda...")]
+Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs in this dtype.")]
+Text = Annotated[str | None, typer.Option(metavar="WORDS", help="Only runs with this text in a name or prompt.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 Run = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, from `diffprof history list`.")]
 
 
 @dataclass(frozen=True)
 class RunFilters:
-    """Which runs are meant, whenever they were kept."""
+    """Filters for runs, whenever they were kept."""
 
     model: ModelName = None
     kind: OfKind = None
@@ -81,7 +81,7 @@ class RunFilters:
     text: Text = None
 
     def filters(self, since: datetime | None = None, until: datetime | None = None) -> Filters:
-        """For the history."""
+        """The filters as the history takes them."""
         return Filters(
             model=self.model,
             kind=None if self.kind is None else self.kind.value,
@@ -96,13 +96,13 @@ class RunFilters:
 
 @dataclass(frozen=True)
 class DatedFilters(RunFilters):
-    """Which runs are meant, of a span of time."""
+    """Filters for runs, with a span of time."""
 
     since: Since = None
     until: Until = None
 
     def filters(self, since: datetime | None = None, until: datetime | None = None) -> Filters:
-        """For the history."""
+        """The filters as the history takes them."""
         if self.since is not None:
             since = parse_moment("--since", self.since, _now())
         if self.until is not None:
@@ -112,10 +112,10 @@ class DatedFilters(RunFilters):
 
 @app.callback(invoke_without_command=True)
 def history(context: typer.Context) -> None:
-    """Look at what was kept with --keep: list, find, compare, see how it went.
+    """Look at runs kept with --keep: list, find, compare, show trends.
 
     Without a command it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in
-    diffprof.toml says where it is to be.
+    diffprof.toml sets its location.
     """
     if context.invoked_subcommand is None:
         _list(DatedFilters())
@@ -125,10 +125,10 @@ def history(context: typer.Context) -> None:
 @expand_groups
 def list_runs(
     which: DatedFilters,
-    order: Annotated[Order, typer.Option(help="The newest or largest first.")] = Order.created_at,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The oldest or smallest first.")] = False,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many to show.", min=1)] = NEWEST,
-    offset: Annotated[int, typer.Option(metavar="N", help="How many to pass over before.", min=0)] = 0,
+    order: Annotated[Order, typer.Option(help="Sort by this, the newest or largest first.")] = Order.created_at,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Sort the oldest or smallest first.")] = False,
+    limit: Annotated[int, typer.Option(metavar="N", help="Show at most this many runs.", min=1)] = NEWEST,
+    offset: Annotated[int, typer.Option(metavar="N", help="Skip this many runs.", min=0)] = 0,
     json: Json = False,
     csv: Csv = False,
 ) -> None:
@@ -167,7 +167,7 @@ def show(
     output: OutputOptions,
     by: Annotated[SavedTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the image that is kept with it, as it was generated.")
+        Path | None, typer.Option(metavar="FILE", help="Write the image kept with the run, as it was generated.")
     ] = None,
 ) -> None:
     """Print a kept run, as `diffprof show` prints a saved profile."""
@@ -187,7 +187,7 @@ def compare(
     ],
     options: ComparisonOptions,
 ) -> None:
-    """Compare kept runs, as `diffprof compare` compares saved profiles; and with the same output."""
+    """Compare kept runs, with the same output as `diffprof compare`."""
     if len(runs) < 2:
         raise RequestError("Give the numbers of at least two runs to compare.")
     history = History()
@@ -200,11 +200,11 @@ def compare(
 def trend(
     which: DatedFilters,
     metric: Annotated[Metric, typer.Argument(help="The metric to follow.")] = Metric.wall_seconds,
-    limit: Annotated[int, typer.Option(metavar="N", help="How many series to show.", min=1)] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", help="Show at most this many series.", min=1)] = 20,
     json: Json = False,
     csv: Csv = False,
 ) -> None:
-    """Show how a figure went from run to run of the same request on the same device."""
+    """Show how a metric changed over runs of the same request on the same device."""
     check_formats(json, csv)
     history = History()
     found = history.trend(metric.value, which.filters(), limit=limit)
@@ -219,10 +219,10 @@ def trend(
 @app.command()
 def tag(
     run: Run,
-    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Words to find it by.")],
-    remove: Annotated[bool, typer.Option("--remove", help="Take them off instead.")] = False,
+    tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags for the run.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the tags instead.")] = False,
 ) -> None:
-    """Put tags on a kept run, or take them off."""
+    """Add tags to a kept run, or remove them."""
     history = History()
     (history.untag if remove else history.tag)(run, *tags)
     write_text(f"{render.kept_line(history.get_run(run))}\n")
@@ -235,7 +235,7 @@ def export(
     which: DatedFilters,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
 ) -> None:
-    """Write the figures of all kept runs to a file, a row for each."""
+    """Write the metrics of kept runs to a file, one row per run."""
     from diffprof.render import numbers
 
     count = History().export(file, which.filters())
@@ -247,15 +247,15 @@ def export(
 @expand_groups
 def prune(
     which: RunFilters,
-    keep: Annotated[int | None, typer.Option(metavar="N", help="All but the newest N go.", min=0)] = None,
+    keep: Annotated[int | None, typer.Option(metavar="N", help="Delete all but the newest N.", min=0)] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="What is older goes: 90d, 12w or a date.")
+        str | None, typer.Option(metavar="WHEN", help="Delete runs older than this: 90d, 12w or a date.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")] = False,
 ) -> None:
-    """Remove kept runs for good: the old ones, or all but the newest; of those that are meant."""
+    """Delete kept runs that match the filters: the old ones, or all but the newest."""
     if (keep is None) == (older_than is None):
-        raise RequestError("Say what is to go, either with --keep N or with --older-than WHEN.")
+        raise RequestError("Specify --keep N or --older-than WHEN.")
     edge = None if older_than is None else parse_moment("--older-than", older_than, _now())
     filters = which.filters()
     pruned = History().prune(keep=keep, older_than=edge, filters=filters, dry_run=dry_run)
@@ -268,7 +268,7 @@ def _now() -> datetime:
 
 def _print_nothing(history: History) -> None:
     if history.count():
-        write_text("No kept run is like that.\n")
+        write_text("No kept run matches.\n")
     else:
         write_text(f"Nothing is kept in {history.path} yet; `diffprof profile MODEL --keep` keeps a profile.\n")
 

@@ -14,7 +14,7 @@ Keep = Annotated[
     bool | None,
     typer.Option(
         "--keep/--no-keep",
-        help="Put it into the history (`diffprof history`); always where DIFFPROF_KEEP is 1.",
+        help="Keep the profile in the history (`diffprof history`); DIFFPROF_KEEP=1 keeps every one.",
         show_default=False,
     ),
 ]

@@ -29,7 +29,7 @@ class ListOrShow(TyperGroup):
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or ctx.fail("Give one WORD to look for, or `show NAME`.")
+        return super().get_command(ctx, cmd_name) or ctx.fail("Give one WORD to search for, or `show NAME`.")
 
 
 app = typer.Typer(
@@ -50,8 +50,8 @@ def models(
 ) -> None:
     """List the models that diffprof knows by name.
 
-    Their configurations are part of diffprof: profiling one of them needs no network. Of the first, shapes, the weights
-    are too.
+    Their configurations are part of diffprof: profiling one of them needs no network. The first, shapes, also comes
+    with its weights.
     """
     if context.invoked_subcommand is not None:
         return
@@ -70,9 +70,9 @@ def models(
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A short name, an alias or a hub id.")],
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the model as JSON.")] = False,
 ) -> None:
-    """Print all that is known about a model, where it came from and what is not confirmed."""
+    """Print everything known about a model: its sources, and what is not confirmed."""
     from diffprof.render import models as render
 
     entry = shapes_entry() if is_on_board(name) else catalogue.find(name)

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 
 from diffprof.errors import RequestError
 
-FORMS = "2026-01-31, 2026-01-31T12:00 (UTC where no zone is given) or an age: 12h, 7d, 4w"
+FORMS = "2026-01-31, 2026-01-31T12:00 (UTC unless a zone is given) or an age: 12h, 7d, 4w"
 _AGE = re.compile(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 

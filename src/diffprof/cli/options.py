@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-VALUES = "VALUE: numbers, true/false, none, [lists], anything else is text."
+VALUES = "VALUE: a number, true/false, none or a [list]; anything else is text."
 
 Model = Annotated[
     str,
@@ -17,9 +17,9 @@ Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of th
 Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the image.")]
 Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")]
 Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
-Batch = Annotated[str | None, typer.Option(metavar="N", help="Images for each prompt (num_images_per_prompt).")]
+Batch = Annotated[str | None, typer.Option(metavar="N", help="Images per prompt (num_images_per_prompt).")]
 Frames = Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")]
-NegativePrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to guide away from.")]
+NegativePrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to avoid in the result.")]
 Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")]
 Scheduler = Annotated[
     str | None,
@@ -31,14 +31,15 @@ Settings = Annotated[
 ]
 Enable = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME", help="A switch of the pipeline: vae_tiling, freeu... Repeatable."),
+    typer.Option(metavar="NAME", help="Enable a feature of the pipeline: vae_tiling, freeu... Repeatable."),
 ]
-Seed = Annotated[str | None, typer.Option(metavar="N", help="Of the noise; every iteration begins with it.")]
+Seed = Annotated[str | None, typer.Option(metavar="N", help="Random seed, used for every iteration.")]
 RandomWeights = Annotated[
-    bool, typer.Option("--random-weights", help="Create random weights of the true architecture; nothing is fetched.")
+    bool, typer.Option("--random-weights", help="Use random weights in the real architecture; nothing is downloaded.")
 ]
 Device = Annotated[
-    str | None, typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if any.")
+    str | None,
+    typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if there is one."),
 ]
 Offload = Annotated[
     str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")

@@ -82,7 +82,7 @@ def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) ->
     """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
     check_formats(options.json, options.csv)
     if options.depth is not None and by not in (None, ProfileTable.module):
-        raise RequestError(f"--depth belongs to --by module; it means nothing for --by {by.value if by else ''}.")
+        raise RequestError(f"--depth belongs to --by module; it cannot be used with --by {by.value if by else ''}.")
     export_format = FORMATS["json"] if options.json else FORMATS["csv"] if options.csv else None
     if options.file is not None:
         export_format = _format_of(options.file, export_format)

@@ -24,12 +24,12 @@ def profile(
     output: OutputOptions,
     by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     keep: Keep = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Count again, even if it was counted before.")] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Count again instead of using the cache.")] = False,
 ) -> None:
     """Count what one generation with a model costs, without its weights.
 
-    Nothing is downloaded but configuration files, and only when MODEL is a hub id that diffprof does not know by name.
-    What is not given is the pipeline's own default.
+    Only configuration files are downloaded, and only if MODEL is a hub id that diffprof does not know by name. Options
+    that are not given take the pipeline's own defaults.
     """
     from diffprof.counting.cached import count_request
 

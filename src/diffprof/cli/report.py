@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chrome-trace", ".csv": "--tables"}
-"""Endings of what is no page, and the option that writes it."""
+"""File endings that are not a page, and the option that writes each."""
 
 
 def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -46,25 +46,26 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
 def report(
     profiles: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PROFILE...", help="Saved profiles, or models, which are counted; several are compared."
-        ),
+        typer.Argument(metavar="PROFILE...", help="Saved profiles, or models to count; several are compared."),
     ],
     file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")
     ] = None,
-    pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a PDF; needs Chromium.")] = None,
-    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it as a picture; needs Chromium.")] = None,
+    pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a PDF; needs Chromium.")] = None,
+    png: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report as an image; needs Chromium.")
+    ] = None,
     tables: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write every table as CSV; of several profiles into folders.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write every table as CSV; several profiles go into subfolders."),
     ] = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet instead.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
     **export_files: Path | None,
 ) -> None:
-    """Write a report that can be sent to a colleague: one page, with nothing to load from anywhere.
+    """Write a report to share: one self-contained HTML page.
 
-    The timeline of a profile that was only counted is in MACs. A saved profile is read without torch.
+    Without measured times, the timeline is in MACs. A saved profile is read without torch.
     """
     exports = {name.replace("_", "-"): file for name, file in export_files.items() if file is not None}
     _check(profiles, file, pdf, png, exports, tables, parquet)
@@ -94,9 +95,9 @@ def _check(
     targets = [one for one in (file, pdf, png, *exports.values()) if one is not None]
     if not targets and tables is None:
         options = ", ".join(f"--{entry.name}" for entry in report_formats())
-        raise RequestError(f"Say what to write: -o report.html, --pdf, --png, {options} or --tables.")
+        raise RequestError(f"Specify what to write: -o report.html, --pdf, --png, {options} or --tables.")
     if parquet and tables is None:
-        raise RequestError("--parquet says how tables are written; say where with --tables FOLDER.")
+        raise RequestError("--parquet sets the format of the tables; specify where they go with --tables FOLDER.")
     if len(profiles) > 1 and exports:
         raise RequestError(f"--{next(iter(exports))} writes one profile, not {len(profiles)}.")
     if len({path.resolve() for path in targets}) < len(targets):

@@ -34,14 +34,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 class MeasurementOptions:
     """How it is measured."""
 
-    warmup: Annotated[str, typer.Option(metavar="N", help="Calls before those that are timed.")] = "1"
-    iterations: Annotated[str, typer.Option(metavar="N", help="Calls that are timed.")] = "3"
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Make one more call of a few steps, with a Chrome trace of it.")
-    ] = False
-    sample_hz: Annotated[
-        float, typer.Option(metavar="N", help="How often a second the machine is sampled; 0 for never.")
-    ] = 10
+    warmup: Annotated[str, typer.Option(metavar="N", help="Calls before the timed ones.")] = "1"
+    iterations: Annotated[str, typer.Option(metavar="N", help="Calls to time.")] = "3"
+    trace: Annotated[bool, typer.Option("--trace", help="Record a Chrome trace of one more call with a few steps.")] = (
+        False
+    )
+    sample_hz: Annotated[float, typer.Option(metavar="N", help="Samples of the machine per second; 0 for none.")] = 10
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,8 @@ class RunOutputOptions:
     json: options.AsJson = False
     csv: options.AsCsv = False
     folder: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go; created where it is missing.")
+        Path,
+        typer.Option("-o", "--output", metavar="FOLDER", help="Write the files here; created if it does not exist."),
     ] = Path("profiling_results")
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that was measured.")] = False
     quiet: options.Quiet = False
@@ -69,8 +68,9 @@ def run(
 ) -> None:
     """Run a model for real and measure where its time and memory go.
 
-    Loads the weights from a folder or the hub, makes the call a few times, and writes profiling_report.json,
-    memory_log.json, timing_summary.txt and, with --trace, trace.json. What is not given is the pipeline's own default.
+    Loads the weights from a folder or the hub, calls the pipeline a few times, and writes profiling_report.json,
+    memory_log.json, timing_summary.txt and, with --trace, trace.json. Options that are not given take the pipeline's
+    own defaults.
     """
     printed = OutputOptions(json=output.json, csv=output.csv, verbose=output.verbose, quiet=output.quiet)
     result = replace(choose_output(printed, output.by), table=output.by)
@@ -118,7 +118,7 @@ def _save_partial(run: Run | None, requested_calls: int, output: RunOutputOption
     if profile is None or profile.measured is None:
         return
     calls = sum(iteration.error is None for iteration in profile.measured.iterations)
-    note = f"the run did not come to its end: {calls} of {requested_calls} calls were completed"
+    note = f"the run was incomplete: {calls} of {requested_calls} calls were completed"
     measured = replace(profile.measured, notes=(*profile.measured.notes, note))
     _print_files(output, write_files(output.folder, replace(profile, measured=measured)))
 

@@ -25,7 +25,7 @@ def show(
 ) -> None:
     """Print a saved profile.
 
-    Of a run that was measured all of it, or the table that is asked for. Nothing is counted or measured again, and
+    For a measured run, prints everything, or the table given with --by. Nothing is counted or measured again, and
     neither torch nor diffusers is needed.
     """
     from diffprof.counting.sources import load_saved, saved_file

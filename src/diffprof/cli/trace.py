@@ -24,7 +24,7 @@ def trace(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Traces of torch.profiler, .json or .json.gz; several are ranks of one run."
+            metavar="FILE...", help="Traces of torch.profiler, .json or .json.gz; several are the ranks of one run."
         ),
     ],
     against: Annotated[
@@ -35,7 +35,7 @@ def trace(
     ] = None,
     top: Annotated[int, typer.Option(metavar="N", help="Show at most this many rows of a table.")] = TOP,
     gap: Annotated[
-        float, typer.Option(metavar="MICROSECONDS", help="Shorter gaps are summed up, without their causes.")
+        float, typer.Option(metavar="MICROSECONDS", help="Sum up gaps shorter than this, without their causes.")
     ] = GAP_MICROSECONDS,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False,
@@ -58,7 +58,7 @@ def trace(
     if top < 1:
         raise RequestError(f"--top must be 1 or more, not {top}.")
     if against is not None and by is not None:
-        raise RequestError("--by means nothing for --against; leave one out.")
+        raise RequestError("--by cannot be used with --against; leave one out.")
     request = TraceRequest(tuple(files), against, gap, overlay, html)
     if html is not None:
         _check_page(html)

@@ -1,4 +1,4 @@
-"""Whether a change made generation heavier than it may: limits on counts, and on times as far as they can tell."""
+"""Whether generation costs more than its limits allow: limits on counts, and on times where the noise permits."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
     columns = [
         Column("tool", [row.count.title for row in rows], justify="left", least=16),
         Column("MACs", [_macs(row) for row in rows]),
-        Column("of the truth", ["" if row.share is None else numbers.percent_of(row.share) for row in rows]),
+        Column("vs diffprof", ["" if row.share is None else numbers.percent_of(row.share) for row in rows]),
         Column("time", [_seconds(row) for row in rows], rank=2),
         Column("memory", [_memory(row) for row in rows], rank=1),
-        Column("what it missed or counted besides", [_findings(row) for row in rows], justify="left", least=28),
+        Column("what it missed or overcounted", [_findings(row) for row in rows], justify="left", least=28),
     ]
     print_table(fit_columns(columns, console.width), console)
     console.print()
@@ -98,7 +98,7 @@ def _findings(row: CrosscheckRow) -> str:
     if row.count.reason:
         return _reason(row.count)
     if row.count.tool == DIFFPROF:
-        return "(the truth that the others are held against)"
+        return "(reference)"
     return "; ".join(map(_finding, row.differences)) or "nothing"
 
 

@@ -88,7 +88,7 @@ def enable_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any
 
 def _timestep(pipeline: Any) -> Callable[[], Any]:
     if not hasattr(type(pipeline), "current_timestep"):
-        raise RequestError(f"{type(pipeline).__name__} does not tell its current timestep, which this cache goes by")
+        raise RequestError(f"{type(pipeline).__name__} does not expose current_timestep, which this cache needs")
     return lambda: pipeline.current_timestep
 
 

@@ -148,7 +148,7 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
 def size_changes(profile: Profile) -> list[str]:
     """A sentence for each size that the pipeline did not take as it was requested."""
     sentences = [
-        f"{change.argument} {change.requested} was asked for; the pipeline makes {change.made}"
+        f"requested {change.argument} {change.requested}; the pipeline generates {change.made}"
         for change in profile.resized
     ]
     size = profile.computed_size

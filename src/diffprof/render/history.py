@@ -86,7 +86,7 @@ def print_trend(trend: Trend, console: Console) -> None:
         Column("median", cells(lambda row: row.median), rank=2),
         Column("last", cells(lambda row: row.last)),
         Column(
-            "against\nbefore",
+            "vs\nearlier",
             [UNKNOWN if row.ratio is None else numbers.factor(row.ratio) for row in rows],
         ),
         Column("last\nrun", [str(row.last_run) for row in rows], rank=6),

@@ -139,7 +139,7 @@ class History:
 
     def _outdated_runs(self, keep: int | None, older_than: datetime | timedelta | None, filters: Filters) -> Query:
         if (keep is None) == (older_than is None):
-            raise RequestError("Say what is to go: either all but the newest so many, or what is older than so long.")
+            raise RequestError("pass either keep or older_than")
         if older_than is not None:
             edge = older_than if isinstance(older_than, datetime) else self._now() - older_than
             where = queries.conditions(filters)

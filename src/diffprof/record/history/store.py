@@ -168,7 +168,7 @@ class Store:
         if "full" in message:
             return OutputError(f"The history {self.path} cannot be written: the disk is full.")
         return FileFormatError(
-            f"The history {self.path} is damaged ({message}); put a copy in its place, or move it away to begin anew."
+            f"The history {self.path} is damaged ({message}); restore a copy of it, or move it away to start a new one."
         )
 
 
