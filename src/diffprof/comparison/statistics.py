@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from statistics import NormalDist, median
 
 CONFIDENCE = 0.99
@@ -22,6 +24,9 @@ INTERVALS = {False: 0.99, True: 0.95}
 on the machine, which the rank test takes for a difference; in a pair both have it."""
 
 RESAMPLES = 2000
+KEPT_UP_TO = 100
+"""Samples of a longer series would take too much memory to keep."""
+
 SEED = 20
 """The same times give the same interval."""
 
@@ -46,15 +51,14 @@ class Ratio:
 
 def time_ratio(before: Sequence[int], after: Sequence[int], paired: bool) -> Ratio:
     """The ratio of `after` to `before`, which are positive; `paired` if the times at the same positions are pairs."""
-    rng = random.Random(SEED)
     if paired:
         ratios = [later / earlier for earlier, later in zip(before, after, strict=True)]
-        resampled = sorted(_resampled_medians(ratios, 1, rng))
+        resampled = sorted(_medians(ratios, _resamples(len(ratios), 1)[0]))
         middle, p_value = median(ratios), signed_rank_test([math.log(ratio) for ratio in ratios])
     else:
         # The cube root is the usual block length of correlated samples.
-        earlier = _resampled_medians(before, round(len(before) ** (1 / 3)), rng)
-        later = _resampled_medians(after, round(len(after) ** (1 / 3)), rng)
+        lengths = [size for series in (before, after) for size in (len(series), round(len(series) ** (1 / 3)))]
+        earlier, later = (_medians(*side) for side in zip((before, after), _resamples(*lengths), strict=True))
         resampled = sorted(second / first for first, second in zip(earlier, later, strict=True))
         middle, p_value = median(after) / median(before), rank_sum_test(before, after)
     cut = round((1 - INTERVALS[paired]) / 2 * RESAMPLES)
@@ -107,17 +111,40 @@ def signed_rank_test(differences: Sequence[float]) -> float:
     return _normal(abs(w - n * (n + 1) / 4), variance)
 
 
-def _resampled_medians(values: Sequence[float], neighbours: int, rng: random.Random) -> list[float]:
-    """The medians of `RESAMPLES` circular block bootstrap samples, in blocks of so many neighbours."""
-    count, ring = len(values), [*values, *values[: neighbours - 1]]
-    blocks = [ring[start : start + neighbours] for start in range(count)]
-    blocks_per_sample = -(-count // neighbours)
-    low, high = (count - 1) // 2, count // 2
-    medians = []
-    for _ in range(RESAMPLES):
-        sample = sorted([value for block in rng.choices(blocks, k=blocks_per_sample) for value in block][:count])
-        medians.append((sample[low] + sample[high]) / 2)
-    return medians
+def _medians(values: Sequence[float], resamples: Iterable[Resample]) -> list[float]:
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    ordered = (sorted(resample(values)) for resample in resamples)
+    return [(sample[low] + sample[high]) / 2 for sample in ordered]
+
+
+Resample = Callable[[Sequence[float]], Sequence[float]]
+"""Picks the values of one sample."""
+
+
+def _resamples(*lengths: int) -> Sequence[Iterable[Resample]]:
+    """`RESAMPLES` circular block bootstrap samples of each series, given as pairs of its length and that of a block."""
+    return _kept_resamples(*lengths) if max(lengths) <= KEPT_UP_TO else _draw(*lengths)
+
+
+@lru_cache(maxsize=8)
+def _kept_resamples(*lengths: int) -> list[list[Resample]]:
+    """Samples depend only on the lengths, so a comparison of many sections draws them once."""
+    return [list(series) for series in _draw(*lengths)]
+
+
+def _draw(*lengths: int) -> list[Iterator[Resample]]:
+    rng = random.Random(SEED)
+
+    def samples(count: int, block: int) -> Iterator[Resample]:
+        return (_block_sample(rng, count, block) for _ in range(RESAMPLES))
+
+    return [samples(count, block) for count, block in zip(lengths[::2], lengths[1::2], strict=True)]
+
+
+def _block_sample(rng: random.Random, count: int, block: int) -> Resample:
+    starts = rng.choices(range(count), k=-(-count // block))
+    indices = [(start + offset) % count for start in starts for offset in range(block)][:count]
+    return itemgetter(*indices) if count > 1 else tuple
 
 
 def _ranks(values: Sequence[float]) -> tuple[list[float], list[int]]:
@@ -133,6 +160,7 @@ def _ranks(values: Sequence[float]) -> tuple[list[float], list[int]]:
     return ranks, tied
 
 
+@lru_cache(maxsize=16)
 def _arrangements(m: int, n: int) -> list[int]:
     """In how many orders of m + n samples the Mann-Whitney statistic is 0, 1, ..., m n."""
     # The Gaussian binomial coefficient, as a polynomial: times (1 - q^(n+i)), divided by (1 - q^i).
@@ -145,6 +173,7 @@ def _arrangements(m: int, n: int) -> list[int]:
     return ways
 
 
+@lru_cache(maxsize=16)
 def _subset_sums(n: int) -> list[int]:
     """In how many ways of signs the positive ones of the ranks 1 to n add up to 0, 1, ..., n (n + 1) / 2."""
     ways = [1] + [0] * (n * (n + 1) // 2)
