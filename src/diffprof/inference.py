@@ -17,8 +17,9 @@ from diffprof.generation.batch import Batch, ModelResult
 from diffprof.generation.generate import GenerationOptions, generate, generate_batch
 from diffprof.generation.job import Generated
 from diffprof.generation.models import ModelManager
-from diffprof.generation.request import GenerationRequest, choose_seed
+from diffprof.generation.request import NAMED_ARGUMENTS
 from diffprof.record.progress import ProgressCallback
+from diffprof.record.request import Request
 from diffprof.render.progress import describe_to
 
 __all__ = ["Batch", "Generated", "ModelResult", "ProgressCallback", "generate_image", "generate_images_sequential"]
@@ -55,7 +56,7 @@ def generate_image(
     same seed gives the same image, profiled or not. An `OutputError` has the image that could not be saved as `image`.
     """
     given = locals()
-    return generate(model_id, _request(given), _options(given), describe_to(progress_callback), pipe=pipe)
+    return generate(_request(model_id, given), _options(given), describe_to(progress_callback), pipe=pipe)
 
 
 def generate_images_sequential(
@@ -88,12 +89,13 @@ def generate_images_sequential(
     """
     given = locals()
     progress = describe_to(progress_callback)
-    return generate_batch(model_ids, _request(given), _options(given), progress, unload=unload_after_inference)
+    return generate_batch(model_ids, _request(None, given), _options(given), progress, unload=unload_after_inference)
 
 
-def _request(given: Mapping[str, Any]) -> GenerationRequest:
-    values = {field.name: given[field.name] for field in fields(GenerationRequest)}
-    return GenerationRequest(**{**values, "seed": choose_seed(given["seed"])})
+def _request(model: str | Path | None, given: Mapping[str, Any]) -> Request:
+    arguments = {name: given[name] for name in NAMED_ARGUMENTS if given[name] is not None}
+    how = {name: given[name] for name in ("seed", "scheduler", "cache", "device", "dtype", "offload")}
+    return Request.create(model or "", {**arguments, **given["arguments"]}, **how)
 
 
 def _options(given: Mapping[str, Any]) -> GenerationOptions:

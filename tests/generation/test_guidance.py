@@ -11,9 +11,13 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.generation.call import configure_pipeline, plan_call
 from diffprof.generation.guidance import Guidance, guidance_for
-from diffprof.generation.request import GenerationRequest
 from diffprof.inference import generate_image
+from diffprof.record.request import Request
 from tests.small_pipelines import SMALL_PIPELINES
+
+
+def request(**arguments: Any) -> Request:
+    return Request("", arguments, seed=1)
 
 
 def guidance_of(name: str, scale: float, negative_prompt: str | None = None) -> Guidance:
@@ -68,7 +72,7 @@ def test_a_guider_stands_in_during_the_call_only() -> None:
     small = SMALL_PIPELINES["hunyuan-video-1.5"]
     pipeline: Any = small.build()
     own = pipeline.guider
-    call = plan_call(pipeline, GenerationRequest("a cat", 1, guidance_scale=2.5), {})
+    call = plan_call(pipeline, request(prompt="a cat", guidance_scale=2.5), {})
     assert "guidance_scale" not in call.arguments
     with configure_pipeline(pipeline, call):
         assert pipeline.guider.guidance_scale == 2.5
@@ -94,19 +98,19 @@ def test_a_scale_that_would_be_ignored_is_refused() -> None:
 def test_what_a_pipeline_lacks_is_named_where_it_was_asked_for() -> None:
     pipeline = SMALL_PIPELINES["ddpm"].build()
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'prompt'; it has batch_size"):
-        plan_call(pipeline, GenerationRequest("a cat", 1), {})
+        plan_call(pipeline, request(prompt="a cat"), {})
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'width'"):
-        plan_call(pipeline, GenerationRequest(None, 1, width=64, height=64), {})
+        plan_call(pipeline, request(width=64, height=64), {})
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'negative_prompt'"):
-        plan_call(pipeline, GenerationRequest(None, 1, negative_prompt="ugly"), {})
-    assert plan_call(pipeline, GenerationRequest(None, 1, negative_prompt=""), {}).arguments == {}
+        plan_call(pipeline, request(negative_prompt="ugly"), {})
+    assert plan_call(pipeline, request(negative_prompt=""), {}).arguments == {}
 
 
 def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_DEFAULT_WIDTH", "64")
     monkeypatch.setenv("DIFFPROF_DEFAULT_HEIGHT", "64")
     monkeypatch.setenv("DIFFPROF_DEFAULT_GUIDANCE_SCALE", "3")
-    call = plan_call(SMALL_PIPELINES["ddpm"].build(), GenerationRequest(None, 1), {})
+    call = plan_call(SMALL_PIPELINES["ddpm"].build(), request(), {})
     assert call.arguments == {}
     assert call.notes == (
         "the default guidance scale was left out: DDPMPipeline has no guidance scale; leave the guidance scale out",
@@ -117,21 +121,21 @@ def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch
 
 def test_what_a_pipeline_needs_besides_is_named() -> None:
     with pytest.raises(RequestError, match="DiTPipeline needs the call argument 'class_labels'"):
-        plan_call(SMALL_PIPELINES["dit"].build(), GenerationRequest(None, 1), {})
+        plan_call(SMALL_PIPELINES["dit"].build(), request(), {})
 
 
 def test_what_the_makers_of_a_model_use_comes_after_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = SMALL_PIPELINES["stable-diffusion"].build()
     recommended = {"num_inference_steps": 4, "guidance_scale": 0.0, "width": 64, "height": 64}
-    call = plan_call(pipeline, GenerationRequest("a cat", 1, num_inference_steps=9), recommended)
+    call = plan_call(pipeline, request(prompt="a cat", num_inference_steps=9), recommended)
     assert call.arguments == {
         "prompt": "a cat", "num_inference_steps": 9, "guidance_scale": 0.0, "width": 64, "height": 64,
     }  # fmt: skip
     monkeypatch.setenv("DIFFPROF_DEFAULT_STEPS", "7")
-    assert plan_call(pipeline, GenerationRequest("a cat", 1), recommended).arguments["num_inference_steps"] == 7
+    assert plan_call(pipeline, request(prompt="a cat"), recommended).arguments["num_inference_steps"] == 7
 
 
 def test_steps_go_under_the_name_that_the_pipeline_has() -> None:
     pipeline = SMALL_PIPELINES["unclip"].build()
-    call = plan_call(pipeline, GenerationRequest("a cat", 1, arguments={"prior_num_inference_steps": 2}), {})
+    call = plan_call(pipeline, request(prompt="a cat", prior_num_inference_steps=2), {})
     assert call.arguments["prior_num_inference_steps"] == 2

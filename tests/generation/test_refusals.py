@@ -33,7 +33,7 @@ from tests.small_pipelines import SMALL_PIPELINES
         ({"seed": 2**63}, "seed must be a whole number from 0"),
         ({"seed": 1.5}, "seed must be a whole number from 0 to 9,223,372,036,854,775,807, not 1.5."),
         ({"num_inference_steps": 0}, "num_inference_steps must be a whole number from 1 to 100,000, not 0."),
-        ({"guidance_scale": float("nan")}, "guidance_scale must be a number, not nan."),
+        ({"guidance_scale": float("nan")}, "guidance_scale must be a finite number, not nan."),
         ({"width": -8}, "width must be a whole number from 1 to 16,384, not -8."),
         (
             {"width": 33, "height": 30},

@@ -7,15 +7,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diffprof.app.model_choices import choose_model
 from diffprof.app.number_fields import parse_integer, parse_number
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
-
-if TYPE_CHECKING:
-    from diffprof.generation.request import GenerationRequest
+from diffprof.record.request import Request
 
 MODEL_DEFAULT = "model default"
 """Stands in lists for what the model uses by itself."""
@@ -35,22 +33,22 @@ class GenerateForm:
     scheduler: str | None
     profiled: bool
 
-    def request(self) -> GenerationRequest:
-        """The request for `diffprof.generation.generate`."""
-        from diffprof.generation.request import GenerationRequest, choose_seed, parse_size
+    def request(self, model: str) -> Request:
+        """The complete request: more calls of it generate the same image."""
+        from diffprof.generation.request import complete, parse_size
 
         size = _choice(self.size)
         width, height = parse_size(size) if size else (None, None)
-        return GenerationRequest(
-            prompt=self.prompt or "",
-            seed=choose_seed(parse_integer("Seed", self.seed)),
-            negative_prompt=(self.negative_prompt or "").strip() or None,
-            num_inference_steps=parse_integer("Steps", self.steps),
-            guidance_scale=parse_number("Guidance", self.guidance),
-            width=width,
-            height=height,
-            scheduler=_choice(self.scheduler),
-        )
+        arguments = {
+            "prompt": self.prompt or "",
+            "negative_prompt": (self.negative_prompt or "").strip() or None,
+            "num_inference_steps": parse_integer("Steps", self.steps),
+            "guidance_scale": parse_number("Guidance", self.guidance),
+            "width": width,
+            "height": height,
+        }
+        seed = parse_integer("Seed", self.seed)
+        return complete(Request.create(model, arguments, seed=seed, scheduler=_choice(self.scheduler)))
 
 
 @dataclass(frozen=True)
@@ -90,13 +88,13 @@ class PageGeneration:
         """Generate the image; where iterations are requested, measure as many further calls instead of the first."""
         from diffprof.generation.generate import GenerationOptions, generate
 
-        model, request = choose_model(self.form.model, self.allow_paths), self.form.request()
+        request = self.form.request(choose_model(self.form.model, self.allow_paths))
         options = GenerationOptions(enable_profiling=self.form.profiled)
-        generated = generate(model, request, options, self._time_steps(progress))
+        generated = generate(request, options, self._time_steps(progress))
         data = generated.profiling_data or {}
         profile = data.get("profile")
         if profile is not None and self.iterations:
-            profile = self._repeat(model, request, progress)
+            profile = self._repeat(request, progress)
         notes = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
         return PageResult(generated.image, generated.filepath, generated.seed, profile, notes)
 
@@ -114,18 +112,18 @@ class PageGeneration:
 
         return forward
 
-    def _repeat(self, model: str, request: GenerationRequest, progress: Progress) -> Profile:
+    def _repeat(self, request: Request, progress: Progress) -> Profile:
         """Measure more calls of the same request together."""
         import diffprof
         from diffprof.generation.generate import GenerationOptions, generate
         from diffprof.generation.models import get_model_manager
 
-        with tempfile.TemporaryDirectory() as folder, get_model_manager().using(model) as held:
+        with tempfile.TemporaryDirectory() as folder, get_model_manager().using(request.model) as held:
             options = GenerationOptions(output_dir=folder, enable_profiling=False)
             with diffprof.measuring(held.pipeline) as run:
                 for turn in range(self.iterations):
                     now = ProgressEvent(Activity.measuring, iteration=Position(turn + 1, self.iterations))
-                    generate(model, request, options, _describe_as(now, progress))
+                    generate(request, options, _describe_as(now, progress))
             return run.profile
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,98 +13,110 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from diffprof import settings as config
-from diffprof.cli import options as shared
+from diffprof.cli import options
 from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.option_groups import RequestOptions, expand_groups
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.record.request import Request, parse_number
-from diffprof.settings.limits import dtype_name
 
 if TYPE_CHECKING:
     from diffprof.generation.batch import ModelResult
-    from diffprof.generation.request import GenerationRequest
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 SHEET = "contact_sheet.png"
 
 
+@dataclass(frozen=True)
+class GenerateOptions(RequestOptions):
+    """What is generated, and with what."""
+
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="Describes the image or video.")]
+    steps: options.Steps = None
+    guidance: options.Guidance = None
+    width: options.Width = None
+    height: options.Height = None
+    size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Both: 512x768, or the name of a preset (`diffprof config`).")
+    ] = None
+    frames: options.Frames = None
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the noise; random by default.")] = None
+    negative_prompt: options.NegativePrompt = None
+    scheduler: options.Scheduler = None
+    cache: options.Cache = None
+    settings: options.Settings = None
+    dtype: options.Dtype = None
+    device: options.Device = None
+    offload: options.Offload = None
+
+
+@dataclass(frozen=True)
+class GenerateOutputOptions:
+    """What is measured and printed, and where the files go."""
+
+    fps: Annotated[str | None, typer.Option(metavar="N", help="Frames per second of the video file.")] = None
+    folder: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go.", show_default=False)
+    ] = None
+    profiling: Annotated[
+        bool | None,
+        typer.Option("--profiling/--no-profiling", help="Measure and count what it takes.", show_default=False),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the results and their profiling data as JSON.")] = False
+    csv: options.AsCsv = False
+    quiet: options.Quiet = False
+
+
 @app.command()
+@expand_groups
 def generate(
-    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="Describes the image or video.")],
+    *,
     models: Annotated[
         list[str] | None,
         typer.Option("--model", metavar="NAME", help="A folder, a hub id or a name of `diffprof models`. Repeatable."),
     ] = None,
-    steps: shared.Steps = None,
-    guidance: shared.Guidance = None,
-    width: shared.Width = None,
-    height: shared.Height = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Both: 512x768, or the name of a preset (`diffprof config`).")
-    ] = None,
-    frames: shared.Frames = None,
-    fps: Annotated[str | None, typer.Option(metavar="N", help="Frames per second of the video file.")] = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the noise; random by default.")] = None,
-    negative_prompt: shared.NegativePrompt = None,
-    scheduler: shared.Scheduler = None,
-    cache: shared.Cache = None,
-    settings: shared.Settings = None,
-    dtype: shared.Dtype = None,
-    device: shared.Device = None,
-    offload: shared.Offload = None,
-    folder: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go.", show_default=False)
-    ] = None,
-    profiling: Annotated[
-        bool | None,
-        typer.Option("--profiling/--no-profiling", help="Measure and count what it takes.", show_default=False),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the results and their profiling data as JSON.")] = False,
-    csv: shared.AsCsv = False,
+    requested: GenerateOptions,
+    output: GenerateOutputOptions,
     keep: Keep = None,
-    quiet: shared.Quiet = False,
 ) -> None:
     """Generate an image or a video, and measure what that takes.
 
     Without --model, the small model that comes with diffprof draws: "a red circle on a blue background". Several models
     get the same prompt one after the other, and write into a folder of their own with a contact sheet.
     """
-    check_formats(json, csv)
-    if keep and profiling is False:
+    check_formats(output.json, output.csv)
+    if keep and output.profiling is False:
         raise RequestError("--keep keeps a profile, and with --no-profiling there is none; leave one out.")
-    width, height = _sides(width, height, size)
-    named: dict[str, Any] = {
-        "width": width,
-        "height": height,
-        "num_inference_steps": steps,
-        "guidance_scale": guidance,
-        "num_frames": frames,
-    }
-    texts = {"prompt": prompt, "negative_prompt": negative_prompt, "scheduler": scheduler, "cache": cache}
-    request = _request(texts, dict(Request.parse("", named, settings or ()).arguments), seed)
-    options = {
-        "device": device,
-        "dtype": dtype_name(dtype),
-        "offload": offload,
-        "output_dir": folder,
-        "enable_profiling": profiling,
-        "fps": None if fps is None else parse_number("fps", fps),
-    }
-    put = keeper(keep, "generate", quiet)
-    outcome = _generate(models or [config.DEFAULT_MODEL], request, options, quiet)
-    if not quiet:
+    models = models or [config.DEFAULT_MODEL]
+    request = _request(models[0], requested)
+    fps = None if output.fps is None else parse_number("fps", output.fps)
+    keep_profile = keeper(keep, "generate", output.quiet)
+    outcome = _generate(models, request, output, fps)
+    if not output.quiet:
         sys.stderr.write("".join(f"Wrote {file}\n" for file in outcome.files))
-    _show(outcome.results, request, json, csv)
+    _show(outcome.results, request, output)
     for result in outcome.results:
         data = result.profiling_data or {}
         if "profile" in data:
-            put(data["profile"], _png_content(result.filepath))
+            keep_profile(data["profile"], _png_content(result.filepath))
     if outcome.problem is not None:
         raise outcome.problem
     _raise_failures(outcome.results)
+
+
+def _request(model: str, requested: GenerateOptions) -> Request:
+    """The request that was typed; its seed is known from now on, also for the record."""
+    from diffprof.generation.request import complete, parse_size
+
+    if requested.size is not None:
+        if requested.width is not None or requested.height is not None:
+            raise RequestError("--size gives width and height; leave --width and --height out.")
+        width, height = parse_size(requested.size)
+        requested = replace(requested, width=str(width), height=str(height))
+    return complete(requested.request(model))
 
 
 @dataclass(frozen=True)
@@ -116,48 +128,20 @@ class _Outcome:
     """Why the record or the contact sheet of a batch is missing."""
 
 
-def _request(texts: dict[str, Any], arguments: dict[str, Any], seed: str | None) -> GenerationRequest:
-    """The request for every model; what is not a field of it is an argument of a pipeline's call."""
-    from diffprof.generation.request import GenerationRequest, choose_seed
-
-    for name, text in {**texts, "seed": seed}.items():
-        if text is not None and name in arguments:
-            raise RequestError(f"The call argument {name} is given twice; leave one out.")
-    values = {"seed": None if seed is None else parse_number("seed", seed), **texts, **arguments}
-    known = {field.name for field in fields(GenerationRequest)} - {"arguments"}
-    return GenerationRequest(
-        **{
-            **{name: value for name, value in values.items() if name in known},
-            "seed": choose_seed(values["seed"]),
-            "arguments": {name: value for name, value in values.items() if name not in known},
-        }
-    )
-
-
-def _sides(width: str | None, height: str | None, size: str | None) -> tuple[str | None, str | None]:
-    if size is None:
-        return width, height
-    if width is not None or height is not None:
-        raise RequestError("--size gives width and height; leave --width and --height out.")
-    from diffprof.generation.request import parse_size
-
-    sides = parse_size(size)
-    return str(sides[0]), str(sides[1])
-
-
-def _generate(models: Sequence[str], request: GenerationRequest, options: dict[str, Any], quiet: bool) -> _Outcome:
-    with progress_bar(quiet) as progress:
+def _generate(models: Sequence[str], request: Request, output: GenerateOutputOptions, fps: int | None) -> _Outcome:
+    with progress_bar(output.quiet) as progress:
         from diffprof.generation.batch import ModelResult
         from diffprof.generation.generate import GenerationOptions, generate, generate_batch
         from diffprof.generation.models import model_of
 
+        how = GenerationOptions(output.folder, output.profiling, fps)
         if len(models) == 1:
-            generated = generate(models[0], request, GenerationOptions(**options), progress)
+            generated = generate(request, how, progress)
             result = ModelResult(models[0], model_of(models[0]).title, *generated)
             return _Outcome([result], _files(result))
         problem = None
         try:
-            batch = generate_batch(models, request, GenerationOptions(**options), progress)
+            batch = generate_batch(models, request, how, progress)
         except OutputError as error:
             if error.batch is None:
                 raise
@@ -189,17 +173,17 @@ def _write_contact_sheet(results: Sequence[ModelResult], folder: Path) -> Path |
     return replace_file(folder / SHEET, png_bytes(sheet))
 
 
-def _show(results: Sequence[ModelResult], request: GenerationRequest, json: bool, csv: bool) -> None:
+def _show(results: Sequence[ModelResult], request: Request, output: GenerateOutputOptions) -> None:
     from diffprof.generation import views
 
     data = [result.profiling_data for result in results if result.profiling_data]
-    if json or csv:
+    if output.json or output.csv:
         from diffprof.generation.batch import batch_document
 
         now = datetime.now().replace(microsecond=0).isoformat()
         values = batch_document(now, [result.model_id for result in results], request, results)
         text = json_format.dumps(values, indent=2, allow_nan=False) + "\n"
-        write_text(text if json else views.generations_csv(values["models"]))
+        write_text(text if output.json else views.generations_csv(values["models"]))
     elif len(results) == 1 and data and "profile" in data[0]:
         write_rendered(lambda console: views.print_generation(data[0]["profile"], data[0]["notes"], console))
     elif data:

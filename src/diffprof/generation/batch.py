@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, overload
 
 from diffprof.generation.profiling_data import json_values
-from diffprof.generation.request import GenerationRequest
+from diffprof.generation.request import NAMED_ARGUMENTS
 from diffprof.record.atomic_files import replace_file
+from diffprof.record.request import Request
 
 FILE = "generation_config.json"
 
@@ -40,7 +41,7 @@ class Batch(Sequence[ModelResult]):
     folder: Path
     timestamp: str
     model_ids: tuple[str, ...]
-    request: GenerationRequest
+    request: Request
     results: list[ModelResult] = field(default_factory=list)
 
     @property
@@ -73,22 +74,19 @@ class Batch(Sequence[ModelResult]):
 
 
 def batch_document(
-    timestamp: str, model_ids: Sequence[str], request: GenerationRequest, results: Sequence[ModelResult]
+    timestamp: str, model_ids: Sequence[str], request: Request, results: Sequence[ModelResult]
 ) -> dict[str, Any]:
     """The content of the file: the guides' keys, and all that is needed to generate the same images again."""
     return {
         "format": FORMAT,
         "timestamp": timestamp,
-        "prompt": request.prompt,
-        "negative_prompt": request.negative_prompt,
-        "num_inference_steps": request.num_inference_steps,
-        "guidance_scale": request.guidance_scale,
-        "width": request.width,
-        "height": request.height,
+        **{name: request.arguments.get(name) for name in NAMED_ARGUMENTS},
         "seed": request.seed,
         "scheduler": request.scheduler,
         "cache": request.cache,
-        "arguments": {name: _json_value(value) for name, value in request.arguments.items()},
+        "arguments": {
+            name: _json_value(value) for name, value in request.arguments.items() if name not in NAMED_ARGUMENTS
+        },
         "model_ids": list(model_ids),
         "models": [_entry(result) for result in results],
     }

@@ -16,13 +16,14 @@ from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import new_generator, torch_seed
-from diffprof.generation.request import GenerationRequest
+from diffprof.generation.request import seed_of
 from diffprof.pipelines.arguments import call_parameters, find_argument, own_argument_name
 from diffprof.pipelines.classes import scheduler_class
 from diffprof.pipelines.components import components_of, pipelines_in
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.step_caches import enable_cache, parse_cache
 from diffprof.pipelines.switches import swap_scheduler
+from diffprof.record.request import Request
 
 StepCallback = Callable[[int, int | None], None]
 """Called after each denoising step with the number of steps done and, where it is known, of all steps."""
@@ -46,8 +47,8 @@ class PlannedCall:
         return {**self.arguments, **({"generator": new_generator(self.seed)} if self.takes_generator else {})}
 
 
-def plan_call(pipeline: Any, request: GenerationRequest, recommended: Mapping[str, Any]) -> PlannedCall:
-    """Plan the call for a request; a `RequestError` names an argument that the pipeline lacks or requires."""
+def plan_call(pipeline: Any, request: Request, recommended: Mapping[str, Any]) -> PlannedCall:
+    """Plan the call for a complete request; a `RequestError` names an argument that the pipeline lacks or requires."""
     parameters = call_parameters(pipeline)
     owner = type(pipeline).__name__
     arguments = {
@@ -65,7 +66,7 @@ def plan_call(pipeline: Any, request: GenerationRequest, recommended: Mapping[st
     _refuse_missing(owner, parameters, arguments)
     return PlannedCall(
         arguments=arguments,
-        seed=request.seed,
+        seed=seed_of(request),
         takes_generator="generator" in parameters,
         scheduler=request.scheduler,
         cache=request.cache,
@@ -118,9 +119,9 @@ def _available_schedulers(pipeline: Any) -> str:
     return f"Available: {', '.join(sorted(known))}."
 
 
-def _explicit_arguments(request: GenerationRequest, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What was requested; an empty negative prompt is dropped where the pipeline takes none."""
-    arguments = request.call_arguments
+def _explicit_arguments(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What was requested, without guidance; an empty negative prompt is dropped where the pipeline takes none."""
+    arguments = {name: value for name, value in request.arguments.items() if name != "guidance_scale"}
     if arguments.get("negative_prompt") == "" and "negative_prompt" not in parameters:
         del arguments["negative_prompt"]
     return arguments
@@ -138,10 +139,11 @@ def _default_arguments(recommended: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choose_guidance(
-    pipeline: Any, parameters: Mapping[str, Any], request: GenerationRequest, recommended: Mapping[str, Any]
+    pipeline: Any, parameters: Mapping[str, Any], request: Request, recommended: Mapping[str, Any]
 ) -> Guidance:
-    if request.guidance_scale is not None:
-        return guidance_for(pipeline, parameters, request.guidance_scale, request.negative_prompt)
+    scale, negative_prompt = request.arguments.get("guidance_scale"), request.arguments.get("negative_prompt")
+    if scale is not None:
+        return guidance_for(pipeline, parameters, scale, negative_prompt)
     default = config.DEFAULT_GUIDANCE_SCALE
     if default is None:
         scale = recommended.get("guidance_scale")
@@ -149,7 +151,7 @@ def _choose_guidance(
             Guidance({"guidance_scale": scale}) if scale is not None and "guidance_scale" in parameters else Guidance()
         )
     try:
-        return guidance_for(pipeline, parameters, default, request.negative_prompt)
+        return guidance_for(pipeline, parameters, default, negative_prompt)
     except RequestError as error:
         return replace(Guidance(), notes=(f"the default guidance scale was left out: {error}",))
 

@@ -18,75 +18,70 @@ from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.generation.batch import Batch, ModelResult
 from diffprof.generation.call import check_cache, check_scheduler
 from diffprof.generation.image_files import new_folder
-from diffprof.generation.job import Generated, Job, Placement
+from diffprof.generation.job import Generated, Job
 from diffprof.generation.models import Model, ModelManager, file_name, get_model_manager, model_of
 from diffprof.generation.progress import Pace, ProgressReporter, raise_callback_errors
-from diffprof.generation.request import GenerationRequest
+from diffprof.generation.request import complete, seed_of
 from diffprof.record.atomic_files import check_folder
 from diffprof.record.progress import Progress
-from diffprof.record.request import check_number
+from diffprof.record.request import Request, check_number
 from diffprof.runtime.measure import check_pipeline
 
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """Where a generation runs and what becomes of its result; None stands for what `diffprof.config` says."""
+    """What becomes of the result of a generation; None stands for what `diffprof.config` says."""
 
     output_dir: str | Path | None = None
     enable_profiling: bool | None = None
     fps: int | None = None
     """Frames per second of a video's file."""
-    device: str | None = None
-    dtype: str | None = None
-    offload: str | None = None
     manager: ModelManager | None = None
     """Loads the models; None for the one of this process."""
 
-    @property
-    def placement(self) -> Placement:
-        return Placement(self.device, self.dtype, self.offload)
-
 
 def generate(
-    model_id: str | Path | None,
-    request: GenerationRequest,
+    request: Request,
     options: GenerationOptions | None = None,
     progress: Progress | None = None,
     *,
     pipe: Any = None,
 ) -> Generated:
-    """Generate and save one image or video; `pipe` is a live pipeline to use instead of loading `model_id`."""
-    options = options or GenerationOptions()
+    """Generate and save one image or video; `pipe` is a live pipeline to use instead of loading the model.
+
+    A request whose model is empty is for the default model.
+    """
+    request, options = complete(request), options or GenerationOptions()
     folder = _output_folder(options)
     check_scheduler(request.scheduler, pipe)
     check_cache(request.cache)
-    if pipe is not None and options.placement != Placement():
+    if pipe is not None and (request.device or request.dtype or request.offload):
         raise RequestError("device, dtype and offload apply to a model that is loaded; change a live pipeline yourself")
     job = _job(request, options, folder, ProgressReporter(progress))
     job.progress.pace.begin()
     with raise_callback_errors():
         if pipe is not None:
             check_pipeline(pipe)
-            return job.run_pipeline(pipe, _model_of_pipeline(pipe, model_id))
-        return job.run_model(model_of(model_id or config.DEFAULT_MODEL), options.manager or get_model_manager())
+            return job.run_pipeline(pipe, _model_of_pipeline(pipe, request.model))
+        return job.run_model(model_of(request.model or config.DEFAULT_MODEL), options.manager or get_model_manager())
 
 
 def generate_batch(
     model_ids: Sequence[str | Path],
-    request: GenerationRequest,
+    request: Request,
     options: GenerationOptions | None = None,
     progress: Progress | None = None,
     *,
     unload: bool = True,
 ) -> Batch:
-    """Run one request with one model after the other, into a new folder with a ``generation_config.json``.
+    """Run one request with each model instead of its own, into a new folder with a ``generation_config.json``.
 
     A model that fails does not stop the others: its error is in its result and in the file, which is replaced after
     each model.
     """
     if isinstance(model_ids, str | Path) or not model_ids:
         raise RequestError("no model was given; give a list of model ids")
-    options = options or GenerationOptions()
+    request, options = complete(request), options or GenerationOptions()
     parent = _output_folder(options)
     check_scheduler(request.scheduler)
     check_cache(request.cache)
@@ -100,10 +95,10 @@ def generate_batch(
     return batch
 
 
-def _job(request: GenerationRequest, options: GenerationOptions, folder: Path, progress: ProgressReporter) -> Job:
+def _job(request: Request, options: GenerationOptions, folder: Path, progress: ProgressReporter) -> Job:
     check_number("fps", options.fps)
     profiled = config.ENABLE_COMPUTE_PROFILING if options.enable_profiling is None else options.enable_profiling
-    return Job(request, folder, profiled, options.fps or config.DEFAULT_FPS, progress, options.placement)
+    return Job(request, folder, profiled, options.fps or config.DEFAULT_FPS, progress)
 
 
 def _output_folder(options: GenerationOptions) -> Path:
@@ -145,7 +140,7 @@ def _run_model(job: Job, model_id: str | Path, manager: ModelManager, unload: bo
         title = model.title
         return ModelResult(str(model_id), title, *job.run_model(model, manager))
     except Exception as error:  # noqa: BLE001  whatever it is, the other models have their turn
-        return ModelResult(str(model_id), title, seed=job.request.seed, error=_without_traceback(error))
+        return ModelResult(str(model_id), title, seed=seed_of(job.request), error=_without_traceback(error))
     finally:
         if unload:
             with contextlib.suppress(DiffprofError):  # a model that does not exist is not loaded either
@@ -159,8 +154,8 @@ def _without_traceback(error: Exception) -> DiffprofError:
     return bare
 
 
-def _model_of_pipeline(pipe: Any, model_id: str | Path | None) -> Model:
+def _model_of_pipeline(pipe: Any, model: str | Path) -> Model:
     """How a live pipeline is called: by the caller, by where it was loaded from, or by its class."""
     loaded_from = str(getattr(pipe, "name_or_path", None) or "")
-    name = str(model_id) if model_id is not None else loaded_from or type(pipe).__name__
+    name = str(model or loaded_from or type(pipe).__name__)
     return Model(name, file_name(name), name, name)

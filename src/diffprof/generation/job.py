@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +14,10 @@ from diffprof.generation.image_files import SavedFiles, images_in, save
 from diffprof.generation.models import HeldModel, Model, ModelManager, pipeline_lock, release_memory
 from diffprof.generation.profiling_data import profiling_data, unprofiled_data
 from diffprof.generation.progress import ProgressReporter
-from diffprof.generation.request import GenerationRequest
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
+from diffprof.record.request import Request
 from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
 from diffprof.runtime.measure import SAMPLES_PER_SECOND
 from diffprof.runtime.measurement import Measurement
@@ -36,28 +36,19 @@ class Generated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Where a model is loaded, and how; None for what the settings say."""
-
-    device: str | None = None
-    dtype: str | None = None
-    offload: str | None = None
-
-
-@dataclass(frozen=True)
 class Job:
-    """A request, and all that is needed to run it with any model."""
+    """A complete request, and all that is needed to run it with any model."""
 
-    request: GenerationRequest
+    request: Request
     folder: Path
     profiled: bool
     fps: int
     progress: ProgressReporter
-    placement: Placement
 
     def run_model(self, model: Model, manager: ModelManager) -> Generated:
         """Generate with a model, which is loaded first where that is necessary."""
-        placement = asdict(self.placement)
+        request = self.request
+        placement: dict[str, Any] = {"device": request.device, "dtype": request.dtype, "offload": request.offload}
         must_load = manager.holds(model.model_id, **placement) is None
         if must_load:
             self._check_size(self._trial(model, manager))
@@ -77,19 +68,19 @@ class Job:
             return self._generate(_Source(open_live(pipeline), model, trial))
 
     def _trial(self, model: Model, manager: ModelManager, held: HeldModel | None = None) -> sizes.Trial:
-        target = manager.target(self.placement.device, self.placement.offload)
+        target = manager.target(self.request.device, self.request.offload)
         return sizes.Trial(
             target=held.pipeline if held else model.place,
             name=model.title,
             arguments=self._size_arguments(),
             device=target.device,
-            dtype=None if held else manager.dtype(self.placement.dtype),
+            dtype=None if held else manager.dtype(self.request.dtype),
             loads_weights=held is None and target.offload is None,
         )
 
     def _size_arguments(self) -> dict[str, Any]:
         """The requested call arguments that determine how large the call is."""
-        return {name: value for name, value in self.request.call_arguments.items() if name in sizes.ARGUMENTS}
+        return {name: value for name, value in self.request.arguments.items() if name in sizes.ARGUMENTS}
 
     def _check_size(self, trial: sizes.Trial) -> None:
         self.progress.report(ProgressEvent(Activity.checking_memory, trial.name))
@@ -102,12 +93,12 @@ class Job:
         images = images_in(result.output)
         image = images[0] if len(images) == 1 else images
         try:
-            saved = save(images, self.folder, f"{source.model.name}_seed{self.request.seed}", self.fps)
+            saved = save(images, self.folder, f"{source.model.name}_seed{call.seed}", self.fps)
         except OutputError as error:
             error.image = image
             raise
         data = self._profiling_data(source, call, result, saved) if self.profiled else None
-        return Generated(image, saved.path, self.request.seed, data)
+        return Generated(image, saved.path, call.seed, data)
 
     def _call(self, source: _Source, call: PlannedCall) -> _CallResult:
         """Make the call; where it fails because of its size or its memory, the error suggests another size."""

@@ -1,72 +1,51 @@
-"""What is to be generated: checked before anything is loaded."""
+"""What a generation needs of a request: one image or video, a seed, and both sides or neither."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from diffprof import settings as config
 from diffprof.errors import RequestError
-from diffprof.record.request import check_number
+from diffprof.record.request import Request, check_number
 from diffprof.settings.values import size, suggest
 
 RANDOM_SEEDS = 2**32
 """Below this: a seed that nobody chose is short enough to be typed."""
 
-NUMBERS = ("seed", "num_inference_steps", "guidance_scale", "width", "height")
-"""Fields that the table of limits bounds."""
+NAMED_ARGUMENTS = ("prompt", "negative_prompt", "num_inference_steps", "guidance_scale", "width", "height")
+"""The call arguments that `generate_image` has parameters for; None stands for what was not given."""
 BATCH_ARGUMENTS = ("num_images_per_prompt", "num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size")
 RESERVED_ARGUMENTS = {"generator": "seed", "output_type": None, "return_dict": None, "latents": None}
 """Call arguments that are set here, and what to use instead."""
 
 
-@dataclass(frozen=True)
-class GenerationRequest:
-    """One image or video; None stands for what was not requested. A `RequestError` refuses what no model could do."""
+def complete(request: Request) -> Request:
+    """The request with a seed and without empty arguments; a `RequestError` refuses what no model could generate.
 
-    prompt: str | None
-    seed: int
-    negative_prompt: str | None = None
-    num_inference_steps: int | None = None
-    guidance_scale: float | None = None
-    width: int | None = None
-    height: int | None = None
-    scheduler: str | None = None
-    cache: str | None = None
-    """A cache of diffusers that skips what hardly changes from step to step: ``first_block``."""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Other arguments of the pipeline's call, under its own names."""
-
-    def __post_init__(self) -> None:
-        _check_text("prompt", self.prompt)
-        _check_text("negative_prompt", self.negative_prompt)
-        if self.prompt is not None and not self.prompt.strip():
-            raise RequestError("the prompt is empty; describe the image")
-        for name in NUMBERS:
-            check_number(name, getattr(self, name))
-        _check_both_sides(self.width or config.DEFAULT_WIDTH, self.height or config.DEFAULT_HEIGHT)
-        _check_arguments(self.arguments)
-
-    @property
-    def call_arguments(self) -> dict[str, Any]:
-        """The call arguments that were requested, under the names of most pipelines; without guidance and seed."""
-        named = {
-            "prompt": self.prompt,
-            "negative_prompt": self.negative_prompt,
-            "num_inference_steps": self.num_inference_steps,
-            "width": self.width,
-            "height": self.height,
-        }
-        return {**{name: value for name, value in named.items() if value is not None}, **self.arguments}
+    A complete request is returned as it is.
+    """
+    seed = _requested_seed(request)
+    arguments = {
+        name: value
+        for name, value in request.arguments.items()
+        if name != "seed" and not (value is None and name in NAMED_ARGUMENTS)
+    }
+    _check_prompt(arguments)
+    _check_both_sides(arguments)
+    _check_one_image(arguments)
+    if request.enable or request.random_weights:
+        raise RequestError("switches and random weights are for measuring; `diffprof run` has both")
+    return replace(request, arguments=arguments, seed=_choose_seed() if seed is None else seed)
 
 
-def choose_seed(seed: int | None) -> int:
-    """The requested seed, else that of the settings, else a random one."""
-    if seed is None:
-        seed = config.DEFAULT_SEED
-    return secrets.randbelow(RANDOM_SEEDS) if seed is None else seed
+def seed_of(request: Request) -> int:
+    """The seed of a complete request."""
+    if request.seed is None:
+        raise ValueError("the request has no seed yet; `complete` chooses one")
+    return request.seed
 
 
 def parse_size(name: str) -> tuple[int, int]:
@@ -81,20 +60,42 @@ def parse_size(name: str) -> tuple[int, int]:
         raise RequestError(f"there is no size {name!r}; give one such as 512x768, or a preset: {hint}") from None
 
 
-def _check_text(name: str, text: Any) -> None:
-    if text is not None and not isinstance(text, str):
-        raise RequestError(f"{name} is a {type(text).__name__}; give one text for one image")
+def _requested_seed(request: Request) -> int | None:
+    """The seed of the request, which ``--set`` can give as well."""
+    seed: int | None = request.arguments.get("seed")
+    if seed is None:
+        return request.seed
+    if request.seed is not None:
+        raise RequestError("The call argument seed is given twice; leave one out.")
+    check_number("seed", seed)
+    return seed
 
 
-def _check_both_sides(width: int | None, height: int | None) -> None:
+def _choose_seed() -> int:
+    """The seed of the settings, else a random one."""
+    return secrets.randbelow(RANDOM_SEEDS) if config.DEFAULT_SEED is None else config.DEFAULT_SEED
+
+
+def _check_prompt(arguments: Mapping[str, Any]) -> None:
+    for name in ("prompt", "negative_prompt"):
+        text = arguments.get(name, "")
+        if not isinstance(text, str):
+            raise RequestError(f"{name} is a {type(text).__name__}; give one text for one image")
+    if "prompt" in arguments and not arguments["prompt"].strip():
+        raise RequestError("the prompt is empty; describe the image")
+
+
+def _check_both_sides(arguments: Mapping[str, Any]) -> None:
     """Some pipelines ignore one side without the other."""
+    width = arguments.get("width", config.DEFAULT_WIDTH)
+    height = arguments.get("height", config.DEFAULT_HEIGHT)
     if width is None and height is not None:
         raise RequestError(f"a height of {height} was given without a width; give both, or neither")
     if height is None and width is not None:
         raise RequestError(f"a width of {width} was given without a height; give both, or neither")
 
 
-def _check_arguments(arguments: Mapping[str, Any]) -> None:
+def _check_one_image(arguments: Mapping[str, Any]) -> None:
     for name, instead in RESERVED_ARGUMENTS.items():
         if name in arguments:
             raise RequestError(f"{name} cannot be set by the caller{f'; use {instead}' if instead else ''}")
