@@ -12,17 +12,17 @@ import pytest
 from diffprof import inference
 from diffprof.errors import RequestError
 from diffprof.generation.generate import GenerationOptions
-from diffprof.generation.request import GenerationRequest
 from diffprof.record.progress import Activity, ProgressEvent
+from diffprof.record.request import Request
 
-REQUEST = {
+ARGUMENTS = {
     "prompt": "a cat", "negative_prompt": "a dog", "num_inference_steps": 3, "guidance_scale": 2.5, "width": 64,
-    "height": 32, "seed": 7, "scheduler": "heun", "cache": "first_block",
+    "height": 32,
 }  # fmt: skip
-OPTIONS = {
-    "output_dir": Path("images"), "enable_profiling": False, "fps": 8, "device": "cpu", "dtype": "bfloat16",
-    "offload": "model", "manager": None,
+FIELDS = {
+    "seed": 7, "scheduler": "heun", "cache": "first_block", "device": "cpu", "dtype": "bfloat16", "offload": "model",
 }  # fmt: skip
+OPTIONS = {"output_dir": Path("images"), "enable_profiling": False, "fps": 8, "manager": None}
 
 
 @pytest.fixture
@@ -36,37 +36,32 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 def test_one_image_is_requested_with_all_that_was_given(calls: list[tuple[Any, ...]]) -> None:
     pipe = object()
-    inference.generate_image("shapes", pipe=pipe, eta=0.5, **REQUEST, **OPTIONS)  # type: ignore[arg-type]
-    expected = GenerationRequest(**REQUEST, arguments={"eta": 0.5})  # type: ignore[arg-type]
-    assert calls == [("shapes", expected, GenerationOptions(**OPTIONS), None, {"pipe": pipe})]  # type: ignore[arg-type]
+    inference.generate_image("shapes", pipe=pipe, eta=0.5, **ARGUMENTS, **FIELDS, **OPTIONS)  # type: ignore[arg-type]
+    expected = Request("shapes", {**ARGUMENTS, "eta": 0.5}, **FIELDS)  # type: ignore[arg-type]
+    assert calls == [(expected, GenerationOptions(**OPTIONS), None, {"pipe": pipe})]  # type: ignore[arg-type]
 
 
 def test_several_models_share_one_request(calls: list[tuple[Any, ...]]) -> None:
-    inference.generate_images_sequential(["a", "b"], unload_after_inference=False, **REQUEST, **OPTIONS)  # type: ignore[arg-type]
-    expected = GenerationRequest(**REQUEST)  # type: ignore[arg-type]
+    given = {**ARGUMENTS, **FIELDS, **OPTIONS}
+    inference.generate_images_sequential(["a", "b"], unload_after_inference=False, **given)  # type: ignore[arg-type]
+    expected = Request("", ARGUMENTS, **FIELDS)  # type: ignore[arg-type]
     assert calls == [(["a", "b"], expected, GenerationOptions(**OPTIONS), None, {"unload": False})]  # type: ignore[arg-type]
 
 
 def test_the_arguments_of_the_guides_can_be_passed_by_position(calls: list[tuple[Any, ...]]) -> None:
     inference.generate_image("shapes", "a cat", "a dog", 3, 2.5, 64, 32, 7, "heun")
-    request = calls[0][1]
-    assert (request.prompt, request.negative_prompt, request.num_inference_steps) == ("a cat", "a dog", 3)
-    assert (request.guidance_scale, request.width, request.height) == (2.5, 64, 32)
-    assert (request.seed, request.scheduler) == (7, "heun")
+    assert calls[0][0] == Request("shapes", ARGUMENTS, seed=7, scheduler="heun")
 
 
-def test_a_seed_that_was_not_given_is_that_of_the_settings(
-    calls: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DIFFPROF_DEFAULT_SEED", "42")
-    inference.generate_image("shapes", "a cat")
-    assert calls[0][1].seed == 42
+def test_what_was_not_given_is_not_requested(calls: list[tuple[Any, ...]]) -> None:
+    inference.generate_image()
+    assert calls[0][0] == Request("")
 
 
 def test_the_progress_callback_is_given_a_message_and_two_numbers(calls: list[tuple[Any, ...]]) -> None:
     messages: list[tuple[Any, ...]] = []
     inference.generate_image("shapes", "a cat", progress_callback=lambda *event: messages.append(event))
-    progress = calls[0][3]
+    progress = calls[0][2]
     progress(ProgressEvent(Activity.denoising, "shapes", 2, 5))
     ((message, done, total),) = messages
     assert isinstance(message, str) and message
@@ -74,12 +69,12 @@ def test_the_progress_callback_is_given_a_message_and_two_numbers(calls: list[tu
 
 
 def test_a_wrong_request_is_refused_before_anything_is_generated(calls: list[tuple[Any, ...]]) -> None:
-    with pytest.raises(RequestError, match="the prompt is empty"):
-        inference.generate_image("shapes", " ")
+    with pytest.raises(RequestError, match="width must be a whole number"):
+        inference.generate_image("shapes", "a cat", width=-8)
     assert calls == []
 
 
 @pytest.mark.parametrize("function", [inference.generate_image, inference.generate_images_sequential])
 def test_every_field_of_a_request_and_of_its_options_is_an_argument(function: Any) -> None:
-    names = {field.name for kind in (GenerationRequest, GenerationOptions) for field in fields(kind)}
+    names = {*ARGUMENTS, *FIELDS, *(field.name for field in fields(GenerationOptions))}
     assert names <= set(inspect.signature(function).parameters)
