@@ -83,3 +83,13 @@ def test_a_wrong_request_is_one_sentence(
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert sentence in ended.err
     assert engine.requests == []
+
+
+def test_for_a_page_a_model_is_counted_at_more_sizes_and_steps(
+    two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    assert run("compare", two[0], "sd-2.1-base").code == 0
+    assert [request.model for request in engine.requests] == ["sd-2.1-base"]
+    assert run("compare", two[0], "sd-2.1-base", "--html", str(tmp_path / "page.html")).code == 0
+    assert {request.model for request in engine.requests} == {"sd-2.1-base"}
+    assert len(engine.requests) > 4

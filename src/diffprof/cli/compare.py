@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from diffprof.cli.comparing import ComparisonOptions, write_comparison
 from diffprof.cli.option_groups import CallOptions, expand_groups
+from diffprof.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from diffprof.record.profile import Profile
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -26,4 +32,21 @@ def compare(
 
     Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
     """
-    write_comparison(profiles, requested, options)
+    from diffprof.counting.cached import count_request
+    from diffprof.counting.sources import distinct_labels, image_beside, open_profile, saved_file
+
+    options.check(len(profiles))
+    request = requested.request("")  # the same for every model: checked before the first is opened
+
+    def count(model: str, changes: Mapping[str, Any]) -> Profile:
+        with progress_bar(options.quiet) as progress:
+            return count_request(replace(request.with_arguments(changes), model=model), progress=progress)
+
+    write_comparison(
+        [open_profile(name, lambda model: count(model, {})) for name in profiles],
+        distinct_labels(profiles),
+        [image_beside(name) for name in profiles],
+        options,
+        [name if saved_file(name) is None else None for name in profiles],
+        count,
+    )

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.option_groups import CallOptions
 from diffprof.cli.options import Quiet
-from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
 from diffprof.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from diffprof.comparison import Comparison
+    from diffprof.comparison.curves import Count
     from diffprof.record.profile import Profile
 
 
@@ -55,9 +52,9 @@ class ComparisonOptions:
     ] = None
     quiet: Quiet = False
 
-    def check(self, profiles: Sequence[str]) -> None:
-        """Before anything is counted: refuse what contradicts itself or has no place to be written."""
-        if len(profiles) < 2:
+    def check(self, profiles: int) -> None:
+        """Before anything is counted: refuse options that contradict each other, and files that cannot be written."""
+        if profiles < 2:
             raise RequestError("A comparison needs at least two profiles or models; give a second one.")
         if self.json + self.csv + self.markdown > 1:
             raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
@@ -65,9 +62,9 @@ class ComparisonOptions:
             raise RequestError("--by chooses the table for --csv; add --csv, or leave --by out.")
         if self.top < 1:
             raise RequestError(f"--top must be 1 or more, not {self.top}.")
-        if self.picture and len(self.picture) != len(profiles):
+        if self.picture and len(self.picture) != profiles:
             raise RequestError(
-                f"--picture is given {len(self.picture)} times for {len(profiles)} profiles; give one for each."
+                f"--picture is given {len(self.picture)} times for {profiles} profiles; give one for each."
             )
         self._check_places()
 
@@ -89,21 +86,22 @@ class ComparisonOptions:
                 check_place(target)
 
 
-def write_comparison(names: Sequence[str], requested: CallOptions, options: ComparisonOptions) -> None:
-    """Compare saved profiles and models, and write the result as the options say."""
-    from diffprof.comparison.sources import compare_sources
-    from diffprof.counting.cached import count_request
-    from diffprof.counting.sources import image_beside
+def write_comparison(
+    profiles: Sequence[Profile],
+    names: Sequence[str],
+    images: Sequence[Path | None],
+    options: ComparisonOptions,
+    models: Sequence[str | None],
+    count: Count,
+) -> None:
+    """Compare profiles and write the result as the options say.
 
-    options.check(names)
-    request = requested.request("")  # the same for every model: checked before the first is opened
+    For the page, `count` counts the `models` at more sizes and steps; a saved profile is None among them.
+    """
+    from diffprof.comparison import compare
 
-    def count(model: str, changes: Mapping[str, Any]) -> Profile:
-        with progress_bar(options.quiet) as progress:
-            return count_request(replace(request.with_arguments(changes), model=model), progress=progress)
-
-    images: Sequence[Path | None] = options.picture or [image_beside(name) for name in names]
-    comparison = compare_sources(names, count, images, curves=options.html is not None)
+    images = options.picture or images
+    comparison = compare(profiles, names, images, models, None if options.html is None else count)
     if options.side_by_side is not None:
         _write(options.side_by_side, _side_by_side([image for image in images if image]), options.quiet)
     if options.html is not None:

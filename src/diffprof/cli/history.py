@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from diffprof.cli.comparing import ComparisonOptions, write_comparison
 from diffprof.cli.moments import FORMS, parse_moment
-from diffprof.cli.option_groups import CallOptions, OutputOptions, expand_groups
+from diffprof.cli.option_groups import OutputOptions, expand_groups
 from diffprof.cli.output import SavedTable, check_formats, write_saved
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History
 from diffprof.render import history as render
 from diffprof.settings.limits import dtype_name
+
+if TYPE_CHECKING:
+    from diffprof.record.profile import Profile
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -190,9 +194,13 @@ def compare(
     """Compare kept runs, with the same output as `diffprof compare`."""
     if len(runs) < 2:
         raise RequestError("Give the numbers of at least two runs to compare.")
+    options.check(len(runs))
     history = History()
+    profiles = [history.get(run) for run in runs]
     with tempfile.TemporaryDirectory() as folder:
-        write_comparison([_save(history, run, Path(folder)) for run in runs], CallOptions(), options)
+        images = [_save_image(history, run, Path(folder)) for run in runs]
+        models = [None] * len(runs)
+        write_comparison(profiles, [f"run-{run}" for run in runs], images, options, models, _count)
 
 
 @app.command()
@@ -273,12 +281,18 @@ def _print_nothing(history: History) -> None:
         write_text(f"Nothing is kept in {history.path} yet; `diffprof profile MODEL --keep` keeps a profile.\n")
 
 
-def _save(history: History, run: int, folder: Path) -> str:
-    """The file of the run, with its image beside it, where a comparison looks for it."""
+def _count(model: str, changes: Mapping[str, Any]) -> Profile:
+    raise AssertionError(f"{model} was to be counted, but kept runs are compared as they are")
+
+
+def _save_image(history: History, run: int, folder: Path) -> Path | None:
+    """The image of the run as a file, as images are compared; None if none is kept."""
     image = history.picture(run)
-    if image is not None:
-        (folder / f"run-{run}.png").write_bytes(image)
-    return str(history.get(run).save(folder / f"run-{run}.json.gz"))
+    if image is None:
+        return None
+    file = folder / f"run-{run}.png"
+    file.write_bytes(image)
+    return file
 
 
 def _write_image(history: History, run: int, file: Path) -> None:
