@@ -6,13 +6,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from diffprof.record.files import save
+from tests.children import run_child
 from tests.profiles_made_by_hand import everything_measured, stable_diffusion
 from tests.test_docs import assert_same, commands_in
 
@@ -66,10 +65,9 @@ def test_a_recipe_does_what_it_promises(title: str, tmp_path: Path) -> None:
     }
     for command, shown in (pair for block in checks for pair in commands_in(block)):
         words = shlex.split(command)
-        program = [sys.executable, *(words[1:] if words[0] == "python" else ("-m", *words))]
-        result = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
-        assert_same(result.stdout, shown, command)
+        arguments = words[1:] if words[0] == "python" else ["-m", *words]
+        child = run_child(*arguments, cwd=tmp_path, env=environment)
+        assert_same(child.stdout, shown, command)
 
 
 def test_every_kind_of_extension_has_a_recipe() -> None:

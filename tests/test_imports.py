@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from tests.children import run_child
 
 IMPORT_TWICE = """
 import importlib, pkgutil, sys
@@ -25,12 +24,10 @@ print(len(names))
 
 
 def test_every_module_can_be_imported_without_the_modules_of_posix() -> None:
-    ended = subprocess.run([sys.executable, "-c", IMPORT_TWICE], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert int(ended.stdout.split()[-1]) > 200, ended.stderr
+    child = run_child("-c", IMPORT_TWICE)
+    assert int(child.stdout.split()[-1]) > 200, child.stderr
 
 
 def test_the_side_of_a_crosscheck_that_starts_the_tools_imports_no_torch() -> None:
     check = "import sys, diffprof.crosscheck.running; assert 'torch' not in sys.modules"
-    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    run_child("-c", check)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from diffprof.profiling import (
 from diffprof.render.numbers import duration, mebibytes, shorten
 from diffprof.runtime.timing.memory_snapshots import ProcessMemory
 from diffprof.runtime.timing.sections import SectionRecorder
+from tests.children import run_child
 from tests.runtime.timing.fakes import FakeAccelerator, FakeAllocator, FakeClock, timer_of
 from tests.runtime.timing.test_memory_log import GUIDE, log_of
 
@@ -77,7 +77,7 @@ get_global_stats().summary()
 MemoryTracker().snapshot("start")
 assert not {"torch", "numpy", "diffusers"} & set(sys.modules)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_child("-c", code)
 
 
 def test_sections_and_functions_are_in_the_global_stats() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import diffprof
+from tests.children import run_child
 
 pytest_plugins = ["pytester"]
 
@@ -82,7 +81,4 @@ def test_a_baseline_that_is_none_fails_with_a_sentence(run, pytester: pytest.Pyt
 
 def test_loading_the_plugin_imports_no_torch() -> None:
     code = "import sys, diffprof.pytest_plugin; print([m for m in ('torch', 'numpy', 'diffusers') if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_child("-c", code, cwd=Path(__file__).parent).stdout == "[]\n"

@@ -55,8 +55,10 @@ class served:
         self.server = create_server(application(self.setup))
         self.thread = threading.Thread(target=lambda: self.server.run(sockets=[self.socket]), daemon=True)
         self.thread.start()
+        deadline = time.monotonic() + 60
         while not self.server.started:
             assert self.thread.is_alive(), "the server ended before it began"
+            assert time.monotonic() < deadline, "the server did not start within a minute"
             time.sleep(0.01)
         host, port = self.socket.getsockname()[:2]
         return f"http://{host}:{port}"

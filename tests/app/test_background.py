@@ -81,10 +81,11 @@ def test_stopping_waits_for_the_last_message(endless: tuple[Callable[[Progress],
 
     listener = threading.Thread(target=listen)
     listener.start()
-    started.wait(30)
+    assert started.wait(30)
     assert session.stop("tab", timeout_seconds=30)
     count = len(statuses)
     listener.join(30)
+    assert not listener.is_alive()
     assert len(statuses) == count
 
 

@@ -68,7 +68,11 @@ def test_it_serves_until_it_is_interrupted() -> None:
     page = subprocess.Popen([sys.executable, "-m", "diffprof", "app", "--port", "0"], stderr=subprocess.PIPE, text=True)
     try:
         assert page.stderr is not None
-        address = page.stderr.readline().split(" at ")[1].split()[0]
+        first_line = page.stderr.readline()
+        if " at http" not in first_line:
+            page.kill()
+            pytest.fail(first_line + page.stderr.read())
+        address = first_line.split(" at ")[1].split()[0]
         with urllib.request.urlopen(address, timeout=60) as answer:
             assert "diffprof" in answer.read().decode()
         # As a page that is still open: an answer that does not end.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 
 import pytest
 
 import diffprof
 from diffprof.cli.commands import COMMANDS
+from tests.children import run_child
 from tests.cli.conftest import Run
 
 
@@ -44,5 +43,4 @@ def test_help_imports_neither_rich_nor_the_commands() -> None:
         "import sys; sys.argv = ['diffprof', '--help']; from diffprof.cli import main; main(); "
         "assert not {'rich', 'json', 'diffprof.cli.profile', 'diffprof.record'} & set(sys.modules)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert ended.returncode == 0, ended.stderr.decode()
+    run_child("-c", code)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from diffprof.errors import DiffprofError, PipelineError, RequestError
+from tests.children import run_child
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import stable_diffusion
 
@@ -70,20 +69,13 @@ def test_debug_shows_the_traceback_wherever_it_stands(place: int, run: Run, engi
         run(*arguments)
 
 
-def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
-
-
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     path = stable_diffusion().save(tmp_path / "p.json")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:
-        command = [sys.executable, "-m", "diffprof", "show", str(path), "--json"]
-        ended = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
-    assert ended.stderr == b""
-    assert ended.returncode == 1
+        child = run_child("-m", "diffprof", "show", path, "--json", stdout=closed, exit_code=1)
+    assert child.stderr == ""
 
 
 WITHOUT_TORCH = """
@@ -119,5 +111,4 @@ assert not heavy, heavy
 def test_what_does_not_count_imports_no_torch(arguments: list[str], tmp_path: Path) -> None:
     path = stable_diffusion().save(tmp_path / "p.json")
     given = [str(path) if argument == "FILE" else argument for argument in arguments]
-    ended = python("-c", WITHOUT_TORCH, *given)
-    assert ended.returncode == 0, ended.stderr.decode()
+    run_child("-c", WITHOUT_TORCH, *given)

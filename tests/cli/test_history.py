@@ -8,8 +8,6 @@ import io
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 import diffprof
 from diffprof.cli import history as command
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
+from tests.children import run_child
 from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
 from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import four_runs, run_of_length
@@ -285,5 +284,4 @@ def test_looking_at_the_history_imports_no_torch(history: History) -> None:
         "    assert main() == 0\n"
         "assert not {'torch', 'diffusers', 'transformers', 'numpy', 'pyarrow'} & set(sys.modules)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert ended.returncode == 0, ended.stderr.decode()
+    run_child("-c", code)

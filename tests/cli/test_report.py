@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import run_child
 from tests.cli.conftest import Engine, Run
 from tests.profiles_made_by_hand import everything_measured, stable_diffusion
 
@@ -152,8 +152,7 @@ def test_a_saved_profile_is_reported_without_torch(at_work: Path) -> None:
         "import sys; sys.argv = ['diffprof', 'report', 'measured.json.gz', '-o', 'r.html', '--tables', 't', '-q'];"
         "from diffprof.cli import main; code = main(); print(code, 'torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "0 False\n"
+    assert run_child("-c", code).stdout == "0 False\n"
 
 
 @pytest.mark.parametrize(("file", "option"), [("r.pdf", "--pdf"), ("r.PNG", "--png"), ("r.csv", "--tables")])

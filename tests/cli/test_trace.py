@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import jsonschema
 import pytest
 
 from diffprof.traces.views.tables import TraceBy
+from tests.children import run_child
 from tests.cli.conftest import Run
 from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
@@ -202,8 +202,7 @@ def test_a_trace_is_read_without_torch(trace: str) -> None:
         "import sys; sys.argv = ['diffprof', 'trace', sys.argv[1]]; from diffprof.cli import main; assert main() == 0; "
         "heavy = {'torch', 'diffusers', 'transformers', 'accelerate'} & set(sys.modules); assert not heavy, heavy"
     )
-    ended = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, check=False)
-    assert ended.returncode == 0, ended.stderr.decode()
+    run_child("-c", code, trace)
 
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").read_text(encoding="utf-8"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from diffprof import config
 from diffprof.config import OPTIONS, setting, settings
 from diffprof.errors import RequestError
+from tests.children import run_child
 
 
 def user_file(place: Path, text: str) -> Path:
@@ -117,4 +116,4 @@ def test_a_wrong_value_of_the_program_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_settings_are_read_without_torch() -> None:
     code = "import diffprof.config as c, sys; c.settings(); sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_child("-c", code)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +10,7 @@ import pytest
 
 from diffprof.traces.analysis.explain import explain_trace
 from diffprof.traces.facts import TraceExplanation
+from tests.children import run_child
 
 STEPS = 3
 
@@ -52,9 +51,7 @@ class Recorded(NamedTuple):
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Recorded in a process of its own: stacks have every thread of the process in them."""
     paths: list[Path] = [tmp_path_factory.mktemp("torch") / f"{name}.json.gz" for name in ("stacks", "plain")]
-    command = [sys.executable, "-c", RECORDING, *map(str, paths), str(STEPS)]
-    child = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert child.returncode == 0, child.stderr
+    child = run_child("-c", RECORDING, *paths, STEPS)
     return Recorded(*map(explain_trace, paths), json.loads(child.stdout.splitlines()[-1]))
 
 

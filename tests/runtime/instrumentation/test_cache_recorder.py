@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from typing import Any
@@ -13,6 +12,7 @@ import diffprof
 from diffprof.errors import RequestError
 from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
+from tests.children import run_child
 from tests.runtime.instrumentation.cached_runs import watched
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -64,7 +64,7 @@ def test_it_needs_no_torch() -> None:
         "import sys; from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder;"
         "CacheRecorder('kv').hit(); assert not {'torch', 'numpy', 'diffusers'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_child("-c", code)
 
 
 def pipeline_with(kv: CacheRecorder) -> tuple[Any, Any]:

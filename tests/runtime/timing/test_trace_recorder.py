@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from diffprof.runtime.timing import trace_recorder as traces
 from diffprof.runtime.timing.loop_timer import LoopTimer
 from diffprof.runtime.timing.sections import SectionRecorder
 from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder, TraceRecording, TraceWarning
+from tests.children import run_child
 
 
 @pytest.fixture
@@ -267,11 +266,7 @@ print(json.dumps({"problems": problems, "folder": os.listdir("traces"), "open_by
 def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What is left when torch cannot write its traces to the end, in a process of its own with a limit on files."""
     folder = tmp_path_factory.mktemp("full_disk")
-    child = subprocess.run(
-        [sys.executable, "-c", FULL_DISK], cwd=folder, check=False, capture_output=True, text=True, env=os.environ
-    )
-    assert child.returncode == 0, child.stderr
-    result: dict[str, Any] = json.loads(child.stdout)
+    result: dict[str, Any] = json.loads(run_child("-c", FULL_DISK, cwd=folder).stdout)
     return result
 
 
