@@ -81,7 +81,7 @@ def test_a_live_pipeline_is_counted_by_the_one_engine(profiler: ComputeProfiler,
     assert data["total_macs"] == data["denoiser_macs"] + data["text_encoder_macs"] + data["vae_macs"]
 
 
-def test_a_batch_in_the_input_shape_is_a_batch_of_pictures(profiler: ComputeProfiler, small: Any) -> None:
+def test_a_batch_in_the_input_shape_is_a_batch_of_images(profiler: ComputeProfiler, small: Any) -> None:
     one, two = (profiler.profile_pipeline(small, (batch, 3, 16, 16), 2) for batch in (1, 2))
     assert two["macs_per_step"] == 2 * one["macs_per_step"]
     assert (one["latent_shape"][0], two["latent_shape"][0]) == (1, 2)
@@ -121,7 +121,9 @@ def test_a_disabled_profiler_counts_nothing_and_says_so(small: Any) -> None:
         (SD_2_1, None, ""),
     ],
 )
-def test_a_failure_is_told_and_breaks_nothing(pipe: Any, shape: Any, reason: str, profiler: ComputeProfiler) -> None:
+def test_a_failure_is_reported_and_breaks_nothing(
+    pipe: Any, shape: Any, reason: str, profiler: ComputeProfiler
+) -> None:
     data = profiler.profile_pipeline(pipe, shape, 2, "name")
     assert data["enabled"] is False
     assert data["reason"]

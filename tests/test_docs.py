@@ -91,7 +91,7 @@ def at_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_the_examples_of_a_page_run_and_its_figures_are_right(
+def test_the_examples_of_a_page_run_and_its_numbers_are_right(
     page: Path, at_home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if request.config.getoption("--update-golden"):
@@ -197,7 +197,7 @@ def map_figures(page: Path, names: dict[str, Any]) -> Iterator[str | None]:
             yield None if right == figure else f"{page.name}:{number} says {found['figure']}, it is {right}"
 
 
-def test_every_row_of_the_audit_has_a_figure_that_is_checked() -> None:
+def test_every_row_of_the_audit_has_a_number_that_is_checked() -> None:
     unchecked = []
     text = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
     for table in re.findall(r"(?:^\|.*\n)+", text, re.M):
@@ -232,7 +232,7 @@ def test_the_catalogue_file_that_is_shown_is_a_valid_one() -> None:
     assert entry.components["transformer"].parameters == real.components["transformer"].parameters
 
 
-def test_a_wrong_figure_or_output_is_noticed(tmp_path: Path) -> None:
+def test_a_wrong_number_or_output_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("A dozen is 13<!-- = 3 * 4 -->, half of it 6.00<!-- = 12 / 2 -->.\n", encoding="utf-8")
     assert [problem for problem in map_figures(page, {}) if problem] == ["page.md:1 says 13, it is 12"]

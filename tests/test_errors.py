@@ -14,7 +14,7 @@ from diffprof.errors import (
 )
 
 
-def test_a_refused_request_exits_with_2_and_a_failed_one_with_1() -> None:
+def test_a_rejected_request_exits_with_2_and_a_failed_one_with_1() -> None:
     assert issubclass(UnsafeModelError, RequestError)
     assert issubclass(RequestError, DiffprofError)
     assert (RequestError("").exit_code, PipelineError("").exit_code) == (2, 1)
@@ -26,7 +26,7 @@ def test_every_error_has_an_exit_code_and_a_docstring() -> None:
     assert all(error.__doc__ for error in classes)
 
 
-def test_a_refused_call_keeps_the_message_of_the_pipeline() -> None:
+def test_a_rejected_call_keeps_the_message_of_the_pipeline() -> None:
     error = RefusedCallError("FluxPipeline", "height must be divisible by 8")
     assert str(error) == "FluxPipeline refused the call: height must be divisible by 8"
     assert (error.pipeline, error.reason, error.exit_code) == ("FluxPipeline", "height must be divisible by 8", 1)

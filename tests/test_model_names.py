@@ -115,7 +115,7 @@ DOORS: dict[str, Callable[[str, Run], int]] = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_model_of_model_dirs_is_found_through_every_door(door: str, run: Run, parameters: int) -> None:
+def test_a_model_of_model_dirs_is_found_by_every_command_and_function(door: str, run: Run, parameters: int) -> None:
     assert DOORS[door](NAME, run) == parameters
 
 

@@ -132,7 +132,7 @@ def test_only_the_longest_are_shown_and_the_others_counted(golden: Golden) -> No
     assert "with less time" not in the_guides_stats().summary(top_n=None)
 
 
-def test_nothing_timed_is_said(golden: Golden) -> None:
+def test_an_empty_summary_says_so(golden: Golden) -> None:
     golden("timings-nothing.txt", TimingStats().summary())
 
 
@@ -176,7 +176,7 @@ def test_without_a_device_the_memory_table_has_the_columns_of_the_process(
     golden("memory-process.txt", capsys.readouterr().out)
 
 
-def test_a_device_that_came_into_use_later_has_no_figures_before(golden: Golden) -> None:
+def test_a_device_that_came_into_use_later_has_no_earlier_memory(golden: Golden) -> None:
     allocator = FakeAllocator(present=False)
     tracker = MemoryTracker(allocator, lambda: ProcessMemory(1024**2, 1024**2), FakeClock())
     tracker.snapshot("start")
@@ -187,7 +187,7 @@ def test_a_device_that_came_into_use_later_has_no_figures_before(golden: Golden)
     golden("memory-later.txt", tracker.summary())
 
 
-def test_no_snapshot_is_said(golden: Golden) -> None:
+def test_an_empty_memory_log_says_so(golden: Golden) -> None:
     golden("memory-nothing.txt", MemoryTracker().summary())
 
 
@@ -223,7 +223,7 @@ def test_iterations_without_warm_up_with_a_device_and_a_failure(golden: Golden) 
     golden("iterations-device.txt", steps.summary())
 
 
-def test_no_iteration_is_said() -> None:
+def test_a_loop_without_iterations_says_so() -> None:
     assert "no iteration was timed" in IterationProfiler("steps").summary()
 
 
@@ -247,7 +247,7 @@ def test_durations_read_well(seconds: float, text: str) -> None:
 
 @settings(deadline=None)
 @given(st.floats(1e-9, 1e6))
-def test_no_time_that_is_not_nothing_reads_as_nothing(seconds: float) -> None:
+def test_a_time_above_zero_never_reads_as_zero(seconds: float) -> None:
     figure = duration(seconds).rstrip("mus").replace(",", "")
     assert float(figure) > 0
     assert len(duration(seconds)) <= 14

@@ -62,7 +62,7 @@ def test_a_baseline_is_written_then_kept_then_broken(run, pytester: pytest.Pytes
     run(steps=3, more=", allow_different=True, limits='parameters=+0%'").assert_outcomes(passed=1)
 
 
-def test_times_that_cannot_tell_skip_the_test(run) -> None:  # type: ignore[no-untyped-def]
+def test_inconclusive_times_skip_the_test(run) -> None:  # type: ignore[no-untyped-def]
     measured = ", iterations=2, limits='macs=+0%,time=+5%'"
     run("--diffprof-update", more=measured).assert_outcomes(passed=1)
     noisy = run(more=measured)
@@ -70,7 +70,7 @@ def test_times_that_cannot_tell_skip_the_test(run) -> None:  # type: ignore[no-u
     noisy.stdout.fnmatch_lines(["*2 and 2 samples are too few*"])
 
 
-def test_a_baseline_that_is_none_fails_with_a_sentence(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
+def test_a_baseline_that_is_not_a_profile_fails_with_a_message(run, pytester: pytest.Pytester) -> None:  # type: ignore[no-untyped-def]
     folder = pytester.path / "baselines"
     folder.mkdir()
     (folder / "ddpm.json").write_text("{}")

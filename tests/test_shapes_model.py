@@ -90,7 +90,7 @@ def test_it_draws_the_colours_and_the_shape_of_the_prompt(seen: list[Seen | None
     assert share_right(seen, forty_eight(), "shape") >= 0.8
 
 
-def test_pictures_of_other_prompts_do_not_pass(seen: list[Seen | None]) -> None:
+def test_images_of_other_prompts_do_not_pass(seen: list[Seen | None]) -> None:
     others = forty_eight()[1:] + forty_eight()[:1]
     assert share_right(seen, others, "colour") < 0.2
     assert share_right(seen, others, "background") < 0.2
@@ -118,7 +118,7 @@ def test_of_two_shapes_each_is_on_its_side(draw: Draw) -> None:
         assert (left.shape, right.shape) == ("circle", "square")
 
 
-def test_the_same_seed_draws_the_same_picture_and_another_seed_another(pipeline: Any) -> None:
+def test_the_same_seed_draws_the_same_image_and_another_seed_another(pipeline: Any) -> None:
     def drawn(seed: int) -> np.ndarray:
         generator = torch.Generator().manual_seed(seed)
         return pipeline("a green star", num_inference_steps=4, generator=generator, output_type="np").images
@@ -145,14 +145,14 @@ def test_its_files_are_small_and_hold_no_code() -> None:
             assert isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
 
 
-def test_each_word_of_the_captions_is_one_token_and_no_text_is_refused(pipeline: Any) -> None:
+def test_each_word_of_the_captions_is_one_token_and_no_text_is_rejected(pipeline: Any) -> None:
     for word in drawing.words():
         assert len(pipeline.tokenizer(word).input_ids) == 3, word
     for text in ("", "Ein grünes Dreieck 🟢", "x" * 500):
         assert len(pipeline.tokenizer(text, truncation=True, padding="max_length").input_ids) == 32
 
 
-def test_what_is_drawn_to_learn_from_is_seen_as_it_was_meant() -> None:
+def test_training_images_are_recognized_as_their_captions_say() -> None:
     chance = Random(7)
     scenes = [scene for scene in (drawing.random_scene(chance) for _ in range(300)) if len(scene.things) == 1]
     assert len(scenes) > 150

@@ -15,7 +15,7 @@ from diffprof.record.progress import Activity, Progress, ProgressEvent
 COUNTING = ProgressEvent(Activity.counting, "unet", 1, 2)
 
 
-def test_work_yields_its_result_at_last() -> None:
+def test_work_yields_its_result_last() -> None:
     def work(progress: Progress) -> int:
         progress(COUNTING)
         return 7
@@ -25,7 +25,7 @@ def test_work_yields_its_result_at_last() -> None:
     assert before in ([], [COUNTING])
 
 
-def test_an_error_becomes_a_sentence() -> None:
+def test_an_error_becomes_a_message() -> None:
     def work(progress: Progress) -> None:
         raise RequestError("the prompt is\nempty")
 

@@ -63,7 +63,7 @@ def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, tmp_path: Pat
     expect(visitor.find("compare-sizes")).not_to_be_visible()
 
 
-def test_what_cannot_be_compared_is_told(visit: OpenPage, tmp_path: Path) -> None:
+def test_profiles_that_cannot_be_compared_are_rejected_with_a_message(visit: OpenPage, tmp_path: Path) -> None:
     visitor = visit()
     visitor.tab("Compare")
     visitor.press("compare-start")

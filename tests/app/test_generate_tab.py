@@ -41,7 +41,7 @@ def fill(visitor: Visitor, **typed: str) -> None:
             visitor.type(f"generate-{name}", value)
 
 
-def test_the_picture_of_the_model_on_board_is_seen(visit: OpenPage, tmp_path: Path) -> None:
+def test_the_image_of_the_bundled_model_is_shown(visit: OpenPage, tmp_path: Path) -> None:
     visitor = visit()
     visitor.tab("Generate")
     order(visitor, prompt="a red circle on a blue background", seed="7", steps="3")
@@ -74,7 +74,7 @@ def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> No
     assert seed_of(saved) == 9223372036854775807
 
 
-def test_a_film_can_be_played(visit: OpenPage) -> None:
+def test_a_video_can_be_played(visit: OpenPage) -> None:
     visitor = visit()
     visitor.tab("Generate")
     order(visitor, model="tiny-film", steps="2", seed="5", size="32x32")
@@ -90,7 +90,7 @@ def seed_of(profile: diffprof.Profile) -> int:
     return int(str(profile.request.arguments["generator"]).rpartition(" ")[2])
 
 
-def test_wrong_input_is_answered_with_a_sentence_and_the_page_lives_on(
+def test_wrong_input_is_rejected_with_a_message_and_the_page_stays_usable(
     visit: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor = visit()
@@ -126,7 +126,7 @@ def pictures_made() -> list[str]:
     return sorted(path.name for path in Path(config.OUTPUT_DIR).glob("*.png"))
 
 
-def test_what_is_under_way_and_what_waits_can_be_stopped(visit: OpenPage) -> None:
+def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
     before = pictures_made()
     first, second = visit(), visit()
     for visitor, seed, steps in ((first, "31", "900"), (second, "41", "2")):
@@ -165,7 +165,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     assert pictures_made() == before
 
 
-def test_two_visitors_at_once_see_only_what_is_theirs(visit: OpenPage) -> None:
+def test_two_visitors_at_once_see_only_their_own_work(visit: OpenPage) -> None:
     visitors = [visit(), visit()]
     for number, visitor in enumerate(visitors, 1):
         visitor.tab("Generate")

@@ -46,7 +46,7 @@ def test_nothing_else_is_opened(named: Path, typed: str) -> None:
         choose_model(typed, allow_paths=False)
 
 
-def test_a_refusal_does_not_tell_what_is_there(named: Path) -> None:
+def test_a_rejection_does_not_reveal_whether_a_path_exists(named: Path) -> None:
     refusals = []
     for typed in (str(named.parent / "beside"), str(named.parent / "nobody")):
         with pytest.raises(RequestError) as refused:
@@ -77,7 +77,7 @@ def test_a_named_folder_that_cannot_be_read_offers_nothing(named: Path, monkeypa
     assert dict(model_choices())["inside (folder)"] == str(named / "inside")
 
 
-def test_nothing_chosen_is_told() -> None:
+def test_an_empty_choice_is_rejected() -> None:
     for typed in (None, "", "  "):
         with pytest.raises(RequestError, match="Choose a model"):
             choose_model(typed, allow_paths=True)

@@ -14,7 +14,7 @@ def test_a_whole_number_is_taken_exactly(text: str | None, expected: int | None)
 
 
 @pytest.mark.parametrize("text", ["1.5", "seven", "1e3", "1_000", "٣"])
-def test_anything_but_a_whole_number_in_ascii_digits_is_refused(text: str) -> None:
+def test_anything_but_a_whole_number_in_ascii_digits_is_rejected(text: str) -> None:
     with pytest.raises(RequestError, match="Seed must be a whole number"):
         parse_integer("Seed", text)
 

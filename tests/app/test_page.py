@@ -73,7 +73,7 @@ def test_every_tab_fits_every_screen_and_can_be_read_in_both_themes(visit: OpenP
         visitor.page.wait_for_function(f"{LEVELS} === {5 if width == DESKTOP else 3}")
 
 
-def test_nothing_is_asked_of_anybody_else_and_no_link_leads_there(visit: OpenPage, address: str) -> None:
+def test_no_other_host_is_contacted_or_linked(visit: OpenPage, address: str) -> None:
     visitor = visit()
     expect(visitor.find("profile-attention").locator(".modebar-btn").first).to_be_attached()
     for tab in TABS:
@@ -132,7 +132,7 @@ def test_a_page_of_another_site_can_use_nothing_of_this_one(address: str) -> Non
         assert asked(address, "POST", "/gradio_api/upload", body=body, headers=sent).status == status, origin
 
 
-def test_nobody_gets_past_the_line_that_others_wait_in(address: str) -> None:
+def test_the_queue_cannot_be_bypassed(address: str) -> None:
     settings = json.loads(asked(address, "GET", "/config").read())
     waiting = [one for one in settings["dependencies"] if one["queue"]]
     assert len(waiting) > 5
@@ -150,7 +150,7 @@ def test_gradio_keeps_nothing_of_what_visitors_do(address: str) -> None:
     assert json.loads(asked(address, "GET", "/config").read()).get("run_history", False) is False
 
 
-def test_the_line_has_an_end(models: Path) -> None:
+def test_the_queue_is_bounded(models: Path) -> None:
     assert build_page(Setup(), Downloads())._queue.max_size == MOST_WAITING
 
 
@@ -179,7 +179,7 @@ def test_what_visitors_type_is_text(visit: OpenPage) -> None:
     expect(visitor.find("profile-message").locator("img")).to_have_count(0)
 
 
-def test_what_goes_wrong_after_the_work_is_a_sentence_and_the_page_lives_on(
+def test_an_error_after_the_work_becomes_a_message_and_the_page_stays_usable(
     visit: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     visitor = visit()
@@ -191,11 +191,11 @@ def test_what_goes_wrong_after_the_work_is_a_sentence_and_the_page_lives_on(
     visitor.sees("profile-totals", "tiny-film")
 
 
-def test_the_browser_is_told_to_ask_nobody_else(address: str) -> None:
+def test_the_content_security_policy_forbids_other_hosts(address: str) -> None:
     assert asked(address, "GET", "/").headers["Content-Security-Policy"] == POLICY
 
 
-def test_a_link_that_nobody_was_given_leads_nowhere(address: str) -> None:
+def test_a_guessed_link_is_not_found(address: str) -> None:
     assert asked(address, "GET", "/files/guessed/json").status == 404
 
 
@@ -204,7 +204,7 @@ def test_files_of_the_machine_are_not_served(address: str) -> None:
         assert asked(address, "GET", path).status in (403, 404), path
 
 
-def test_an_upload_that_is_too_large_is_refused(address: str) -> None:
+def test_an_upload_that_is_too_large_is_rejected(address: str) -> None:
     head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="big.json"\r\n\r\n'
     body = head + b" " * (65 << 20) + b"\r\n--x--\r\n"
     kind = {"Content-Type": "multipart/form-data; boundary=x"}

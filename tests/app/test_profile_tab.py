@@ -73,7 +73,7 @@ def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> Non
     assert numbers.exact(counted.total.macs) in report
 
 
-def test_a_model_that_may_not_be_opened_is_refused_with_a_sentence(visit: OpenPage) -> None:
+def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPage) -> None:
     visitor = visit()
     for typed, said in (
         ("sdx", "Unknown model 'sdx'; did you mean sdxl"),

@@ -55,7 +55,7 @@ def test_a_run_is_opened_by_its_key(session: Session) -> None:
 
 
 @pytest.mark.parametrize("chosen", ["", "kept", "kept x", "kept -1", "kept 1 OR 1", "elsewhere 1", "session 9"])
-def test_a_key_that_no_run_has_is_refused(chosen: str, session: Session) -> None:
+def test_a_key_that_no_run_has_is_rejected(chosen: str, session: Session) -> None:
     with pytest.raises(RequestError, match=r"There is no run|no longer exists"):
         open_run(session, LOCAL, chosen)
 

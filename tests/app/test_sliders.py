@@ -33,7 +33,7 @@ def test_an_argument_is_found_under_another_name_of_the_pipeline() -> None:
 
 
 @pytest.mark.parametrize("value", [True, "512", None, [512]])
-def test_a_value_that_is_not_a_number_is_no_position_of_a_slider(value: Any) -> None:
+def test_a_value_that_is_not_a_number_is_not_a_slider_position(value: Any) -> None:
     assert current_value(with_arguments(width=value), BY_ARGUMENT["width"]) is None
 
 

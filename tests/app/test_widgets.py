@@ -10,7 +10,7 @@ from diffprof.app.widgets import show_errors
 from diffprof.errors import RequestError
 
 
-def test_what_goes_wrong_in_an_answer_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_in_an_event_handler_becomes_a_message(capsys: pytest.CaptureFixture[str]) -> None:
     def fails() -> dict[str, str]:
         raise RequestError("choose a model")
 

@@ -65,7 +65,7 @@ def test_macs_saved_are_what_it_would_have_done_less_what_it_did() -> None:
     assert row.macs_saved_share == pytest.approx(0.2)
 
 
-def test_without_a_nominal_count_nothing_is_said_about_macs() -> None:
+def test_without_a_nominal_count_there_are_no_saved_macs() -> None:
     row = only(cache_table(profile()))
     assert (row.macs_saved, row.macs_saved_share) == (None, None)
 

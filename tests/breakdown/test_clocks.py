@@ -11,7 +11,7 @@ BOTH = Span(10, 5, device_start_ns=12, device_ns=7)
 HOST_ONLY = Span(10, 5)
 
 
-def test_a_span_begins_and_ends_by_the_clock_that_reads_it() -> None:
+def test_a_span_starts_and_ends_on_the_clock_that_reads_it() -> None:
     assert (HOST.start_ns(BOTH), HOST.length_ns(BOTH), HOST.end_ns(BOTH)) == (10, 5, 15)
     assert (DEVICE.start_ns(BOTH), DEVICE.length_ns(BOTH), DEVICE.end_ns(BOTH)) == (12, 7, 19)
 

@@ -45,7 +45,7 @@ def by_part(profile: Profile) -> dict[str, MemoryRow]:
     return {row.part: row for row in memory_table(profile)}
 
 
-def test_a_components_peak_on_the_device_is_the_one_between_its_begin_and_end() -> None:
+def test_the_device_peak_of_a_component_lies_between_its_start_and_end() -> None:
     rows = by_part(measured(ON_DEVICE))
     assert {name: row.device_peak_bytes for name, row in rows.items() if not row.is_stage} == {
         "text_encoder": 150,
@@ -129,7 +129,7 @@ def test_the_highest_of_all_peaks_is_in_some_moment() -> None:
     assert max(one.max_allocated_bytes or 0 for one in memory_moments(measured(ON_DEVICE))[1:]) == 500
 
 
-def test_a_machine_without_a_device_has_no_figures_of_one() -> None:
+def test_without_a_device_there_is_no_device_memory() -> None:
     moments = memory_moments(measured(IN_PROCESS))
     assert {one.allocated_bytes for one in moments} | {one.max_allocated_bytes for one in moments} == {None}
     assert [one.rss_bytes for one in moments] == [50, 60, 65, 80, 55]

@@ -43,7 +43,7 @@ def test_the_longest_total_comes_first_and_what_lies_between_last() -> None:
     assert names == ["vae_decode", "encode_prompt", "text_encoder_forward", BETWEEN]
 
 
-def test_the_figures_are_those_of_the_single_times() -> None:
+def test_the_statistics_are_those_of_the_single_times() -> None:
     row = by_name(section_table([one_call(), one_call()]))["text_encoder_forward"]
     times = row.times
     assert (times.count, times.total_ns, times.mean_ns, times.median_ns) == (4, 50, 12.5, 12.5)
@@ -94,7 +94,7 @@ def test_the_host_clock_reads_where_the_device_does_not_know_one_span() -> None:
         section_table([Iteration(0, Span(0, 9, 0, 90), samples)], DEVICE)
 
 
-def test_no_iteration_is_no_row() -> None:
+def test_without_iterations_there_are_no_rows() -> None:
     assert section_table([]) == []
 
 

@@ -10,7 +10,7 @@ from diffprof.breakdown.spreads import Spread, spread_of
 from diffprof.runtime.timing.distributions import NANOSECONDS, Distribution
 
 
-def test_the_figures_of_four_times() -> None:
+def test_the_statistics_of_four_times() -> None:
     assert spread_of([10, 20, 30, 100]) == Spread(
         count=4,
         total_ns=160,

@@ -29,7 +29,7 @@ def test_the_same_step_of_all_iterations_is_one_row() -> None:
     assert {row.scheduler for row in (first, second, third)} == {"scheduler"}
 
 
-def test_what_lies_before_a_step_is_its_own_figure() -> None:
+def test_the_time_before_a_step_is_listed_separately() -> None:
     assert [row.before_ns for row in step_table(profile())] == [None, 1.05 * MS, 1.05 * MS]
 
 
@@ -62,7 +62,7 @@ def test_a_single_step_has_no_others() -> None:
     assert (loop.steps, loop.later_ns, loop.between_ns) == (1, None, 0)
 
 
-def test_schedulers_have_loops_of_their_own() -> None:
+def test_each_scheduler_has_its_own_loop() -> None:
     steps = (
         StepSpan("prior_scheduler", 0, Span(0, 10)),
         StepSpan("prior_scheduler", 1, Span(12, 10)),

@@ -114,9 +114,7 @@ def test_steps_per_second_are_those_of_the_loop() -> None:
         ({"num_images_per_prompt": 3}, None, "image"),
     ],
 )
-def test_pictures_are_prompts_times_pictures_for_each(
-    arguments: dict[str, Any], outputs: int | None, noun: str
-) -> None:
+def test_images_are_prompts_times_images_per_prompt(arguments: dict[str, Any], outputs: int | None, noun: str) -> None:
     made = profile()
     made = replace(made, request=replace(made.request, arguments=arguments, defaults={}))
     whole = generation(made)
@@ -124,7 +122,7 @@ def test_pictures_are_prompts_times_pictures_for_each(
     assert (whole.outputs, whole.outputs_are) == (outputs, noun)
 
 
-def test_what_is_no_call_of_the_pipeline_makes_no_picture() -> None:
+def test_component_calls_outside_the_pipeline_generate_no_image() -> None:
     whole = generation(measured_profile(iterations=[Iteration(0, Span(0, 9), entry="encode_prompt")]))
     assert whole is not None
     assert (whole.outputs, whole.outputs_per_second, whole.steps, whole.steps_per_second) == (None, None, 0, None)

@@ -149,21 +149,21 @@ def test_an_accelerator_is_found_however_people_write_it(spelling: str, name: st
         ("m4-pro", "Apple publishes no peaks, so m4-pro is not in the catalogue"),
     ],
 )
-def test_a_name_that_means_none_or_several_is_refused_in_one_sentence(name: str, message: str) -> None:
+def test_an_unknown_or_ambiguous_name_is_rejected_with_one_message(name: str, message: str) -> None:
     with pytest.raises(RequestError) as refused:
         find_accelerator(name)
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
 
 
-def test_one_name_for_two_chips_is_told_apart_by_their_multiprocessors() -> None:
+def test_two_chips_with_one_name_are_distinguished_by_their_multiprocessors() -> None:
     for count, name in ((110, "mi250x"), (104, "mi250")):
         matched = match_accelerator("AMD Instinct MI250X/MI250", count, 64 * GIB)
         assert matched is not None and matched.name == name
     assert match_accelerator("AMD Instinct MI250X/MI250", None, 64 * GIB) is None
 
 
-def test_one_name_for_two_memories_is_told_apart_by_the_memory() -> None:
+def test_two_memory_sizes_with_one_name_are_distinguished_by_the_memory() -> None:
     for gib in (8, 16):
         matched = match_accelerator("NVIDIA GeForce RTX 4060 Ti", 34, round(gib * 0.97 * GIB))
         assert matched is not None and matched.memory_bytes == gib * GIB
@@ -316,7 +316,9 @@ def test_an_accelerator_of_a_file_stands_before_a_known_one_of_the_same_name(tmp
         ("[[accelerator]]", "[accelerator]", "accelerator must be a list, not"),
     ],
 )
-def test_nonsense_in_a_file_is_refused_in_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_invalid_values_in_a_file_are_rejected_with_one_message(
+    old: str, new: str, message: str, tmp_path: Path
+) -> None:
     path = write(tmp_path, OWN.replace(old, new, 1))
     with pytest.raises(FileFormatError) as refused:
         read_accelerators(path)
@@ -325,7 +327,7 @@ def test_nonsense_in_a_file_is_refused_in_one_sentence(old: str, new: str, messa
     assert "\n" not in str(refused.value)
 
 
-def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_is_there_twice_is_rejected(tmp_path: Path) -> None:
     entry = OWN.partition("format = 2")[2]
     with pytest.raises(FileFormatError, match=r"^In own.toml, two accelerators have the name my-gpu\.$"):
         read_accelerators(write(tmp_path, OWN + entry))
@@ -334,7 +336,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         read_accelerators(write(tmp_path, OWN + other))
 
 
-def test_what_is_no_toml_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_not_toml_is_rejected_with_one_message(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"^Cannot read .*none\.toml: No such file or directory\.$"):
         read_accelerators(tmp_path / "none.toml")
     with pytest.raises(RequestError, match=r"^Cannot read .*: Is a directory\.$"):

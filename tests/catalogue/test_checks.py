@@ -71,7 +71,7 @@ WRONG: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize(("key", "value"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_file_is_refused_with_the_key_that_is_wrong(key: str, value: Any) -> None:
+def test_a_wrong_file_is_rejected_with_the_key_that_is_wrong(key: str, value: Any) -> None:
     values = copy.deepcopy(GOOD)
     if value is None:
         del values[key]

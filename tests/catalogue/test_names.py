@@ -56,12 +56,12 @@ def test_a_catalogue_model_is_found_in_model_dirs_under_any_of_its_names(model_d
 
 
 @pytest.mark.parametrize("name", ["../models/own", "nothing-like-this", "", "a" * 5000, "a\0b"])
-def test_what_is_no_name_of_a_model_is_refused(name: str, model_dir: Path) -> None:
+def test_an_invalid_model_name_is_rejected(name: str, model_dir: Path) -> None:
     with pytest.raises(RequestError, match=r"Unknown model|There is no folder"):
         resolve(name)
 
 
-def test_a_file_is_refused_with_a_hint(model_dir: Path) -> None:
+def test_a_file_is_rejected_with_a_hint(model_dir: Path) -> None:
     Path("p.json").write_text("{}")
     with pytest.raises(RequestError, match=r"p\.json is a file; give a folder"):
         resolve("p.json")

@@ -23,7 +23,7 @@ def test_other_names_and_paths_mean_something_else(other: str | Path) -> None:
     assert not is_on_board(other)
 
 
-def test_a_folder_of_the_same_name_is_meant_only_when_written_as_a_path(
+def test_a_folder_of_the_same_name_is_used_only_when_written_as_a_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / SHAPES).mkdir()
@@ -35,5 +35,5 @@ def test_a_folder_of_the_same_name_is_meant_only_when_written_as_a_path(
         assert folder.resolve() == tmp_path / SHAPES
 
 
-def test_a_name_that_is_nearly_its_own_is_suggested() -> None:
+def test_its_name_is_suggested_for_a_misspelled_one() -> None:
     assert catalogue.unknown("shape") == "Unknown model 'shape'; did you mean shapes?"

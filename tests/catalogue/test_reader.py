@@ -36,7 +36,7 @@ def test_an_unknown_name_finds_nothing(name: str) -> None:
     ("typed", "meant"),
     [("sdlx", "sdxl"), ("sd2.1-bas", "sd-2.1-base"), ("FLUX", "flux.1-dev"), ("wan", "wan2.1-t2v-14b")],
 )
-def test_the_nearest_names_are_those_that_were_meant(typed: str, meant: str) -> None:
+def test_the_nearest_names_are_suggested(typed: str, meant: str) -> None:
     assert meant in catalogue.nearest(typed)
 
 
@@ -44,7 +44,7 @@ def test_nothing_is_near_to_nonsense() -> None:
     assert catalogue.nearest("qqqqqqqqqqqq") == ()
 
 
-def test_a_file_that_is_not_toml_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_not_toml_is_rejected_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.toml").write_text("format = ")
     monkeypatch.setattr(reader, "FOLDER", tmp_path)
     with pytest.raises(FileFormatError, match=r"broken\.toml"):

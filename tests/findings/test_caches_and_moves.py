@@ -17,7 +17,7 @@ def test_a_cache_that_missed_three_times_after_the_first_never_hits(asks: int, n
     assert bool(found(with_cache_events([False] * asks), "cache_never_hits")) is never
 
 
-def test_the_first_miss_of_each_module_is_no_evidence() -> None:
+def test_the_first_miss_of_each_module_is_not_evidence() -> None:
     events = tuple(CacheEvent("PyramidAttentionBroadcast", False, 0, 0, "unet", f"blocks.{n}") for n in range(20))
     assert not found(measured_profile(iterations=[iteration(caches=events)] * 3), "cache_never_hits")
 
@@ -54,7 +54,7 @@ def test_what_is_moved_beside_other_work_takes_no_time() -> None:
     assert not found(moving(1_000, hidden=True), "offload_dominates")
 
 
-def test_what_may_have_been_hidden_is_counted_and_said() -> None:
+def test_moves_that_may_have_been_hidden_are_counted_and_mentioned() -> None:
     evidence = the_finding(moving(1_000, hidden=None), "offload_dominates").evidence
     assert (evidence["busy_seconds"], evidence["unknown_seconds"]) == (pytest.approx(4), pytest.approx(4))
     assert the_finding(moving(1_000, hidden=False), "offload_dominates").evidence["unknown_seconds"] is None

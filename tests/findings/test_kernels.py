@@ -116,7 +116,7 @@ def test_the_evidence_of_launches_has_their_number_and_length() -> None:
     assert evidence["peak_share"] == pytest.approx(0.05)
 
 
-def test_without_a_known_peak_nothing_is_said_about_its_share() -> None:
+def test_without_a_known_peak_there_is_no_finding_about_utilization() -> None:
     profile = many_operations(1_000, 8, 0.05)
     assert profile.measured is not None
     unknown = replace(profile.measured, device=replace(GPU, peak_flops_per_second={}))

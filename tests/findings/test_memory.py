@@ -39,7 +39,7 @@ def test_a_vae_that_nearly_fills_the_device_decides_by_any_margin(memory: float,
     assert bool(found(profile, "vae_decode_memory")) is full
 
 
-def test_the_pictures_are_counted_where_several_are_decoded_at_once() -> None:
+def test_the_images_are_counted_where_several_are_decoded_at_once() -> None:
     finding = the_finding(with_pictures(with_vae_peak(9 * GB), 12), "vae_decode_memory")
     assert (finding.case, finding.evidence["pictures"]) == ("several_pictures", 12)
 
@@ -62,7 +62,7 @@ def _process(vae_end: int) -> Profile:
     return measured_profile(iterations=[replace(one, memory=points)])
 
 
-def test_memory_that_was_never_looked_at_is_no_evidence() -> None:
+def test_memory_that_was_never_read_is_not_evidence() -> None:
     blind = replace(iteration_on(GPU), memory=())
     profile = measured_profile(device=GPU, iterations=[blind] * 4)
     for rule in ("vae_decode_memory", "memory_not_freed", "fragmentation"):
@@ -85,7 +85,7 @@ def test_the_process_needs_to_grow_more_than_a_device() -> None:
     assert finding.evidence["growth_bytes"] == 256 * MIB
 
 
-def test_memory_that_goes_up_and_down_is_no_trend() -> None:
+def test_memory_that_goes_up_and_down_is_not_a_trend() -> None:
     assert not found(ends_with(3 * GB, 5 * GB, 4 * GB, 4 * GB), "memory_not_freed")
 
 

@@ -25,7 +25,7 @@ def test_a_cache_whose_threshold_is_too_strict_never_hits(threshold: float, neve
     assert names == (["FirstBlockCache"] if never else [])
 
 
-def test_a_call_that_is_interrupted_is_said_to_be_incomplete() -> None:
+def test_an_interrupted_call_is_reported_as_incomplete() -> None:
     def interrupt(pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
         raise KeyboardInterrupt
 

@@ -59,7 +59,7 @@ def test_removing_a_rule_leaves_a_later_one_of_the_same_name() -> None:
         (replace(RULE, cases=()), "needs a text for each of its cases; missing: all"),
     ],
 )
-def test_a_rule_that_cannot_be_shown_is_refused(rule: Rule, message: str) -> None:
+def test_a_rule_that_cannot_be_shown_is_rejected(rule: Rule, message: str) -> None:
     with pytest.raises(RequestError, match=message):
         register_rule(rule)
     assert rules() == RULES

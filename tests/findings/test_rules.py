@@ -55,7 +55,7 @@ def test_findings_are_sorted_by_what_is_at_stake(problem: tuple[str, str]) -> No
     assert all(0 <= stake <= 1 for stake in stakes)
 
 
-def test_doubts_about_the_figures_come_before_the_figures() -> None:
+def test_findings_about_trust_come_first() -> None:
     profile = PROBLEMS["unstable_timings", "iterations"]()
     assert [finding.rule for finding in findings(profile)] == ["unstable_timings", "dominant_section"]
 
@@ -80,6 +80,6 @@ def _sections() -> dict[str, str]:
 
 
 @given(profiles())
-def test_any_profile_has_findings_that_can_be_told(profile: Profile) -> None:
+def test_the_findings_of_any_profile_can_be_rendered(profile: Profile) -> None:
     for finding in findings(profile):
         assert all("\n" not in text for text in finding_lines(finding))

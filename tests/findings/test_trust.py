@@ -14,7 +14,7 @@ from tests.iterations_made_by_hand import interrupted, iteration
 from tests.profiles_made_by_hand import measured_profile
 
 
-def test_iterations_that_ended_are_what_the_figures_are_made_of() -> None:
+def test_only_completed_iterations_are_evaluated() -> None:
     finding = the_finding(measured_profile(iterations=[iteration(), iteration(), ended_by_error()]), "incomplete_run")
     assert (finding.case, finding.stake) == ("others_ended", 1)
     evidence = finding.evidence
@@ -22,7 +22,7 @@ def test_iterations_that_ended_are_what_the_figures_are_made_of() -> None:
     assert evidence["error"] == "KeyboardInterrupt"
 
 
-def test_a_call_that_was_cut_short_tells_how_far_it_came() -> None:
+def test_a_call_that_was_cut_short_says_how_far_it_got() -> None:
     cut = interrupted(iteration(), at_ms=5_000)
     finding = the_finding(measured_profile(iterations=[cut]), "incomplete_run")
     assert finding.case == "none_ended"
@@ -64,12 +64,12 @@ def test_a_first_iteration_that_takes_half_as_long_again_is_warm_up(times: float
     assert cases == (["kept_apart" if warmup else "in_the_figures"] if slow else [])
 
 
-def test_a_warm_up_with_nothing_after_it_is_in_the_figures() -> None:
+def test_a_warm_up_without_later_iterations_is_evaluated() -> None:
     profile = measured_profile(iterations=[iteration(times=3, warmup=True), iteration(warmup=True)])
     assert the_finding(profile, "warm_up").case == "in_the_figures"
 
 
-def test_warm_up_that_nobody_notices_is_not_worth_a_word() -> None:
+def test_a_negligible_warm_up_is_not_a_finding() -> None:
     short = [iteration(times=times / 1_000) for times in (3, 1, 1)]
     assert not found(measured_profile(iterations=short), "warm_up")
 
@@ -85,7 +85,7 @@ def test_a_first_step_that_takes_twice_as_long_is_warm_up(first: float, slow: bo
     assert bool(found(profile, "warm_up")) is slow
 
 
-def test_three_steps_are_too_few_to_tell_a_slow_one() -> None:
+def test_three_steps_are_too_few_to_recognize_a_slow_one() -> None:
     assert not found(measured_profile(iterations=[iteration(unet_ms=[9_000, 1_000, 1_000])], steps=3), "warm_up")
 
 

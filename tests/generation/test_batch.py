@@ -110,7 +110,7 @@ def test_a_batch_that_is_interrupted_leaves_a_whole_file(
     assert [entry["model_name"] for entry in values["models"]] == ["small-sd"]
 
 
-def test_batches_of_one_second_have_folders_of_their_own(model: Path, out: Path, manager: ModelManager) -> None:
+def test_batches_of_the_same_second_have_separate_folders(model: Path, out: Path, manager: ModelManager) -> None:
     ask: dict[str, Any] = {"num_inference_steps": 1, "output_dir": out, "manager": manager, "enable_profiling": False}
     folders = {generate_images_sequential([model], "a cat", **ask).folder for _ in range(3)}
     assert len(folders) == 3
@@ -141,7 +141,7 @@ def refusing_records(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     monkeypatch.setattr(record, "replace_file", refuse)
 
 
-def test_a_batch_that_cannot_begin_its_record_leaves_no_folder(
+def test_a_batch_that_cannot_write_its_record_leaves_no_folder(
     model: Path, out: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusing_records(monkeypatch, after=0)

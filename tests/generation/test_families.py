@@ -47,7 +47,7 @@ def test_a_pipeline_that_draws_noise_behind_its_generator_is_repeatable_too(out:
 
 
 @pytest.mark.parametrize("name", ["wan-2.1", "text-to-video"])
-def test_a_film_is_saved_as_frames_gif_and_mp4(name: str, out: Path) -> None:
+def test_a_video_is_saved_as_frames_gif_and_mp4(name: str, out: Path) -> None:
     pipeline = SMALL_PIPELINES[name].build()
     frames, filepath, _, data = generate_image(pipe=pipeline, seed=3, output_dir=out, fps=4, **arguments_of(name))
     assert isinstance(frames, list)
@@ -62,14 +62,14 @@ def test_a_film_is_saved_as_frames_gif_and_mp4(name: str, out: Path) -> None:
     assert b"ftyp" in filepath.read_bytes()[:32]
 
 
-def test_without_ffmpeg_a_film_is_a_gif(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ffmpeg_a_video_is_a_gif(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     pipeline, arguments = SMALL_PIPELINES["text-to-video"].build(), arguments_of("text-to-video")
     made = generate_image(pipe=pipeline, seed=3, output_dir=out, enable_profiling=False, **arguments)
     assert made.filepath.suffix == ".gif"
 
 
-def test_sound_is_refused_with_a_sentence(out: Path) -> None:
+def test_audio_is_rejected_with_a_message(out: Path) -> None:
     pipeline, arguments = SMALL_PIPELINES["audioldm2"].build(), arguments_of("audioldm2")
     with pytest.raises(DiffprofError, match="neither an image nor a video"):
         generate_image(pipe=pipeline, output_dir=out, enable_profiling=False, **arguments)

@@ -21,7 +21,7 @@ from tests.generation.support import GUIDE_KEYS, arguments_of, files_in, same
 from tests.small_pipelines import SMALL_PIPELINES
 
 
-def test_four_things_come_back_and_the_picture_is_saved(make: Callable[..., Generated], out: Path) -> None:
+def test_four_values_are_returned_and_the_image_is_saved(make: Callable[..., Generated], out: Path) -> None:
     image, filepath, seed, profiling_data = make()
     assert filepath == out / "small-sd_seed5.png"
     assert same(image, Image.open(filepath))
@@ -45,7 +45,7 @@ def test_the_profiling_data_has_every_key_of_the_guides(make: Callable[..., Gene
     assert data["notes"] == []
 
 
-def test_the_figures_are_those_of_the_profiler_and_of_the_profile(
+def test_the_numbers_are_those_of_the_profiler_and_of_the_profile(
     make: Callable[..., Generated], model: Path, manager: ModelManager
 ) -> None:
     data = make(guidance_scale=4.0).profiling_data
@@ -77,7 +77,7 @@ def test_without_profiling_there_is_no_data(
     ]  # fmt: skip
 
 
-def test_the_same_seed_is_the_same_picture_profiled_or_not(make: Callable[..., Generated]) -> None:
+def test_the_same_seed_generates_the_same_image_profiled_or_not(make: Callable[..., Generated]) -> None:
     torch.manual_seed(1)
     first = make()
     torch.manual_seed(2)
@@ -95,7 +95,7 @@ def test_the_random_numbers_of_the_program_are_left_alone(make: Callable[..., Ge
     assert torch.equal(torch.rand(4), expected)
 
 
-def test_a_seed_is_drawn_where_none_is_given_and_makes_the_picture_again(make: Callable[..., Generated]) -> None:
+def test_without_a_seed_one_is_drawn_and_reproduces_the_image(make: Callable[..., Generated]) -> None:
     one, two = make(seed=None), make(seed=None)
     assert one.seed != two.seed
     assert same(one.image, make(seed=one.seed).image)
@@ -119,7 +119,7 @@ def test_the_settings_stand_in_for_what_is_not_given(
     assert data["profile"].request.arguments["guidance_scale"] == 1.0
 
 
-def test_no_picture_is_written_over_another(make: Callable[..., Generated]) -> None:
+def test_no_image_is_overwritten(make: Callable[..., Generated]) -> None:
     assert [make(enable_profiling=False).filepath.name for _ in range(3)] == [
         "small-sd_seed5.png", "small-sd_seed5_2.png", "small-sd_seed5_3.png",
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_a_pipeline_of_the_caller_is_used_and_left_as_it_was(out: Path) -> None:
     assert "progress_bar" not in vars(pipeline)
 
 
-def test_a_cache_is_switched_on_for_one_picture(out: Path) -> None:
+def test_a_cache_is_enabled_for_one_image(out: Path) -> None:
     pipeline: Any = SMALL_PIPELINES["flux"].build()
     ask = {**arguments_of("flux"), "num_inference_steps": 4, "pipe": pipeline, "output_dir": out, "seed": 3}
     plain, cached, again = (generate_image(**ask, cache=one) for one in (None, "first_block:threshold=1000", None))
@@ -154,7 +154,7 @@ def test_a_cache_is_switched_on_for_one_picture(out: Path) -> None:
     assert same(plain.image, again.image)
 
 
-def test_progress_is_told_step_by_step_with_the_time_left(make: Callable[..., Generated]) -> None:
+def test_progress_is_reported_step_by_step_with_the_remaining_time(make: Callable[..., Generated]) -> None:
     told: list[tuple[str, int | None, int | None]] = []
     make(num_inference_steps=3, progress_callback=lambda *report: told.append(report))
     steps = [report for report in told if report[1] is not None and "step" in report[0]]
@@ -182,7 +182,7 @@ def test_what_the_callback_raises_ends_it_and_comes_out(
     assert make().filepath.exists(), "and the next one works as before"
 
 
-def test_a_failed_measurement_does_not_cost_the_picture(
+def test_a_failed_measurement_does_not_lose_the_image(
     make: Callable[..., Generated], model: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with diffprof.measuring(manager.load_model(model)):
@@ -204,7 +204,7 @@ def test_a_failed_measurement_does_not_cost_the_picture(
     assert "total_macs" not in data
 
 
-def test_a_black_picture_is_explained(make: Callable[..., Generated], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_black_image_is_explained(make: Callable[..., Generated], monkeypatch: pytest.MonkeyPatch) -> None:
     from diffusers import StableDiffusionPipeline
 
     monkeypatch.setattr(StableDiffusionPipeline, "run_safety_checker", lambda self, image, *rest: (image, [True]))
@@ -213,7 +213,7 @@ def test_a_black_picture_is_explained(make: Callable[..., Generated], monkeypatc
     assert any("safety checker" in note for note in data["notes"])
 
 
-def test_without_a_name_the_model_on_board_draws(out: Path, manager: ModelManager) -> None:
+def test_without_a_name_the_bundled_model_generates(out: Path, manager: ModelManager) -> None:
     ask: dict[str, Any] = {
         "prompt": "a red circle on a blue background", "num_inference_steps": 4, "output_dir": out, "manager": manager,
     }  # fmt: skip

@@ -85,7 +85,7 @@ def test_a_pipeline_without_guidance_says_so() -> None:
         guidance_of("ddpm", 3.0)
 
 
-def test_a_scale_that_would_be_ignored_is_refused() -> None:
+def test_a_scale_that_would_be_ignored_is_rejected() -> None:
     pipeline: Any = SMALL_PIPELINES["flux-control"].build()
     pipeline.transformer.register_to_config(guidance_embeds=False)
     parameters = inspect.signature(type(pipeline).__call__).parameters
@@ -95,7 +95,7 @@ def test_a_scale_that_would_be_ignored_is_refused() -> None:
         guidance_for(pipeline, parameters, 3.0, None)
 
 
-def test_what_a_pipeline_lacks_is_named_where_it_was_asked_for() -> None:
+def test_a_requested_argument_that_the_pipeline_lacks_is_named() -> None:
     pipeline = SMALL_PIPELINES["ddpm"].build()
     with pytest.raises(RequestError, match="DDPMPipeline has no call argument 'prompt'; it has batch_size"):
         plan_call(pipeline, request(prompt="a cat"), {})
@@ -119,12 +119,12 @@ def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch
     )
 
 
-def test_what_a_pipeline_needs_besides_is_named() -> None:
+def test_an_argument_that_the_pipeline_also_needs_is_named() -> None:
     with pytest.raises(RequestError, match="DiTPipeline needs the call argument 'class_labels'"):
         plan_call(SMALL_PIPELINES["dit"].build(), request(), {})
 
 
-def test_what_the_makers_of_a_model_use_comes_after_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_overrides_the_recommended_values_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = SMALL_PIPELINES["stable-diffusion"].build()
     recommended = {"num_inference_steps": 4, "guidance_scale": 0.0, "width": 64, "height": 64}
     call = plan_call(pipeline, request(prompt="a cat", num_inference_steps=9), recommended)

@@ -35,13 +35,13 @@ HALF_RED = numpy.full((6, 4, 3), (1.0, 0.5, 0.0), dtype=numpy.float32)
         (SimpleNamespace(images=[(HALF_RED * 255).round().astype("uint8")]), 1, (255, 128, 0)),
     ],
 )
-def test_whatever_form_they_have_pictures_come_out(output: Any, count: int, pixel: tuple[int, ...]) -> None:
+def test_images_of_every_type_are_converted(output: Any, count: int, pixel: tuple[int, ...]) -> None:
     found = images_in(output)
     assert [picture.size for picture in found] == [(4, 6)] * count
     assert found[-1].getpixel((2, 3)) == pixel
 
 
-def test_what_is_no_picture_is_refused() -> None:
+def test_a_result_that_is_not_an_image_is_rejected() -> None:
     with pytest.raises(DiffprofError, match="neither an image nor a video"):
         images_in(SimpleNamespace(audios=[1]))
     with pytest.raises(DiffprofError, match="not an image but an array of 6x4x7"):
@@ -77,7 +77,7 @@ def test_where_there_are_no_links_nothing_is_written_over_either(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_film_whose_mp4_fails_is_still_a_film(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_video_whose_mp4_fails_is_still_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any) -> None:
         raise RuntimeError("no such codec")
 
@@ -89,7 +89,7 @@ def test_a_film_whose_mp4_fails_is_still_a_film(tmp_path: Path, monkeypatch: pyt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.gif", "film_frames"]
 
 
-def test_frames_that_are_left_of_an_earlier_film_do_not_keep_the_next_one_away(tmp_path: Path) -> None:
+def test_frames_of_an_earlier_video_do_not_block_the_next_one(tmp_path: Path) -> None:
     frames = [Image.new("RGB", (32, 32), colour) for colour in ("red", "blue")]
     first = pictures.save(frames, tmp_path, "film", 8)
     for file in (first.path, *first.others):
@@ -105,7 +105,7 @@ def test_a_new_folder_is_always_new(tmp_path: Path) -> None:
     assert [new_folder(tmp_path / "out", "a").name for _ in range(3)] == ["a", "a_2", "a_3"]
 
 
-def test_a_contact_sheet_shows_each_picture_with_its_name() -> None:
+def test_a_contact_sheet_shows_each_image_with_its_name() -> None:
     blue = Image.new("RGB", (1024, 512), "blue")
     sheet = contact_sheet([("one", Image.new("RGB", (64, 64), "red")), ("two ü", blue), ("three", blue)])
     colours = {colour for _, colour in sheet.getcolors(10**6) or ()}

@@ -105,7 +105,7 @@ def test_the_list_says_what_is_held(manager: ModelManager, one: Path, two: Path)
     assert latest.load_seconds > 0
 
 
-def test_weights_that_are_offloaded_are_said_to_be(manager: ModelManager, one: Path) -> None:
+def test_offloaded_weights_are_reported_as_offloaded(manager: ModelManager, one: Path) -> None:
     manager.load_model(one, offload="group")
     assert [model.offload for model in manager.list_models()] == ["group"]
 
@@ -172,9 +172,7 @@ def test_a_model_in_use_does_not_leave(one: Path, two: Path, three: Path, manage
         assert names(limited) == ["three", "one"]
 
 
-def test_who_uses_a_model_does_not_wait_for_room_that_only_he_could_make(
-    one: Path, two: Path, manager: ModelManager
-) -> None:
+def test_loading_inside_using_fails_instead_of_deadlocking(one: Path, two: Path, manager: ModelManager) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
     with limited.using(one), pytest.raises(DiffprofError, match="there is no memory for two: the models in use fill"):
         limited.load_model(two)
@@ -194,7 +192,7 @@ def sign_of_waiting(manager: ModelManager, monkeypatch: pytest.MonkeyPatch) -> t
     return waits
 
 
-def test_a_thread_waits_for_room_until_another_is_done(
+def test_a_thread_waits_for_free_memory_until_another_is_done(
     one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
@@ -223,7 +221,7 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     assert names(limited) == ["two"]
 
 
-def test_who_waits_for_room_goes_on_when_a_model_in_use_is_unloaded(
+def test_a_waiting_thread_continues_when_a_model_in_use_is_unloaded(
     one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
@@ -269,7 +267,7 @@ def test_memory_of_any_accelerator_goes_back(monkeypatch: pytest.MonkeyPatch) ->
     assert len(emptied) == 1
 
 
-def test_a_model_larger_than_the_limit_is_refused_before_its_weights_are_read(
+def test_a_model_larger_than_the_limit_is_rejected_before_its_weights_are_read(
     one: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("diffprof.pipelines.weights.load_model", None)
@@ -279,7 +277,7 @@ def test_a_model_larger_than_the_limit_is_refused_before_its_weights_are_read(
     assert manager.list_models() == ()
 
 
-def test_idle_models_make_room_where_the_machine_has_none(
+def test_idle_models_are_unloaded_when_memory_is_short(
     one: Path, two: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager.load_model(one)
@@ -317,7 +315,7 @@ def test_a_load_that_fails_leaves_nothing_behind(manager: ModelManager, one: Pat
     assert manager.list_models() == ()
 
 
-def test_a_model_that_nobody_knows_is_refused_with_a_hint(manager: ModelManager) -> None:
+def test_an_unknown_model_is_rejected_with_a_hint(manager: ModelManager) -> None:
     with pytest.raises(RequestError, match=r"Unknown model 'sd-2.1-bas'; did you mean sd-2.1-base"):
         manager.load_model("sd-2.1-bas")
     with pytest.raises(RequestError, match="There is no folder"):
@@ -325,7 +323,7 @@ def test_a_model_that_nobody_knows_is_refused_with_a_hint(manager: ModelManager)
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a" * 5000, "a\0b"])
-def test_a_name_that_no_file_can_have_is_a_name_that_nobody_knows(
+def test_a_name_that_no_file_can_have_is_an_unknown_model(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIFFPROF_MODEL_DIRS", str(tmp_path))

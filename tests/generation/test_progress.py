@@ -44,7 +44,7 @@ def test_models_that_are_still_to_come_take_as_long_as_those_before() -> None:
     assert pace.seconds_left(2, 3) == 5 + 30
 
 
-def test_a_pipeline_that_does_not_tell_how_many_steps_has_no_time_left() -> None:
+def test_without_a_known_number_of_steps_there_is_no_remaining_time() -> None:
     pace = Pace(clock=Clock())
     pace.begin()
     assert [pace.seconds_left(done, None) for done in (1, 2)] == [None, None]
@@ -67,7 +67,7 @@ def test_each_step_says_how_long_it_took() -> None:
     assert {(event.activity, event.subject, event.total) for event in events} == {(Activity.denoising, "sd", 4)}
 
 
-def test_a_second_loop_begins_anew() -> None:
+def test_a_second_loop_starts_from_zero() -> None:
     clock = Clock()
     pace = Pace(clock=clock)
     pace.begin()

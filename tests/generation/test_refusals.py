@@ -54,7 +54,7 @@ from tests.small_pipelines import SMALL_PIPELINES
         ({"offload": "cloud"}, "unknown way to offload 'cloud'"),
     ],
 )
-def test_bad_input_is_refused_with_a_sentence_and_nothing_is_written(
+def test_bad_input_is_rejected_with_a_message_and_nothing_is_written(
     make: Callable[..., Generated], out: Path, changes: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(RequestError, match="|".join(map(re.escape, sentence.split("|")))):
@@ -99,7 +99,7 @@ def test_the_nearest_size_is_one_that_works(make: Callable[..., Generated], othe
     assert make(model_id=other, width=width, height=height).image.size == (width, height)
 
 
-def test_a_pipeline_that_would_make_another_size_is_asked_for_one_that_it_makes(out: Path) -> None:
+def test_a_size_that_the_pipeline_would_change_is_rejected_with_a_possible_one(out: Path) -> None:
     folder = saved_with_weights("flux", out.parent / "small-flux")
     with pytest.raises(
         RequestError, match=r"small-flux cannot generate 36x33 \(it would generate \d+x\d+ instead\); the nearest"
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(
         make(output_dir=tmp_path / "locked")
 
 
-def test_on_a_full_disk_nothing_half_written_stays_and_the_picture_is_not_lost(
+def test_on_a_full_disk_no_partial_file_remains_and_the_image_is_not_lost(
     make: Callable[..., Generated], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = make(output_dir=out.parent / "elsewhere").image
@@ -136,7 +136,7 @@ def test_on_a_full_disk_nothing_half_written_stays_and_the_picture_is_not_lost(
     assert same(failed.value.image, expected)
 
 
-def test_on_a_full_disk_no_part_of_a_film_stays(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_no_part_of_a_video_remains(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline, arguments = SMALL_PIPELINES["text-to-video"].build(), arguments_of("text-to-video")
 
     def fail(*arguments: Any) -> None:
@@ -148,7 +148,7 @@ def test_on_a_full_disk_no_part_of_a_film_stays(out: Path, monkeypatch: pytest.M
     assert files_in(out) == []
 
 
-def test_a_call_that_cannot_fit_is_refused_before_anything_is_loaded(
+def test_a_call_that_cannot_fit_is_rejected_before_anything_is_loaded(
     model: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "free_bytes", lambda device: 20 * 10**6)
@@ -164,7 +164,7 @@ def test_a_call_that_cannot_fit_is_refused_before_anything_is_loaded(
     generate_image(model, "a cat", width=smaller, height=smaller, num_inference_steps=1, output_dir=out, manager=own)
 
 
-def test_a_larger_picture_with_a_model_that_is_loaded_is_looked_at_too(
+def test_memory_is_checked_for_a_larger_image_with_a_loaded_model(
     make: Callable[..., Generated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make()

@@ -98,7 +98,7 @@ def test_clearing_removes_profiles_and_nothing_else(own_cache: Path) -> None:
     assert cache.info().entries == 0
 
 
-def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_text("")
     monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(file / "below"))

@@ -201,7 +201,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "sentence"), DAMAGES.values(), ids=DAMAGES.keys())
-def test_what_cannot_have_been_measured_is_refused(damage: Damage, sentence: str) -> None:
+def test_impossible_measurements_are_rejected(damage: Damage, sentence: str) -> None:
     values = to_json(everything_measured())
     damage(values)
     with pytest.raises(FileFormatError) as refusal:

@@ -55,7 +55,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_profile_is_refused(damage: Damage, tmp_path: Path) -> None:
+def test_a_damaged_profile_is_rejected(damage: Damage, tmp_path: Path) -> None:
     values = to_json(stable_diffusion())
     damage(values)
     path = tmp_path / "p.json"
@@ -66,7 +66,7 @@ def test_a_damaged_profile_is_refused(damage: Damage, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(to_json(stable_diffusion())))
-def test_a_profile_with_a_part_missing_is_refused(key: str) -> None:
+def test_a_profile_with_a_part_missing_is_rejected(key: str) -> None:
     values = to_json(stable_diffusion())
     del values[key]
     with pytest.raises(FileFormatError):

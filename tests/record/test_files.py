@@ -57,7 +57,7 @@ def test_the_saved_format_follows_the_schema(make: Callable[[], Profile]) -> Non
     jsonschema.Draft202012Validator(SCHEMA).validate(to_json(make()))
 
 
-def test_machine_readers_find_the_figures_under_the_names_of_the_attributes() -> None:
+def test_json_keys_are_the_names_of_the_attributes() -> None:
     values = to_json(stable_diffusion())
     profile = stable_diffusion()
     assert values["total"]["macs"] == profile.total.macs
@@ -76,7 +76,7 @@ def test_the_same_profile_is_the_same_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [hostile, everything_measured])
-def test_no_wrong_type_anywhere_causes_anything_but_a_sentence(make: Callable[[], Profile]) -> None:
+def test_a_wrong_type_anywhere_is_always_a_file_format_error(make: Callable[[], Profile]) -> None:
     values = to_json(make())
     for *parents, last in leaves(values):
         place: Any = values
@@ -111,7 +111,7 @@ NOT_PROFILES = {
 
 
 @pytest.mark.parametrize("content", NOT_PROFILES.values(), ids=NOT_PROFILES.keys())
-def test_a_file_that_is_no_profile_is_refused_in_a_sentence(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_profile_is_rejected_with_a_message(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_bytes(content)
     with pytest.raises(FileFormatError) as refusal:
@@ -121,28 +121,28 @@ def test_a_file_that_is_no_profile_is_refused_in_a_sentence(content: bytes, tmp_
 
 
 @pytest.mark.parametrize(("version", "words"), [(FORMAT_VERSION + 1, "upgrade"), (0, "unknown"), ("1", "unknown")])
-def test_another_version_is_refused_with_what_to_do(version: object, words: str) -> None:
+def test_another_version_is_rejected_with_what_to_do(version: object, words: str) -> None:
     values = to_json(stable_diffusion())
     values["format"]["version"] = version
     with pytest.raises(FileFormatError, match=words):
         from_json(values)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="No such file"):
         load(tmp_path / "none.json")
     with pytest.raises(FileFormatError, match="directory"):
         load(tmp_path)
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_unpacks_to_too_much_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(b" " * 100_000))
     with pytest.raises(FileFormatError, match="larger than 1,000 bytes"):
         load(path, most_bytes=1_000)
 
 
-def test_a_value_that_json_cannot_hold_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_value_that_json_cannot_hold_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
     profile = stable_diffusion()
     profile.request.arguments["image"] = object()  # type: ignore[index]
     with pytest.raises(FileFormatError, match=r"arguments\.image"):

@@ -95,7 +95,7 @@ def test_a_whole_number_is_read_where_a_fraction_could_stand() -> None:
     assert measured.load_seconds == 2
 
 
-def test_a_rate_that_was_divided_by_zero_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_rate_that_was_divided_by_zero_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
     profile = measured_profile(system=(SystemPoint(0, float("nan"), 1),))
     with pytest.raises(FileFormatError, match=r"measured\.system\.rows\[0\]\[1\]"):
         profile.save(tmp_path / "p.json")
@@ -107,7 +107,7 @@ def test_a_measured_profile_can_be_kept_in_the_cache() -> None:
     assert cache.read("a" * 64) == everything_measured()
 
 
-def test_an_infinite_number_in_a_file_is_refused(tmp_path: Path) -> None:
+def test_an_infinite_number_in_a_file_is_rejected(tmp_path: Path) -> None:
     path = everything_measured().save(tmp_path / "p.json")
     path.write_text(path.read_text().replace('"load_seconds":1.25', '"load_seconds":1e999'))
     with pytest.raises(FileFormatError, match="load_seconds is larger than anything can be"):

@@ -32,7 +32,7 @@ def test_options_and_python_give_the_same_request() -> None:
         ({"eta": float("nan")}, "eta must be a finite number"),
     ],
 )
-def test_what_nobody_can_mean_is_refused(arguments: dict[str, Any], sentence: str) -> None:
+def test_impossible_requests_are_rejected(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         Request.create("sdxl", arguments)
 

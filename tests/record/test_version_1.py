@@ -81,7 +81,7 @@ def test_several_tensors_of_one_argument_stay_together() -> None:
     )
 
 
-def test_sentences_about_sizes_become_facts() -> None:
+def test_messages_about_sizes_become_fields() -> None:
     values = document(RESIZED)
     values["ledger"]["assumptions"].insert(0, "height 500 was asked for; the pipeline makes 512")
     profile = from_json(values)
@@ -121,7 +121,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "sentence"), DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_file_of_version_1_is_refused(damage: Damage, sentence: str) -> None:
+def test_a_damaged_file_of_version_1_is_rejected(damage: Damage, sentence: str) -> None:
     values = document(COUNTED)
     damage(values)
     with pytest.raises(FileFormatError) as refusal:
@@ -130,7 +130,7 @@ def test_a_damaged_file_of_version_1_is_refused(damage: Damage, sentence: str) -
     assert "\n" not in str(refusal.value)
 
 
-def test_no_wrong_type_anywhere_causes_anything_but_a_sentence() -> None:
+def test_a_wrong_type_anywhere_is_always_a_file_format_error() -> None:
     values = document(COUNTED)
     values["calls"] = values["calls"][:1]
     for *parents, last in leaves(values):

@@ -85,7 +85,7 @@ def test_where_torch_may_use_tf32_that_is_the_peak_of_float32(gpu: Callable[...,
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_convolutions_have_a_switch_of_their_own(gpu: Callable[..., None], float32_as_set: None, allowed: bool) -> None:
+def test_convolutions_have_their_own_switch(gpu: Callable[..., None], float32_as_set: None, allowed: bool) -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = allowed
     gpu("NVIDIA L4", 22, 58)
@@ -124,7 +124,7 @@ def test_metal_has_a_name_and_memory_but_no_published_peak(monkeypatch: pytest.M
     assert device.peak_flops_per_second == {}
 
 
-def test_a_device_that_torch_tells_nothing_about_is_still_named() -> None:
+def test_a_device_without_properties_in_torch_is_still_named() -> None:
     device = device_of(Pipeline("meta"))
     assert device.kind == "meta"
     assert device.memory_bytes is None
@@ -194,7 +194,7 @@ def test_a_dtype_that_is_emulated_does_not_hold_up_the_run() -> None:
     assert peak.flops_per_second == pytest.approx(4e9, rel=1e-3)
 
 
-def test_even_the_slowest_processor_gives_a_figure() -> None:
+def test_even_the_slowest_processor_has_a_peak() -> None:
     products = FakeProducts(lambda size: 900 * MILLISECOND)
     assert best_rate(products, products.clock) == TimedPeak(2 * SMALLEST**3 / 0.9, 1, SMALLEST)
 

@@ -38,7 +38,7 @@ def test_measuring_records_what_the_user_runs_and_returns_its_result() -> None:
     assert run.notes == ()
 
 
-def test_measuring_twice_at_once_is_refused_with_a_sentence() -> None:
+def test_measuring_twice_at_once_is_rejected_with_a_message() -> None:
     pipeline: Any = SMALL.build()
     with diffprof.measuring(pipeline), pytest.raises(RequestError, match="is being measured already; use the run"):
         diffprof.measure(pipeline, **SMALL.arguments())
@@ -52,7 +52,7 @@ def test_without_a_call_there_is_nothing_to_show() -> None:
         _ = run.profile
 
 
-def test_the_machine_is_sampled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_machine_is_sampled_during_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     # GIVEN a call that goes on until a point was taken in it, however slow the machine is
     taken = threading.Event()
     keep = SystemSampler._keep

@@ -64,7 +64,7 @@ def test_the_count_is_that_of_the_operations_that_torch_executed(name: str) -> N
     assert Counter(counts) == Counter(run.calls)
 
 
-def test_equal_calls_are_iterations_of_one_profile_and_different_ones_are_profiles_of_their_own() -> None:
+def test_equal_calls_are_iterations_of_one_profile_and_different_calls_are_separate_profiles() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     arguments = {**small.arguments(), "num_inference_steps": 3}
@@ -79,7 +79,7 @@ def test_equal_calls_are_iterations_of_one_profile_and_different_ones_are_profil
     assert run.profile.steps.count == 3
 
 
-def test_a_switch_thrown_between_two_calls_makes_them_different() -> None:
+def test_a_feature_enabled_between_two_calls_makes_them_different() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     with diffprof.measuring(pipeline, sample_hz=0) as run:
@@ -130,7 +130,7 @@ def test_parts_that_are_put_in_place_of_others_between_calls_are_watched_too() -
 
 
 @pytest.mark.parametrize("name", ["stable-diffusion-img2img", "text-to-video-zero"])
-def test_what_is_made_anew_for_every_call_does_not_make_equal_calls_different(name: str) -> None:
+def test_objects_created_for_every_call_do_not_make_equal_calls_different(name: str) -> None:
     """Pictures and callbacks that are given; processors and schedulers that a pipeline makes itself."""
     small = SMALL_PIPELINES[name]
     pipeline: Any = small.build()
@@ -251,7 +251,7 @@ def test_a_call_that_fails_leaves_a_profile_that_can_be_read(tmp_path: Any) -> N
     assert profile.total.macs > 0, "what was asked for can be counted all the same"
 
 
-def test_a_call_that_the_pipeline_refuses_is_told_as_it_is() -> None:
+def test_an_error_of_the_pipeline_is_raised_unchanged() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     with diffprof.measuring(pipeline, sample_hz=0) as run, pytest.raises(ValueError, match="divisible by 8"):
         pipeline("a cat", height=33, width=33)
@@ -260,7 +260,7 @@ def test_a_call_that_the_pipeline_refuses_is_told_as_it_is() -> None:
     assert any("was not counted" in note for note in run.profile.measured.notes)
 
 
-def test_a_count_that_fails_does_not_take_the_picture_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_count_does_not_lose_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
 
@@ -277,7 +277,7 @@ def test_a_count_that_fails_does_not_take_the_picture_away(monkeypatch: pytest.M
     assert run.profile.total.parameters > 0
 
 
-def test_an_error_of_our_own_does_not_take_the_picture_away_either(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_does_not_lose_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     monkeypatch.setattr(engine, "align_calls", lambda *args: 1 / 0)
@@ -286,7 +286,7 @@ def test_an_error_of_our_own_does_not_take_the_picture_away_either(monkeypatch: 
     assert "division by zero" in run.notes[0]
 
 
-def test_calls_outside_of_the_pipelines_own_are_kept_and_told() -> None:
+def test_component_calls_outside_the_pipeline_are_kept_and_noted() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     with diffprof.measuring(pipeline, sample_hz=0) as run, torch.no_grad():
         pipeline.vae.decode(torch.zeros(1, 4, 8, 8))

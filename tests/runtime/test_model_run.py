@@ -34,7 +34,7 @@ def test_a_seed_becomes_a_generator_on_the_cpu() -> None:
     assert _call_arguments(Request.create("shapes", {"height": 64})) == {"height": 64}
 
 
-def test_a_seed_and_a_generator_are_refused_before_anything_is_loaded() -> None:
+def test_a_seed_and_a_generator_are_rejected_before_anything_is_loaded() -> None:
     request = Request.create("shapes", {"generator": 5}, seed=3)
     with pytest.raises(RequestError, match="The noise is given twice"):
         ModelRun(request).measure()

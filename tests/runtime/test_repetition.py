@@ -28,7 +28,7 @@ def test_warm_ups_are_marked_and_kept_apart() -> None:
     assert began == sorted(began)
 
 
-def test_every_iteration_makes_the_same_picture_and_random_states_are_as_before() -> None:
+def test_every_iteration_generates_the_same_image_and_random_states_are_restored() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     seen: list[torch.Tensor] = []
@@ -59,7 +59,7 @@ def test_progress_bars_of_the_pipeline_are_silent_and_as_before_afterwards(capsy
     assert pipeline._progress_bar_config == {"desc": "denoising"}
 
 
-def test_what_the_pipeline_needs_and_was_not_given_stands_in() -> None:
+def test_missing_arguments_are_replaced_by_placeholders() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     run = diffprof.measure(pipeline, warmup=0, iterations=1, sample_hz=0, num_inference_steps=2, height=32, width=32)
     assert run.profile.request.arguments == {"num_inference_steps": 2, "height": 32, "width": 32}
@@ -67,7 +67,7 @@ def test_what_the_pipeline_needs_and_was_not_given_stands_in() -> None:
     assert any("prompt was not given" in text for text in run.profile.ledger.assumptions)
 
 
-def test_a_wrong_call_is_refused_before_anything_runs() -> None:
+def test_a_wrong_call_is_rejected_before_anything_runs() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     ran: list[Any] = []
     with pytest.raises(RequestError, match="has no call argument 'stepz'"):
@@ -116,7 +116,7 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     assert len(profile.measured.iterations[1].steps) == 2
 
 
-def test_a_failure_becomes_a_sentence_and_keeps_what_was_measured() -> None:
+def test_a_failure_is_reported_and_keeps_what_was_measured() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     callback = failing_in(3, torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."))
     with pytest.raises(

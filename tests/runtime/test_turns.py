@@ -34,14 +34,14 @@ def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> Non
     assert one.total.macs > 0
 
 
-def test_measured_again_they_are_another_measurement() -> None:
+def test_measuring_again_is_another_measurement() -> None:
     first, second = measured(2, 1)[0].measured, measured(2, 1)[0].measured
     assert first is not None and second is not None
     assert first.turns != second.turns
     assert not measured_in_turns(first, second)
 
 
-def test_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pipelines_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     pipelines: list[Any] = [SMALL.build() for _ in range(3)]
     order: list[int] = []
     original = type(pipelines[0]).__call__
@@ -68,7 +68,7 @@ def test_the_cpu_time_of_a_call_is_that_of_this_process(monkeypatch: pytest.Monk
     assert [change.name for change in time_changes(one, other)][:3] == ["whole call", "CPU time", "step"]
 
 
-def test_what_cannot_take_turns_is_refused_with_a_sentence() -> None:
+def test_pipelines_that_cannot_take_turns_are_rejected_with_a_message() -> None:
     pipeline = SMALL.build()
     for pipelines in ((pipeline,), (pipeline, pipeline)):
         with pytest.raises(RequestError, match="two different pipelines or more"):

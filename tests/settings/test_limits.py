@@ -20,13 +20,13 @@ def test_a_number_is_read_from_text(name: str, text: str, number: float) -> None
 
 
 @pytest.mark.parametrize("text", ["0", "16385", "many", "5.5", "1e3", "٣", "", "1_0", "9" * 5000])
-def test_text_that_is_no_whole_number_within_the_bounds_is_refused(text: str) -> None:
+def test_text_that_is_not_a_whole_number_within_the_bounds_is_rejected(text: str) -> None:
     with pytest.raises(RequestError, match=r"^--height must be a whole number from 1 to 16,384, not"):
         LIMITS["height"].parse(text, "--height")
 
 
 @pytest.mark.parametrize("value", [True, 5.0, "5", None, [5]])
-def test_a_value_of_another_type_is_no_whole_number(value: Any) -> None:
+def test_a_value_of_another_type_is_not_a_whole_number(value: Any) -> None:
     with pytest.raises(RequestError, match="num_frames must be a whole number from 1 to 100,000"):
         LIMITS["num_frames"].check(value)
 
@@ -60,6 +60,6 @@ def test_a_dtype_has_one_full_name(dtype: Any, name: str | None) -> None:
     assert dtype_name(dtype) == name
 
 
-def test_an_unknown_dtype_is_refused() -> None:
+def test_an_unknown_dtype_is_rejected() -> None:
     with pytest.raises(RequestError, match="Unknown dtype 'int3'; use float32, float16 or bfloat16"):
         dtype_name("int3")

@@ -102,7 +102,7 @@ def test_a_wrong_file_is_named_with_the_key(text: str, sentence: str) -> None:
     assert sentence in str(refused.value)
 
 
-def test_a_file_that_is_named_and_missing_is_complained_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_configuration_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_CONFIG", "nowhere.toml")
     with pytest.raises(RequestError, match=r"DIFFPROF_CONFIG names nowhere.toml, and there is no such file"):
         settings()

@@ -66,7 +66,7 @@ def test_size_presets_are_added_to_the_default_ones(monkeypatch: pytest.MonkeyPa
         ("size_presets", "poster=big", "must be sizes such as 512x768"),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_variable(
+def test_a_wrong_value_is_rejected_with_its_variable(
     key: str, text: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"DIFFPROF_{key.upper()}", text)
@@ -98,7 +98,7 @@ def test_a_reader_turns_a_value_into_its_type(read: values.Read, value: Any, res
 
 
 @pytest.mark.parametrize("value", [True, "8 bytes of", "-1", "1e9", 0])
-def test_a_text_that_is_no_amount_of_memory_is_refused(value: Any) -> None:
+def test_text_that_is_not_an_amount_of_memory_is_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match="an amount of memory such as 8GB"):
         values.amount(value, Path())
 

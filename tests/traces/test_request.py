@@ -32,7 +32,7 @@ def test_a_contradiction_is_found_before_any_trace_is_read(arguments: dict[str, 
         TraceRequest(**arguments)  # type: ignore[arg-type]
 
 
-def test_one_trace_is_explained_with_the_threshold_asked_for(tmp_path: Path) -> None:
+def test_one_trace_is_explained_with_the_requested_threshold(tmp_path: Path) -> None:
     path = two_denoising_steps().write(tmp_path / "t.json")
     result = explain_request(TraceRequest((path,), gap_microseconds=50))
     (explanation,) = result.explanations

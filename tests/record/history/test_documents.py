@@ -29,17 +29,17 @@ def test_equal_profiles_are_packed_into_equal_bytes() -> None:
     [b"", b"not compressed", pack(nothing())[:-20], gzip.compress(b"{"), gzip.compress(b"[" * 100_000)],
     ids=["no bytes", "not compressed", "truncated", "not JSON", "nested too deeply"],
 )
-def test_damaged_bytes_are_refused(data: bytes) -> None:
+def test_damaged_bytes_are_rejected(data: bytes) -> None:
     with pytest.raises(FileFormatError, match="The profile is damaged: "):
         unpack(data)
 
 
-def test_json_that_is_not_a_profile_is_refused() -> None:
+def test_json_that_is_not_a_profile_is_rejected() -> None:
     with pytest.raises(FileFormatError):
         unpack(gzip.compress(b"{}"))
 
 
-def test_a_few_bytes_that_stand_for_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_bytes_that_stand_for_too_many_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_FILE_BYTES", 1000)
     with pytest.raises(FileFormatError, match="larger than 1,000 bytes"):
         unpack(gzip.compress(b" " * 1001))

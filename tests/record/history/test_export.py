@@ -20,7 +20,7 @@ def history(tmp_path: Path) -> History:
     return four_runs(tmp_path / "history.sqlite")
 
 
-def test_csv_has_every_figure_exactly(history: History, tmp_path: Path) -> None:
+def test_csv_has_every_number_exactly(history: History, tmp_path: Path) -> None:
     assert history.export(tmp_path / "runs.csv") == 4
     with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -33,7 +33,7 @@ def test_csv_has_every_figure_exactly(history: History, tmp_path: Path) -> None:
     assert rows[0]["created_at"] == "2026-01-31T12:00:00.000000Z"
 
 
-def test_parquet_has_every_figure_with_its_type(history: History, tmp_path: Path) -> None:
+def test_parquet_has_every_number_with_its_type(history: History, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert history.export(tmp_path / "runs.parquet") == 4
     table = parquet.read_table(tmp_path / "runs.parquet")
@@ -50,18 +50,18 @@ def test_parquet_has_every_figure_with_its_type(history: History, tmp_path: Path
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_only_what_is_meant_is_written(ending: str, history: History, tmp_path: Path) -> None:
+def test_only_matching_runs_are_written(ending: str, history: History, tmp_path: Path) -> None:
     assert history.export(tmp_path / f"runs.{ending}", Filters(kind="run")) == 2
     assert history.export(tmp_path / f"none.{ending}", Filters(model="nobody")) == 0
     assert (tmp_path / f"none.{ending}").stat().st_size > 0
 
 
-def test_an_ending_that_is_not_known_is_refused(history: History, tmp_path: Path) -> None:
+def test_an_ending_that_is_not_known_is_rejected(history: History, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"use \.csv or \.parquet"):
         history.export(tmp_path / "runs.xlsx")
 
 
-def test_without_pyarrow_it_is_said_how_to_get_it(
+def test_without_pyarrow_a_message_says_how_to_install_it(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -32,7 +32,7 @@ def test_a_kept_profile_comes_back_as_it_was(make: Callable[[], Profile], tmp_pa
     assert dumps(history.get(run)) == dumps(make())
 
 
-def test_the_figures_of_a_run_are_those_of_its_profile(history: History) -> None:
+def test_the_metrics_of_a_run_are_those_of_its_profile(history: History) -> None:
     profile, kept = history.get(2), history.get_run(2)
     assert (kept.id, kept.kind, kept.created_at) == (2, "run", "2026-02-01T12:00:00.000000Z")
     assert (kept.model, kept.pipeline, kept.dtype) == ("sd-2.1-base", "StableDiffusionPipeline", "float16")
@@ -43,12 +43,12 @@ def test_the_figures_of_a_run_are_those_of_its_profile(history: History) -> None
     assert kept.tags == ("baseline",)
 
 
-def test_what_was_only_counted_has_no_measured_figure(history: History) -> None:
+def test_a_counted_profile_has_no_measured_metrics(history: History) -> None:
     kept = history.get_run(1)
     assert (kept.device, kept.iterations, kept.wall_seconds, kept.peak_memory_bytes) == (None, None, None, None)
 
 
-def test_a_picture_is_kept_with_its_run(history: History) -> None:
+def test_a_image_is_kept_with_its_run(history: History) -> None:
     assert history.picture(3) == b"PNG"
     assert history.picture(2) is None
     assert [run.picture for run in history.find()] == [False, True, False, False]
@@ -67,7 +67,7 @@ def test_pages_follow_each_other(history: History) -> None:
     assert [ids(history, limit=3), ids(history, limit=3, offset=3), ids(history, offset=9)] == [[4, 3, 2], [1], []]
 
 
-def test_runs_without_a_figure_come_last_whichever_way_they_are_ordered(history: History) -> None:
+def test_runs_without_the_metric_come_last_in_either_order(history: History) -> None:
     assert ids(history, order="wall_seconds") == [4, 2, 3, 1]
     assert ids(history, order="wall_seconds", reverse=True) == [3, 2, 4, 1]
 
@@ -170,7 +170,7 @@ def test_tags_can_be_put_on_and_taken_off(history: History) -> None:
 
 
 @pytest.mark.parametrize("tag", ["", "  ", "two\nlines", "\x1b[31m", "x" * 101])
-def test_a_tag_that_cannot_be_shown_is_refused(tag: str, history: History) -> None:
+def test_a_tag_that_cannot_be_shown_is_rejected(tag: str, history: History) -> None:
     with pytest.raises(RequestError, match="printable"):
         history.tag(1, tag)
     with pytest.raises(RequestError, match="printable"):
@@ -185,7 +185,7 @@ def test_a_run_that_is_not_there_is_named(run: int, history: History) -> None:
             ask(run)
 
 
-def test_what_is_not_known_is_refused(history: History) -> None:
+def test_what_is_not_known_is_rejected(history: History) -> None:
     with pytest.raises(RequestError, match="profile, run, generate"):
         history.add(stable_diffusion(), "dream")
     with pytest.raises(RequestError, match="wall_seconds"):
@@ -213,12 +213,12 @@ def test_an_age_is_counted_from_now(tmp_path: Path) -> None:
     assert later.prune(older_than=timedelta(days=8), dry_run=True).runs == 2
 
 
-def test_pruning_touches_only_what_is_meant(history: History) -> None:
+def test_pruning_deletes_only_runs_that_match(history: History) -> None:
     history.prune(keep=1, filters=Filters(kind="run"))
     assert ids(history) == [4, 3, 1]
 
 
-def test_pruning_removes_all_that_belongs_to_a_run_and_gives_the_room_back(tmp_path: Path) -> None:
+def test_pruning_deletes_everything_of_a_run_and_frees_its_space(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     for _ in range(3):
         history.add(stable_diffusion(), "profile", ["big"], picture=bytes(300_000))
@@ -231,7 +231,7 @@ def test_pruning_removes_all_that_belongs_to_a_run_and_gives_the_room_back(tmp_p
 
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1, "older_than": timedelta(1)}, {"keep": -1}])
-def test_pruning_has_to_be_told_one_thing(options: dict[str, object], history: History) -> None:
+def test_pruning_needs_exactly_one_criterion(options: dict[str, object], history: History) -> None:
     with pytest.raises(RequestError):
         history.prune(**options)  # type: ignore[arg-type]
     assert history.count() == 4

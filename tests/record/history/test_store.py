@@ -110,7 +110,7 @@ def test_a_process_that_is_killed_while_it_makes_the_store_leaves_one_that_can_b
 
 
 @NO_KILL
-def test_all_that_a_process_said_to_have_kept_is_there_after_it_was_killed_at_any_moment(tmp_path: Path) -> None:
+def test_every_run_a_process_reported_as_kept_survives_its_being_killed(tmp_path: Path) -> None:
     path, told = tmp_path / "history.sqlite", []
     for number in range(4):
         with child(ADDS_UNTIL_KILLED, path) as writer:

@@ -67,7 +67,7 @@ def drop_tables(path: Path) -> None:
         (drop_tables, "is damaged"),
     ],
 )
-def test_what_is_no_history_is_refused_in_a_sentence_and_left_as_it_is(
+def test_a_file_that_is_not_a_history_is_rejected_and_left_unchanged(
     make: Callable[[Path], object], words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "history.sqlite"
@@ -80,7 +80,7 @@ def test_what_is_no_history_is_refused_in_a_sentence_and_left_as_it_is(
     assert (contents(tmp_path) if path.is_file() else {}) == before
 
 
-def test_a_place_below_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_place_below_a_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     history = History(tmp_path / "file" / "history.sqlite")
     assert history.find() == ()

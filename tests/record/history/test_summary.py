@@ -51,7 +51,7 @@ def test_nothing_measured_is_nothing() -> None:
     assert summary(replace(nothing(), measured=empty))["iterations"] == 0
 
 
-def test_the_dtype_is_that_which_was_asked_for_or_that_of_the_denoiser() -> None:
+def test_the_dtype_is_the_requested_one_or_that_of_the_denoiser() -> None:
     counted = stable_diffusion()
     assert summary(counted)["dtype"] == "float16"
     unet = replace(counted.components["unet"], dtype="bfloat16")
@@ -61,7 +61,7 @@ def test_the_dtype_is_that_which_was_asked_for_or_that_of_the_denoiser() -> None
 
 
 @pytest.mark.parametrize("size", [None, True, "512", 0, [512]])
-def test_what_is_no_size_is_none(size: object) -> None:
+def test_a_value_that_is_not_a_size_is_none(size: object) -> None:
     request = replace(stable_diffusion().request, arguments={"height": size}, defaults={})
     assert summary(replace(stable_diffusion(), request=request))["height"] is None
 

@@ -20,7 +20,7 @@ from tests.runtime.instrumentation.cached_runs import (
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_decision_is_the_one_worked_out_by_hand(name: str) -> None:
+def test_each_decision_equals_the_expected_one(name: str) -> None:
     _, events, _ = run_of(name)
     assert written(events) == CASES[name].decisions
 

@@ -100,7 +100,7 @@ def test_in_a_watched_pipeline_its_events_are_those_of_the_run() -> None:
     assert peak_cache_bytes(pipeline) == {"kv": 64}
 
 
-def test_the_step_is_the_one_that_is_under_way() -> None:
+def test_an_event_belongs_to_the_current_step() -> None:
     kv = CacheRecorder("kv")
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     pipeline.unet.register_forward_hook(lambda *_: kv.hit())

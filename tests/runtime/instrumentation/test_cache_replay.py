@@ -81,7 +81,7 @@ def test_what_a_failed_call_has_left_in_a_cache_stays_and_does_not_disturb_the_c
     assert differences(before, state_of(pipeline)) == []
 
 
-def test_a_dry_run_that_decides_differently_is_refused() -> None:
+def test_a_dry_run_that_decides_differently_is_rejected() -> None:
     case = CASES["attention broadcast"]
     pipeline, events, _ = run_of("attention broadcast")
     with pytest.raises(
@@ -91,14 +91,14 @@ def test_a_dry_run_that_decides_differently_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["first block, all fits", "sea", "attention broadcast"])
-def test_a_dry_run_with_more_lookups_than_were_recorded_is_refused(name: str) -> None:
+def test_a_dry_run_with_more_lookups_than_were_recorded_is_rejected(name: str) -> None:
     case = CASES[name]
     pipeline, events, _ = run_of(name)
     with pytest.raises(DiffprofError, match="not known what"):
         dry_run(pipeline, case.arguments(), changes=replay_decisions(events[:-1]))
 
 
-def test_a_hit_on_what_an_earlier_call_had_left_is_refused_by_name() -> None:
+def test_a_hit_on_what_an_earlier_call_had_left_is_rejected_by_name() -> None:
     case = CASES["first block, all fits"]
     pipeline, events, _ = run_of("first block, all fits")
     with pytest.raises(DiffprofError, match="an earlier call"):

@@ -57,7 +57,7 @@ def test_calls_with_the_same_effects_have_the_same_signature() -> None:
     assert not run(7.5).have_effects
 
 
-def test_what_is_no_callback_of_the_user_is_left_alone() -> None:
+def test_arguments_that_are_not_user_callbacks_are_left_alone() -> None:
     callbacks = Callbacks(SimpleNamespace(), lambda name: contextlib.nullcontext())
     arguments = {"callback_on_step_end": None, "generator": stop_guidance}
     assert callbacks.wrap(arguments) == callbacks.replay(arguments) == arguments

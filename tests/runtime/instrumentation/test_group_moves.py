@@ -91,7 +91,7 @@ def test_a_group_without_a_stream_goes_back_to_the_host() -> None:
 
 
 @pytest.mark.parametrize("kept", [{"stream": FakeStream()}, {"offload_to_disk_path": "anywhere"}])
-def test_a_group_of_which_the_host_or_the_disk_has_a_copy_is_only_let_go(
+def test_a_group_with_a_copy_on_the_host_or_disk_is_released_without_a_move(
     kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)

@@ -64,7 +64,7 @@ def test_several_handlers_nest_and_leave_in_any_order() -> None:
     assert vars(Base)["double"] is before
 
 
-def test_a_count_that_begins_meanwhile_and_one_that_is_made_meanwhile_leave_the_class_as_it_was() -> None:
+def test_counts_during_a_measurement_leave_the_class_as_it_was() -> None:
     # GIVEN a class that a dry run changes too
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()

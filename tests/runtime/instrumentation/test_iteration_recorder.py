@@ -82,7 +82,7 @@ def test_a_second_scheduler_lengthens_the_step_and_a_cascade_counts_for_each_sch
     assert [sample.step for sample in record.samples] == [0, 0, 1, 2]
 
 
-def test_a_step_that_no_scheduler_ended_is_none() -> None:
+def test_without_a_scheduler_step_no_step_is_recorded() -> None:
     clock = FakeClock()
     iteration = iteration_on(clock)
     iteration.begin_step()
@@ -97,7 +97,7 @@ def test_a_step_that_no_scheduler_ended_is_none() -> None:
     assert record.error == "RuntimeError: no"
 
 
-def test_the_device_runs_behind_the_host_and_its_spans_nest_and_begin_where_the_iteration_does() -> None:
+def test_device_spans_nest_and_start_with_the_iteration_though_the_device_lags_behind_the_host() -> None:
     # GIVEN a device that has 50 ms of earlier work to do
     clock, accelerator = FakeClock(), FakeAccelerator()
     accelerator.launch(50)
@@ -169,7 +169,7 @@ def test_memory_is_read_at_both_ends_of_a_component_and_its_peak_is_that_of_the_
     assert all(0 < point.rss_bytes <= point.peak_rss_bytes for point in record.memory)
 
 
-def test_without_a_device_there_are_no_figures_of_one() -> None:
+def test_without_a_device_there_is_no_device_time() -> None:
     record = iteration_on(FakeClock()).close(0, "__call__", None)
     assert [(point.allocated_bytes, point.peak_allocated_bytes) for point in record.memory] == [(None, None)] * 2
     assert record.wall.device_ns is None

@@ -92,7 +92,7 @@ def test_steps_are_those_that_a_count_finds_in_their_order_the_first_included(na
     assert in_steps == set(range(len(iteration.steps)))
 
 
-def test_the_picture_is_the_same_and_nothing_is_left_behind() -> None:
+def test_the_image_is_the_same_and_nothing_is_left_behind() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     plain = pipeline(**{**small.arguments(), "output_type": "pt"}).images
@@ -183,7 +183,7 @@ def test_two_pipelines_of_one_class_do_not_see_each_other() -> None:
     assert len({len(call.iteration.samples) for call in (*calls, *others)}) == 1
 
 
-def test_two_threads_with_one_pipeline_each_have_a_call_of_their_own() -> None:
+def test_two_threads_that_share_a_pipeline_have_separate_calls() -> None:
     small = SMALL_PIPELINES["dit"]
     pipeline: Any = small.build()
     twin: Any = small.build()
@@ -198,7 +198,7 @@ def test_two_threads_with_one_pipeline_each_have_a_call_of_their_own() -> None:
     assert shapes[0] == shapes[1]
 
 
-def test_a_component_that_is_called_by_itself_is_a_call_of_its_own() -> None:
+def test_a_component_called_directly_is_a_separate_call() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     with watched(pipeline) as calls, torch.no_grad():
         pipeline.vae.enable_slicing()  # a switch computes nothing
@@ -264,7 +264,7 @@ def test_a_method_that_was_compiled_by_itself_is_seen_and_counted() -> None:
     assert pipeline.vae.decode is compiled
 
 
-def test_a_count_made_in_a_callback_is_no_part_of_the_call() -> None:
+def test_a_count_inside_a_callback_is_not_part_of_the_call() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     other: Any = small.build()

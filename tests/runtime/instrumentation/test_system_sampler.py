@@ -68,7 +68,7 @@ def test_a_point_says_what_was_used_since_the_point_before() -> None:
     assert reader.read() == SystemPoint(300 * MILLISECOND, 10.0, 90 * MIB, 0.0, 2_000.0)
 
 
-def test_the_first_point_is_primed_when_the_sampling_begins() -> None:
+def test_the_first_sample_is_primed_when_sampling_starts() -> None:
     clock, process = FakeClock(), FakeProcess()
     clock.pass_milliseconds(5_000)
     process.uses(cpu_ms=4_000)
@@ -78,7 +78,7 @@ def test_the_first_point_is_primed_when_the_sampling_begins() -> None:
     assert reader.read().cpu_percent == 50.0
 
 
-def test_points_count_from_the_beginning_of_the_measurement() -> None:
+def test_sample_times_count_from_the_start_of_the_measurement() -> None:
     clock = FakeClock()
     clock.pass_milliseconds(1_000)
     reader = SystemReader(FakeProcess(), None, clock, began_ns=400 * MILLISECOND)
@@ -86,7 +86,7 @@ def test_points_count_from_the_beginning_of_the_measurement() -> None:
     assert reader.read().at_ns == 700 * MILLISECOND
 
 
-def test_what_the_platform_does_not_tell_is_none() -> None:
+def test_metrics_that_the_platform_lacks_are_none() -> None:
     clock = FakeClock()
     reader = SystemReader(lambda: ProcessReading(0, MIB, None, None), None, clock)
     clock.pass_milliseconds(100)
@@ -150,7 +150,7 @@ def test_a_run_shorter_than_a_period_has_a_point_too() -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("no such file"), psutil.AccessDenied(1), ZeroDivisionError("x")])
-def test_an_error_ends_the_sampling_and_is_told(error: Exception) -> None:
+def test_an_error_ends_the_sampling_and_is_noted(error: Exception) -> None:
     process = FakeProcess(readings=4)
     process.fails_with = error
     sampler = SystemSampler(hz=1000, process=process)
@@ -161,7 +161,7 @@ def test_an_error_ends_the_sampling_and_is_told(error: Exception) -> None:
     assert sampler.problem is not None and type(error).__name__ in sampler.problem
 
 
-def test_an_error_at_the_beginning_is_told_too() -> None:
+def test_an_error_at_the_start_is_noted() -> None:
     def broken() -> ProcessReading:
         raise OSError("too many open files")
 
@@ -178,7 +178,7 @@ def test_a_run_that_raises_ends_the_sampling() -> None:
 
 
 @pytest.mark.parametrize("hz", [0, -1, float("nan"), float("inf")])
-def test_an_impossible_frequency_is_refused(hz: float) -> None:
+def test_an_impossible_frequency_is_rejected(hz: float) -> None:
     with pytest.raises(RequestError, match="times a second"):
         SystemSampler(hz=hz)
 
@@ -203,7 +203,7 @@ def test_the_io_of_this_process_is_read_where_the_platform_has_it() -> None:
 
 
 @pytest.mark.parametrize("error", [psutil.AccessDenied(1), NotImplementedError(), PermissionError()])
-def test_io_that_may_not_be_read_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_unreadable_io_counters_are_not_read_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def refuse(self: Any) -> None:
         raise error
 
@@ -278,7 +278,7 @@ def test_the_gpu_that_torch_uses_is_sampled(cuda: Callable[[Any, str], None]) ->
     ],
     ids=["NVML is not installed", "a part of a GPU", "a GPU that does not tell"],
 )
-def test_a_gpu_that_cannot_be_read_is_told_and_the_rest_is_sampled(
+def test_an_unreadable_gpu_is_noted_and_the_rest_is_sampled(
     cuda: Callable[[Any, str], None], nvml: Any, uuid: str, said: str
 ) -> None:
     cuda(nvml, uuid)
@@ -299,7 +299,9 @@ def test_a_machine_without_gpu_has_no_problem(monkeypatch: pytest.MonkeyPatch) -
     assert find_gpu() == (None, None)
 
 
-def test_rocm_is_said_not_to_be_sampled(cuda: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_says_that_rocm_is_not_sampled(
+    cuda: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     cuda(FakeNvml(), "first")
     monkeypatch.setattr(torch.version, "hip", "6.2")
     reader, problem = find_gpu()

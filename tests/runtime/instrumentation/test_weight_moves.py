@@ -83,7 +83,7 @@ class TestSequentialOffload:
         assert watched(pipeline).moves == ()
         assert addresses == [kept["conv_in.weight"].data_ptr()] * STEPS
 
-    def test_a_map_that_loads_what_it_is_asked_for_is_not_asked_again(self) -> None:
+    def test_a_lazy_mapping_is_read_only_once(self) -> None:
         class Loader(Mapping[str, torch.Tensor]):
             asked = 0
 
@@ -129,7 +129,7 @@ class TestDiskOffload:
             assert bytes_moved(iteration, "unet", FROM_DISK, step) == FLOAT32 * weights_in(pipeline.unet)
         assert {(move.direction, move.hidden) for move in iteration.moves} == {(FROM_DISK, False)}
 
-    def test_what_is_in_memory_and_what_is_on_disk_are_told_apart(
+    def test_weights_in_memory_and_on_disk_are_distinguished(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         layer = torch.nn.Linear(3, 5)
@@ -212,7 +212,7 @@ class TestModelOffload:
 
         assert [move.hidden for move in iteration.moves] == [None, None]
 
-    def test_another_dtype_is_no_move_and_neither_is_the_same_place(self) -> None:
+    def test_changing_the_dtype_or_keeping_the_device_is_not_a_move(self) -> None:
         layer = torch.nn.Linear(3, 5)
         with watching(layer) as iteration:
             layer.to(torch.float64)
@@ -274,7 +274,7 @@ class TestModelOffload:
 
 class TestWatching:
     @pytest.mark.parametrize("offload", ["sequential", "disk", "model", "leaf_level", "block_level"])
-    def test_pictures_are_the_same_and_everything_is_put_back(self, offload: str, tmp_path: Path) -> None:
+    def test_images_are_the_same_and_everything_is_restored(self, offload: str, tmp_path: Path) -> None:
         plain, pipeline = built(), built()
         OFFLOADS[offload](pipeline, tmp_path)
         before = functions_that_move(pipeline)

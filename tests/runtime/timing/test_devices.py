@@ -140,7 +140,7 @@ def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: SectionReco
     assert {path: stats["device_unresolved"] for path, stats in found.items()} == {"first": 1, "second": 1}
 
 
-def test_what_never_finishes_does_not_pile_up(
+def test_events_that_never_finish_do_not_accumulate(
     recorder: SectionRecorder, gpu: FakeAccelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "MOST_OUTSTANDING", 100)
@@ -217,7 +217,7 @@ def test_sections_find_an_accelerator_that_comes_into_use_later(clock: FakeClock
     assert answers == []
 
 
-def test_a_backend_of_torch_is_asked_by_its_own_names() -> None:
+def test_a_torch_backend_is_read_through_its_own_functions() -> None:
     made: list[bool] = []
     backend = SimpleNamespace(
         Event=lambda enable_timing: made.append(enable_timing),

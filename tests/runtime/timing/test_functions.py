@@ -140,7 +140,7 @@ def test_a_generator_is_counted_once_with_the_time_it_ran_itself(recorder: Secti
     assert totals(recorder) == {"frames": (1, 0.03, 0), "consume": (3, 0.0, 0)}
 
 
-def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: SectionRecorder) -> None:
+def test_values_and_exceptions_sent_into_a_generator_arrive(recorder: SectionRecorder) -> None:
     def echo() -> Generator[str, str, str]:
         heard = "nothing"
         while True:
@@ -156,7 +156,7 @@ def test_what_is_sent_and_thrown_into_a_generator_arrives(recorder: SectionRecor
     assert totals(recorder) == {"echo": (1, 0.0, 1)}
 
 
-def test_a_generator_that_is_closed_cleans_up_and_is_no_failure(recorder: SectionRecorder) -> None:
+def test_closing_a_generator_cleans_up_and_is_not_a_failure(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         try:
             yield 1
@@ -184,7 +184,7 @@ def test_a_generator_belongs_to_where_it_was_started(recorder: SectionRecorder) 
     assert set(totals(recorder)) == {"start", "start/rows", "start/rows/second", "elsewhere"}
 
 
-def test_what_is_open_in_a_generator_pauses_with_it(recorder: SectionRecorder) -> None:
+def test_a_section_open_in_a_generator_pauses_with_it(recorder: SectionRecorder) -> None:
     def rows() -> Generator[int, None, None]:
         with recorder.section("all"):
             for number in range(3):

@@ -87,7 +87,7 @@ def test_sections_inside_keep_their_own_paths(clock: FakeClock) -> None:
     assert set(recorder.timings.get_all_stats()) == {"generate", "generate/unet"}
 
 
-def test_a_reset_begins_with_the_warm_up_again(clock: FakeClock) -> None:
+def test_a_reset_starts_with_the_warm_up_again(clock: FakeClock) -> None:
     steps = run(LoopTimer("steps", warmup=1, clock=clock, device=timer_of(None)), clock, 1, 2)
     steps.reset()
     assert (steps.first_seconds, steps.statistics, steps.warm_up) == (None, None, None)
@@ -96,6 +96,6 @@ def test_a_reset_begins_with_the_warm_up_again(clock: FakeClock) -> None:
     assert steps.statistics is not None and steps.statistics["total"] == 0.005
 
 
-def test_a_negative_warm_up_is_refused() -> None:
+def test_a_negative_warm_up_is_rejected() -> None:
     with pytest.raises(RequestError, match="warmup is -1"):
         LoopTimer("steps", warmup=-1)

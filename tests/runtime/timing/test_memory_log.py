@@ -46,7 +46,7 @@ def kinds(log: MemoryLog) -> list[tuple[str, str]]:
     return [(finding.kind, finding.label) for finding in log.findings()]
 
 
-def test_a_snapshot_has_the_figures_of_device_and_process() -> None:
+def test_a_snapshot_has_the_memory_of_device_and_process() -> None:
     clock = FakeClock()
     allocator = FakeAllocator()
     log = MemoryLog(allocator, lambda: ProcessMemory(10, 20), clock)
@@ -66,7 +66,7 @@ def test_the_peak_is_that_since_the_last_snapshot() -> None:
     assert [snapshot.max_allocated_bytes for snapshot in log.snapshots] == [90 * MIB, 10 * MIB, 50 * MIB]
 
 
-def test_without_a_device_its_figures_are_absent_not_zero() -> None:
+def test_without_a_device_its_memory_is_absent_not_zero() -> None:
     taken = process_log_of([("start", 300)]).snapshots[0]
     assert (taken.allocated_bytes, taken.reserved_bytes, taken.max_allocated_bytes) == (None, None, None)
     assert set(taken.to_dict()) == {"label", "seconds", "rss_bytes", "peak_rss_bytes"}
@@ -132,7 +132,7 @@ def test_memory_that_is_higher_each_time_grows() -> None:
     assert kinds(log_of(steps(100, 101, 102))) == []
 
 
-def test_without_a_device_the_process_is_looked_at() -> None:
+def test_without_a_device_the_process_memory_is_used() -> None:
     log = process_log_of([("before_load", 1000), ("after_load", 1300)])
     assert [(finding.kind, finding.memory) for finding in log.findings()] == [("not_given_back", "process")]
     assert kinds(process_log_of([("before_load", 1000), ("after_load", 1100)])) == []

@@ -49,7 +49,7 @@ def test_sections_inside_sections_are_paths_with_their_own_times(recorder: Secti
     assert totals == {"generate": 0.038, "generate/step": 0.033, "generate/step/attention": 0.003, "step": 0.002}
 
 
-def test_a_section_tells_its_own_time(recorder: SectionRecorder, clock: FakeClock) -> None:
+def test_a_section_has_its_own_time(recorder: SectionRecorder, clock: FakeClock) -> None:
     with recorder.section("load") as section:
         clock.pass_milliseconds(1.5)
     assert isinstance(section, sections.Section)
@@ -78,7 +78,7 @@ def test_a_disabled_recorder_records_nothing(recorder: SectionRecorder) -> None:
     assert recorder.timings.get_all_stats() == {}
 
 
-def test_what_was_open_when_it_was_disabled_is_still_counted(recorder: SectionRecorder) -> None:
+def test_a_section_open_when_the_recorder_is_disabled_is_still_counted(recorder: SectionRecorder) -> None:
     with recorder.section("step"):
         recorder.enabled = False
         with recorder.section("inner"):
@@ -95,7 +95,7 @@ def test_one_section_cannot_be_open_twice_but_used_again(recorder: SectionRecord
     assert counts(recorder) == {"step": 2}
 
 
-def test_what_is_open_during_a_reset_counts_afterwards(recorder: SectionRecorder, clock: FakeClock) -> None:
+def test_a_section_open_during_a_reset_counts_afterwards(recorder: SectionRecorder, clock: FakeClock) -> None:
     for _ in range(2):
         with recorder.section("run"):
             with recorder.section("step"):
@@ -209,7 +209,7 @@ def numbers_in_a_section(recorder: SectionRecorder, name: str) -> Generator[int,
         yield 2
 
 
-def test_a_generator_that_is_closed_early_is_no_failure(recorder: SectionRecorder) -> None:
+def test_closing_a_generator_early_is_not_a_failure(recorder: SectionRecorder) -> None:
     numbers = numbers_in_a_section(recorder, "numbers")
     next(numbers)
     numbers.close()

@@ -19,7 +19,7 @@ from tests.runtime.timing.fakes import FakeClock, timer_of
 KEYS = {"count", "total", "mean", "min", "max", "median", "std", "p95", "errors"}
 
 
-def test_the_figures_of_a_name_are_those_of_its_samples() -> None:
+def test_the_statistics_of_a_name_are_those_of_its_samples() -> None:
     timings = Timings()
     for seconds in (1.0, 2.0, 3.0, 10.0):
         timings.record("load", seconds)
@@ -50,7 +50,7 @@ def test_a_bare_name_stands_for_all_paths_that_end_in_it() -> None:
     assert timings.get_stats("decode")["total"] == 7.0
 
 
-def test_an_unknown_name_is_refused_with_a_near_one() -> None:
+def test_an_unknown_name_is_rejected_with_a_near_one() -> None:
     timings = Timings()
     with pytest.raises(RequestError, match="Nothing at all was recorded"):
         timings.get_stats("vae_decode")
@@ -60,7 +60,7 @@ def test_an_unknown_name_is_refused_with_a_near_one() -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e300])
-def test_a_time_that_cannot_be_is_refused(seconds: float) -> None:
+def test_an_impossible_time_is_rejected(seconds: float) -> None:
     with pytest.raises(RequestError, match="cannot have taken"):
         Timings().record("load", seconds)
 

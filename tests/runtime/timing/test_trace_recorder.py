@@ -194,7 +194,9 @@ def test_what_the_code_raises_comes_through_and_the_trace_is_kept(tmp_path: Path
     assert "step" in spans(tracer.traces[0].path)
 
 
-def test_a_trace_inside_a_trace_is_refused_and_the_outer_one_written(tmp_path: Path, recorder: SectionRecorder) -> None:
+def test_a_trace_inside_a_trace_is_rejected_and_the_outer_one_written(
+    tmp_path: Path, recorder: SectionRecorder
+) -> None:
     outer = TraceRecorder(tmp_path / "outer")
     inner = TraceRecorder(tmp_path / "inner")
 
@@ -276,7 +278,7 @@ def test_a_disk_that_fills_up_under_torch_is_noticed(full_disk: dict[str, Any]) 
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files cannot be listed here")
-def test_what_torch_could_not_finish_does_not_go_on_filling_the_disk(full_disk: dict[str, Any]) -> None:
+def test_a_trace_that_torch_could_not_finish_does_not_fill_the_disk(full_disk: dict[str, Any]) -> None:
     # torch keeps the file open that it could not write to its end: deleted, it would still take its space
     assert full_disk["open_bytes"] == 0
 
@@ -350,6 +352,6 @@ def test_no_name_leads_out_of_the_folder(name: str, file: str, tmp_path: Path) -
     assert traced(TraceRecorder(tmp_path), add, name).path == tmp_path / file
 
 
-def test_a_schedule_without_an_active_step_is_refused() -> None:
+def test_a_schedule_without_an_active_step_is_rejected() -> None:
     with pytest.raises(RequestError, match="one active step or more"):
         TraceRecorder("traces", active=0)

@@ -73,7 +73,7 @@ def eager(biased: bool = False) -> TraceBuilder:
 
 
 @pytest.mark.parametrize(("biased", "fast"), [(False, "flash"), (True, "memory-efficient: it takes a mask or bias")])
-def test_a_product_a_softmax_and_a_product_are_attention_that_nobody_fused(
+def test_a_product_a_softmax_and_a_product_are_unfused_attention(
     biased: bool, fast: str, explain_built: Explain
 ) -> None:
     explanation = explain_built(eager(biased))

@@ -75,7 +75,7 @@ def test_without_any_name_ranks_are_numbered_by_order(tmp_path: Path) -> None:
         ({"number": 1, "name": "b.json", "rank": None}, "b.json does not name its rank"),
     ],
 )
-def test_traces_of_different_runs_are_refused(others: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_traces_of_different_runs_are_rejected(others: dict[str, object], words: str, tmp_path: Path) -> None:
     first = rank(tmp_path, 0, 50)
     second = rank(tmp_path, computes=50, **others)  # type: ignore[arg-type]
     with pytest.raises(RequestError, match=words):

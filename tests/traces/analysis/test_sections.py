@@ -65,7 +65,7 @@ def test_steps_of_the_program_are_preferred_to_those_of_the_profilers_schedule(e
     assert (steps.found_by, steps.host_ns) == ("step", (40_000, 40_000))
 
 
-def test_the_scheduler_ends_steps_and_the_first_begins_with_its_denoiser(explain_built: Explain) -> None:
+def test_the_scheduler_ends_steps_and_the_first_starts_with_its_denoiser(explain_built: Explain) -> None:
     builder = TraceBuilder()
     builder.python("pipe.py(1): __call__", 0, 1000)
     builder.python("text.py(2): encode", 10, 90)

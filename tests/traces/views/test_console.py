@@ -31,7 +31,7 @@ def test_a_table_is_cut_and_the_rest_is_counted(explain_built: Explain) -> None:
     assert "more (--top)" not in result_text(result, TraceBy.kernel, top=5)
 
 
-def test_an_empty_table_is_a_sentence(explain_built: Explain) -> None:
+def test_an_empty_table_is_replaced_by_a_message(explain_built: Explain) -> None:
     builder = TraceBuilder()
     builder.gpu("gemm", 0, 10)
     text = render_text(lambda console: print_trace(explain_built(builder), console, TraceBy.memory), 200)

@@ -21,11 +21,11 @@ def test_every_column_of_a_table_has_all_its_rows(by: TraceBy, explain_built: Ex
 
 
 @pytest.mark.parametrize("by", TABLES)
-def test_an_empty_table_has_a_sentence(by: TraceBy) -> None:
+def test_an_empty_table_has_a_message(by: TraceBy) -> None:
     assert EMPTY_TABLE[by]
 
 
-def test_the_longest_gaps_come_first_and_only_as_many_as_asked_for(explain_built: Explain) -> None:
+def test_the_longest_gaps_come_first_up_to_the_requested_number(explain_built: Explain) -> None:
     columns = table_columns(explain_built(two_denoising_steps()), TraceBy.gap, 2, ascii_only=True)
     assert next(column.cells for column in columns if column.name == "idle for") == ["0.220 ms", "0.100 ms"]
 
