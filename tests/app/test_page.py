@@ -12,9 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 import diffprof
-from diffprof.app.context import MOST_WAITING
 from diffprof.app.downloads import Downloads
-from diffprof.app.layout import build_page
+from diffprof.app.layout import MOST_WAITING, build_page
 from diffprof.app.server import POLICY
 from diffprof.app.setup import Setup
 from diffprof.render import charts
