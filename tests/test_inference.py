@@ -68,7 +68,7 @@ def test_the_progress_callback_is_given_a_message_and_two_numbers(calls: list[tu
     assert (done, total) == (2, 5)
 
 
-def test_a_wrong_request_is_refused_before_anything_is_generated(calls: list[tuple[Any, ...]]) -> None:
+def test_a_wrong_request_is_rejected_before_anything_is_generated(calls: list[tuple[Any, ...]]) -> None:
     with pytest.raises(RequestError, match="width must be a whole number"):
         inference.generate_image("shapes", "a cat", width=-8)
     assert calls == []

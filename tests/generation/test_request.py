@@ -59,7 +59,7 @@ def test_one_side_is_enough_where_the_settings_have_the_other(monkeypatch: pytes
         ({"random_weights": True}, "switches and random weights are for measuring"),
     ],
 )
-def test_what_no_model_could_generate_is_refused(request_of: dict[str, Any], sentence: str) -> None:
+def test_what_no_model_could_generate_is_rejected(request_of: dict[str, Any], sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         complete(Request("shapes", **request_of))
 
