@@ -12,6 +12,7 @@ from diffprof.record.measured import (
     FROM_DISK,
     HOST_TO_DEVICE,
     CacheEvent,
+    CountMismatch,
     Device,
     Iteration,
     Measured,
@@ -51,6 +52,8 @@ system_points = st.builds(
     gpu_memory_bytes=st.none() | counts,
 )
 
+mismatches = st.builds(CountMismatch, counts, st.none() | texts, st.lists(texts, max_size=2).map(tuple))
+
 
 @st.composite
 def measured(draw: st.DrawFn, slots: Sequence[str], calls: Sequence[Call]) -> Measured:
@@ -63,6 +66,7 @@ def measured(draw: st.DrawFn, slots: Sequence[str], calls: Sequence[Call]) -> Me
         turns=draw(st.none() | texts),
         nominal_macs={slot: draw(counts) for slot in slots[:2]},
         cached_bytes=draw(st.dictionaries(texts, counts, max_size=2)),
+        mismatches=tuple(draw(st.lists(mismatches, max_size=2))),
         notes=tuple(draw(st.lists(texts, max_size=2))),
     )
 

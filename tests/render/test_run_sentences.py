@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.measured import Measured
+from diffprof.record.measured import CountMismatch, Measured
 from diffprof.record.profile import Profile
 from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines, step_lines
 from tests.iterations_made_by_hand import CPU, GPU, interrupted, iteration_on
@@ -65,3 +65,12 @@ def test_steps_have_bars_only_on_the_console() -> None:
 def test_the_device_stands_behind_the_pipeline() -> None:
     profile = measured_profile(device=GPU)
     assert device_line(profile, GPU).startswith("StableDiffusionPipeline, from the catalogue, on NVIDIA A100")
+
+
+def test_how_a_run_differs_from_its_count_is_a_note() -> None:
+    profile = measured_profile()
+    mismatches = (CountMismatch(2, "vae_decode"), CountMismatch(3, uncounted=("unet_forward", "vae_encode")))
+    measured = replace(require_measured(profile), mismatches=mismatches)
+    differs, uncounted = lines_of(replace(profile, measured=measured), "Note")
+    assert differs.startswith("the run and the count differ from vae_decode number 2 on, so only what was before")
+    assert uncounted == "unet_forward, vae_encode ran and was not counted"

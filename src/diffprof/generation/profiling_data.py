@@ -11,6 +11,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.guides.counts import guide_counts
 from diffprof.render.headline import size_changes
+from diffprof.render.run_sentences import measurement_notes
 
 TERA = 10**12
 NOT_JSON = ("profile",)
@@ -26,7 +27,7 @@ def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -
     """
     timing = generation(profile)
     measured = profile.measured
-    measured_notes = measured.notes if measured else ()
+    measured_notes = measurement_notes(measured) if measured else ()
     all_notes = [*notes, *measured_notes, *size_changes(profile), *profile.ledger.assumptions]
     common = {
         "model_id": model_id,
@@ -40,8 +41,8 @@ def profiling_data(profile: Profile, model_id: str, notes: Sequence[str] = ()) -
     if timing is None or not profile.ledger.executed_ops:
         return {**unprofiled_data(all_notes[-1] if all_notes else "nothing was counted"), **common}
     rate = timing.flops_per_second
-    # A note of the measurement says that the run and the count differ: their ratio would mean nothing.
-    if rate is None and measured is not None and not measured.notes:
+    # Where the run and the count differ, their ratio would mean nothing.
+    if rate is None and measured is not None and not measured.mismatches:
         rate = profile.total.flops / (timing.median_ns / 1e9)
     return {
         **guide_counts(profile),

@@ -20,7 +20,8 @@ FORMAT_NAME = "diffprof-profile"
 #
 # 2: Shapes are lists of whole numbers instead of text: the `inputs` of calls, with dtypes, and the columns `inputs` and
 #    `outputs` of operations, which had one column `shapes`. `resized` and `computed_size` say what two sentences among
-#    the assumptions said. A component names its `slot`. Tables have their columns in the order of the records' fields.
+#    the assumptions said, and `mismatches` of `measured` what a note said. A component names its `slot`. Tables have
+#    their columns in the order of the records' fields.
 # 1: The first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
 FORMAT_VERSION = 2
 

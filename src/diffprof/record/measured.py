@@ -161,6 +161,18 @@ class Device:
 
 
 @dataclass(frozen=True)
+class CountMismatch:
+    """How the calls of an iteration differ from those that were counted for the same request."""
+
+    matched_calls: int
+    """How many calls, from the first on, are those that were counted."""
+    section: str | None = None
+    """The first section that is not the next counted call: no call from there on is matched. None: there is none."""
+    uncounted: tuple[str, ...] = ()
+    """Sections that ran and were not counted at all."""
+
+
+@dataclass(frozen=True)
 class Measured:
     """Real runs of the request: every iteration that ran, warm-ups included and marked."""
 
@@ -177,6 +189,8 @@ class Measured:
     """For each component with a cache: the MACs of one iteration without the cache."""
     cached_bytes: Mapping[str, int] = field(default_factory=dict)
     """The most memory that each cache held at one time."""
+    mismatches: tuple[CountMismatch, ...] = ()
+    """How iterations differ from the count; empty if they do not."""
     notes: tuple[str, ...] = ()
     """What could not be measured or counted, and why."""
 

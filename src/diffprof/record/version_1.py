@@ -27,7 +27,11 @@ def upgrade(values: dict[str, Any]) -> dict[str, Any]:
         raise misfit.when_reading() from None
     parts = values.get("components")
     components = {slot: _with(part, slot=slot) for slot, part in parts.items()} if isinstance(parts, dict) else parts
-    return {**values, "components": components, "calls": calls, "costs": costs, **_sizes(values.get("ledger"))}
+    facts = _sizes(values.get("ledger"))
+    if "measured" in values:
+        # Version 1 said in a note how a run differs from its count; the note stays.
+        facts["measured"] = _with(values["measured"], mismatches=[])
+    return {**values, "components": components, "calls": calls, "costs": costs, **facts}
 
 
 def _convert_each(items: Any, convert: Callable[[dict[str, Any]], Any]) -> Any:

@@ -11,7 +11,7 @@ from diffprof.breakdown.sections import section_table, warm_ups
 from diffprof.breakdown.steps import LoopRow, loop_table, step_table
 from diffprof.breakdown.throughput import Generation, generation
 from diffprof.errors import RequestError
-from diffprof.record.measured import Device, Iteration, Measured
+from diffprof.record.measured import CountMismatch, Device, Iteration, Measured
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.headline import composition
@@ -64,8 +64,22 @@ def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     lines += [("System", text) for text in _system(measured)]
     lines += [("Device", text) for text in _peak(measured.device)]
     lines += [("Failed", text) for text in _failures(measured)]
-    lines += [("Note", text) for text in measured.notes]
+    lines += [("Note", text) for text in measurement_notes(measured)]
     return lines
+
+
+def measurement_notes(measured: Measured) -> list[str]:
+    """What could not be measured, and how the runs differ from the count."""
+    return [*measured.notes, *map(_describe_mismatch, measured.mismatches)]
+
+
+def _describe_mismatch(mismatch: CountMismatch) -> str:
+    if mismatch.section is None:
+        return f"{', '.join(mismatch.uncounted)} ran and was not counted"
+    return (
+        f"the run and the count differ from {mismatch.section} number {mismatch.matched_calls} on, so only what was "
+        "before is shown with its MACs: what the pipeline does depends on values"
+    )
 
 
 def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:

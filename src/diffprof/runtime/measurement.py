@@ -15,7 +15,7 @@ from diffprof.errors import DiffprofError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.record.measured import Device, Iteration, Measured, SystemPoint
+from diffprof.record.measured import CountMismatch, Device, Iteration, Measured, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.runtime.call_rehearsal import CallRehearsal, arguments_signature
 from diffprof.runtime.device import device_of
@@ -99,6 +99,7 @@ class Measurement:
             repeated=self._repeated,
             nominal_macs=group.nominal_macs,
             cached_bytes=group.cached_bytes,
+            mismatches=tuple(dict.fromkeys(group.mismatches)),
             notes=tuple(dict.fromkeys((*self.notes, *group.notes))),
         )
         return replace(group.profile, measured=measured)
@@ -112,8 +113,8 @@ class Measurement:
         try:
             group = self._group_of(call, iteration)
             if _is_whole_call(iteration) and group.is_counted:
-                iteration, difference = align_calls(iteration, group.profile.calls)
-                group.notes += [difference] if difference else []
+                iteration, mismatch = align_calls(iteration, group.profile.calls)
+                group.mismatches += [mismatch] if mismatch else []
             group.iterations.append(iteration)
             for cache, held_bytes in peak_cache_bytes(self._opened.pipeline).items():
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
@@ -212,6 +213,7 @@ class _CallGroup:
     iterations: list[Iteration] = field(default_factory=list)
     nominal_macs: dict[str, int] = field(default_factory=dict)
     cached_bytes: dict[str, int] = field(default_factory=dict)
+    mismatches: list[CountMismatch] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def covers(self, at_ns: int) -> bool:

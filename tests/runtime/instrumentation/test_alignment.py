@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diffprof.record.measured import Iteration, Sample, Span
+from diffprof.record.measured import CountMismatch, Iteration, Sample, Span
 from diffprof.record.profile import Call
 from diffprof.runtime.instrumentation.alignment import align_calls
 
@@ -28,26 +28,26 @@ def test_each_call_of_a_component_has_the_number_of_its_count() -> None:
         ("vae_decode", "vae"),
     )
     calls = [call("text_encoder"), call("unet"), call("vae", "decode")]
-    result, difference = align_calls(measured, calls)
+    result, mismatch = align_calls(measured, calls)
     assert [sample.call for sample in result.samples] == [None, 0, 1, 2]
-    assert difference is None
+    assert mismatch is None
 
 
 def test_a_method_that_executed_nothing_has_no_number() -> None:
     measured = iteration(("vae_enable_tiling", "vae"), ("vae_decode", "vae"))
-    result, difference = align_calls(measured, [call("vae", "decode")])
+    result, mismatch = align_calls(measured, [call("vae", "decode")])
     assert [sample.call for sample in result.samples] == [None, 0]
-    assert difference is None
+    assert mismatch is None
 
 
 def test_a_forward_pass_that_was_not_counted_is_named() -> None:
-    result, difference = align_calls(iteration(("unet_forward", "unet")), [call("vae", "decode")])
+    result, mismatch = align_calls(iteration(("unet_forward", "unet")), [call("vae", "decode")])
     assert [sample.call for sample in result.samples] == [None]
-    assert difference == "unet_forward ran and was not counted"
+    assert mismatch == CountMismatch(0, uncounted=("unet_forward",))
 
 
 def test_after_a_difference_nothing_is_matched() -> None:
     measured = iteration(("unet_forward", "unet"), ("vae_decode", "vae"), ("unet_forward", "unet"))
-    result, difference = align_calls(measured, [call("unet"), call("unet"), call("vae", "decode")])
+    result, mismatch = align_calls(measured, [call("unet"), call("unet"), call("vae", "decode")])
     assert [sample.call for sample in result.samples] == [0, None, None]
-    assert difference is not None and "differ from vae_decode number 1 on" in difference
+    assert mismatch == CountMismatch(1, "vae_decode")
