@@ -53,7 +53,7 @@ def diffprof_gate(request: pytest.FixtureRequest) -> Callable[..., Gate | None]:
             file.parent.mkdir(parents=True, exist_ok=True)
             profile.save(file)
             return None
-        return _check(file, profile, limits, allow_different)
+        return _check(file, profile, limits or None, allow_different)
 
     return check
 
@@ -67,8 +67,7 @@ def _profile(pipe: Any, iterations: int, warmup: int, call_arguments: dict[str, 
 
 
 def _check(file: Path, profile: Profile, limits: str | None, allow_different: bool) -> Gate:
-    from diffprof.comparison import compare_pair
-    from diffprof.comparison.gate import FAILED, TOO_NOISY, gate, parse_limits
+    from diffprof.comparison.gate import FAILED, TOO_NOISY, gate_profiles
     from diffprof.comparison.views.gate import describe_check
     from diffprof.errors import DiffprofError
     from diffprof.record.files import load
@@ -77,7 +76,7 @@ def _check(file: Path, profile: Profile, limits: str | None, allow_different: bo
     if not file.is_file():
         pytest.fail(f"there is no baseline {file}; write it with: pytest --diffprof-update", pytrace=False)
     try:
-        outcome = gate(compare_pair(load(file), profile), parse_limits(limits) if limits else None, allow_different)
+        outcome = gate_profiles(load(file), profile, limits, allow_different)
     except DiffprofError as error:
         pytest.fail(f"{error} (pytest --diffprof-update writes {file.name} again)", pytrace=False)
     sentences = [describe_check(check) for check in outcome.checks if check.outcome == outcome.outcome]

@@ -12,7 +12,6 @@ from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.counting.sources import distinct_labels, load_saved, open_profile, saved_file
 from diffprof.errors import FileFormatError, OutputError, RequestError
-from diffprof.record.request import Request
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
@@ -51,20 +50,19 @@ def gate(
     Counts are exact and need no GPU. A measured time fails only if the whole confidence interval of its change is
     beyond the limit. Exits with 0 if all limits are met, 1 if one is exceeded, 3 if the times are too noisy to tell.
     """
-    from diffprof.comparison import compare_pair
-    from diffprof.comparison.gate import gate as judge
-    from diffprof.comparison.gate import parse_limits
+    from diffprof.comparison.gate import gate_profiles, parse_limits
     from diffprof.comparison.views import gate as render
     from diffprof.record.atomic_files import replace_file
 
     if json and markdown == "-":
         raise RequestError("--json and --markdown - both print the outcome; leave one out.")
-    limits = parse_limits(",".join(most)) if most else None
+    limits = ",".join(most) if most else None
+    parse_limits(limits or "")  # refused before anything is counted
     _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
     before = _baseline(saved_file(str(baseline)) or baseline)
-    pair = compare_pair(before, open_profile(candidate, lambda model: _count(model, before, quiet)))
-    names = distinct_labels([str(baseline), candidate])
-    outcome = judge(pair, limits, allow_different)
+    after = open_profile(candidate, lambda model: _count(model, before, quiet))
+    outcome = gate_profiles(before, after, limits, allow_different)
+    pair, names = outcome.pair, distinct_labels([str(baseline), candidate])
     if junit is not None:
         replace_file(junit, render.gate_junit(outcome, names).encode())
     if markdown is not None and markdown != "-":
@@ -105,11 +103,5 @@ def _count(model: str, baseline: Profile, quiet: bool) -> Profile:
     """The model, with the request of the baseline."""
     from diffprof.counting.cached import count_request
 
-    recorded = baseline.request
-    # A generator was created by a program; it changes no count.
-    arguments = {name: value for name, value in recorded.arguments.items() if name != "generator"}
-    request = Request.create(
-        model, arguments, dtype=recorded.dtype, scheduler=recorded.scheduler, enable=recorded.enable
-    )
     with progress_bar(quiet) as progress:
-        return count_request(request, progress=progress)
+        return count_request(baseline.request.as_request(model), progress=progress)

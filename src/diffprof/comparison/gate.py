@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diffprof.comparison.compare import Pair
+from diffprof.comparison.compare import Pair, compare_pair
 from diffprof.comparison.conditions import device_differences, request_differences
 from diffprof.comparison.counts import BYTES, COMPONENT_METRICS, METRICS, CountChange
 from diffprof.comparison.times import CALL, CPU_TIME, SLOWER, STEP, TOO_BUSY, TOO_FEW, TimeChange
 from diffprof.errors import RequestError
+from diffprof.record.profile import Profile
 
 PASSED, FAILED, TOO_NOISY = "passed", "failed", "too noisy to tell"
 """The outcomes of a limit."""
@@ -74,6 +75,8 @@ class Gate:
     """All limits and their outcomes."""
 
     checks: tuple[GateCheck, ...]
+    pair: Pair
+    """The baseline and the candidate, compared."""
 
     @property
     def outcome(self) -> str:
@@ -86,6 +89,14 @@ class Gate:
         return EXIT_CODES[self.outcome]
 
 
+def gate_profiles(
+    baseline: Profile, candidate: Profile, limits: str | None = None, allow_different: bool = False
+) -> Gate:
+    """Check a profile against its baseline; `limits` are written as for ``diffprof gate --max``."""
+    parsed_limits = None if limits is None else parse_limits(limits)
+    return gate(compare_pair(baseline, candidate), parsed_limits, allow_different)
+
+
 def gate(pair: Pair, limits: Sequence[GateLimit] | None = None, allow_different: bool = False) -> Gate:
     """Check a candidate against its baseline, by default with the limits of `COUNTED` and `TIMED`.
 
@@ -96,7 +107,8 @@ def gate(pair: Pair, limits: Sequence[GateLimit] | None = None, allow_different:
         raise RequestError("There is no limit to check; give one with --max.")
     if not allow_different:
         _refuse_different(pair, any(limit.is_time for limit in limits))
-    return Gate(tuple(_check_time(limit, pair) if limit.is_time else _check_count(limit, pair) for limit in limits))
+    checks = tuple(_check_time(limit, pair) if limit.is_time else _check_count(limit, pair) for limit in limits)
+    return Gate(checks, pair)
 
 
 def default_limits(pair: Pair) -> tuple[GateLimit, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from diffprof.record.measured import Measured
+from diffprof.record.request import Request
 from diffprof.record.tensors import OperationShapes, TensorInput
 
 
@@ -282,6 +283,12 @@ class RecordedRequest:
         A size that was asked for and not made stands among the defaults as it was made.
         """
         return self.defaults.get(argument, self.arguments.get(argument))
+
+    def as_request(self, model: str | Path) -> Request:
+        """The same request for a model, to count it under the same conditions."""
+        # A generator was created by a program; it changes no count.
+        arguments = {name: value for name, value in self.arguments.items() if name != "generator"}
+        return Request.create(model, arguments, dtype=self.dtype, scheduler=self.scheduler, enable=self.enable)
 
 
 @dataclass(frozen=True)
