@@ -98,7 +98,7 @@ def in_process(repeats: int) -> Iterator[Result]:
 
 def other_counters(repeats: int) -> Iterator[Result]:
     """The UNet of Stable Diffusion 2.1 at batch 2. Those that compute for real run once: each takes about a teraMAC."""
-    from diffprof.crosscheck.running import crosscheck
+    from diffprof.crosscheck.run_tools import crosscheck
 
     arguments = {"height": 512, "width": 512, "guidance_scale": 7.5}
     real = crosscheck("sd-2.1-base", None, arguments, ("thop-sdpa", "calflops", "fvcore"), timeout=3600)
@@ -117,7 +117,7 @@ def other_counters(repeats: int) -> Iterator[Result]:
 
 
 def _against_flop_counter(arguments: dict[str, object], repeats: int) -> Iterator[Result]:
-    from diffprof.crosscheck.running import crosscheck
+    from diffprof.crosscheck.run_tools import crosscheck
 
     found = [crosscheck("sd-2.1-base", None, arguments, ("torch-meta",)).counts for _ in range(repeats)]
     pairs = [(ours.seconds or 0.0, theirs.seconds or 0.0) for ours, theirs in found]

@@ -29,5 +29,5 @@ def test_every_module_can_be_imported_without_the_modules_of_posix() -> None:
 
 
 def test_the_side_of_a_crosscheck_that_starts_the_tools_imports_no_torch() -> None:
-    check = "import sys, diffprof.crosscheck.running; assert 'torch' not in sys.modules"
+    check = "import sys, diffprof.crosscheck.run_tools; assert 'torch' not in sys.modules"
     run_child("-c", check)

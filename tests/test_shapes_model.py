@@ -15,7 +15,7 @@ from diffusers import DiffusionPipeline, StableDiffusionPipeline
 from training.shapes import drawing
 from training.shapes.train import Log, train
 
-from diffprof.catalogue.on_board import shapes_folder
+from diffprof.catalogue.bundled_model import shapes_folder
 from tests.seeing import Seen, look
 
 COLOURS = ("red", "green", "blue", "yellow", "purple", "orange", "white", "black")

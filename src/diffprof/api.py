@@ -10,10 +10,10 @@ from diffprof.counting.profile import profile as count_profile
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressCallback
 from diffprof.render.progress import describe_to
+from diffprof.runtime.interleaved import measure_in_turns as measure_calls_in_turns
 from diffprof.runtime.measure import SAMPLES_PER_SECOND, Run
 from diffprof.runtime.measure import measure as measure_calls
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
-from diffprof.runtime.turns import measure_in_turns as measure_calls_in_turns
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from diffprof.crosscheck import running as comparing
+from diffprof.crosscheck import run_tools
 from diffprof.crosscheck.views import crosscheck_csv, print_crosscheck
 from diffprof.render.console import render_text
 from tests.cli.conftest import Run
@@ -26,7 +26,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         requests.append((model, component, arguments, tools, timeout))
         return FIVE_TOOLS
 
-    monkeypatch.setattr(comparing, "crosscheck", compare)
+    monkeypatch.setattr(run_tools, "crosscheck", compare)
     return requests
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from diffprof.record.codec import INLINE_FIELDS, TABLE_ROWS, RecordCodec, Table, codec_of
+from diffprof.record.decoding_error import DecodingError
 from diffprof.record.measured import Sample, Span
-from diffprof.record.misfit import Misfit
 from diffprof.record.profile import Work
 
 
@@ -73,10 +73,15 @@ def test_a_record_is_an_object_with_a_key_for_each_field_and_inline_ones_among_t
         ({"flops": 3}, "flops is 3, but its parts add up to 2"),
     ],
 )
+<<<<<<< HEAD
 def test_a_value_that_does_not_fit_is_named_by_its_path(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(Misfit) as misfit:
+=======
+def test_what_does_not_fit_is_named_by_its_place(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DecodingError) as error:
+>>>>>>> 9490d6f (Modules are named after what they hold)
         RecordCodec(Outer).decode(VALUES | change)
-    assert str(misfit.value.when_reading()) == f"The profile is damaged: {sentence}."
+    assert str(error.value.when_reading()) == f"The profile is damaged: {sentence}."
 
 
 @pytest.mark.parametrize("record", TABLE_ROWS, ids=lambda record: record.__name__)
@@ -98,9 +103,9 @@ def test_a_table_names_its_columns_once_and_is_read_in_any_order_of_them() -> No
 def test_a_check_of_a_record_in_a_table_names_the_row() -> None:
     table = codec_of(tuple[Sample, ...]).encode((Sample("a", Span(0, 9)), Sample("b", Span(1, 2, 3, 4))))
     table["rows"][1][3] = None
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(DecodingError) as error:
         codec_of(tuple[Sample, ...]).decode(table)
-    assert str(misfit.value.inside("samples").when_reading()).endswith(
+    assert str(error.value.inside("samples").when_reading()).endswith(
         "row 1 of samples has half of a time on the device."
     )
 

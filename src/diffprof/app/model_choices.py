@@ -9,8 +9,8 @@ from pathlib import Path
 
 from diffprof import catalogue
 from diffprof import settings as config
+from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.names import is_model_folder, resolve
-from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.reader import unknown
 from diffprof.errors import RequestError
 

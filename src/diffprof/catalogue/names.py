@@ -12,8 +12,8 @@ from enum import Enum
 from pathlib import Path
 
 from diffprof import settings
+from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.entry import Entry
-from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.reader import content, find, unknown
 from diffprof.errors import RequestError
 

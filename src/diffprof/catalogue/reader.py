@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from diffprof.catalogue.bundled_model import SHAPES
 from diffprof.catalogue.checks import read_entry
 from diffprof.catalogue.entry import Entry
-from diffprof.catalogue.on_board import SHAPES
 from diffprof.errors import FileFormatError
 
 if sys.version_info >= (3, 11):

@@ -45,7 +45,7 @@ def crosscheck(
     resolve(model)
     request = requested.request(model)
     from diffprof.crosscheck import views as render
-    from diffprof.crosscheck.running import crosscheck as compare
+    from diffprof.crosscheck.run_tools import crosscheck as compare
     from diffprof.crosscheck.tools import TOOLS
 
     with progress_bar(quiet) as progress:

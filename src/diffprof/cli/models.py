@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof import catalogue
-from diffprof.catalogue.on_board import is_on_board, shapes_entry
+from diffprof.catalogue.bundled_model import is_on_board, shapes_entry
 from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from diffprof.counting import surroundings
+from diffprof.counting import environment_patches
 from diffprof.counting.boundary import is_replayable, leaves, output_sizes, signature, tensor_inputs, with_real_zeros
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
@@ -65,7 +65,7 @@ def dry_run(
     `prepare` is called first and may change the pipeline. `changes` is called with the pipeline and its `Patches`,
     after those of the dry run itself. Everything is restored afterwards.
     """
-    with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), surroundings.without_autocast():
+    with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), environment_patches.without_autocast():
         snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
         try:
             if prepare is not None:
@@ -154,7 +154,7 @@ class _DryRun:
         self.recorder = OperationRecorder()
         parts = self.components.values()
         self.mode = VirtualMode(
-            self.recorder, surroundings.real_weight_ids(parts), surroundings.is_on_accelerator(pipeline)
+            self.recorder, environment_patches.real_weight_ids(parts), environment_patches.is_on_accelerator(pipeline)
         )
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
@@ -176,8 +176,8 @@ class _DryRun:
             for path, module in unwrap_compiled(component).named_modules():
                 self.paths.setdefault(id(module), path)
         modules = {slot: list(unwrap_compiled(part).modules()) for slot, part in self.components.items()}
-        self.never_replayed = {slot for slot, own in modules.items() if surroundings.has_state(own)}
-        self.watchers = {slot: surroundings.Watchers(own) for slot, own in modules.items()}
+        self.never_replayed = {slot for slot, own in modules.items() if environment_patches.has_state(own)}
+        self.watchers = {slot: environment_patches.Watchers(own) for slot, own in modules.items()}
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
 
@@ -187,8 +187,8 @@ class _DryRun:
         schedulers: dict[str, Any],
         changes: Callable[[Any, Patches], None] | None,
     ) -> None:
-        with Patches() as patches, surroundings.force_eager(self.components.values()):
-            surroundings.prepare(patches, self.mode, self.pipeline)
+        with Patches() as patches, environment_patches.force_eager(self.components.values()):
+            environment_patches.prepare(patches, self.mode, self.pipeline)
             if changes is not None:
                 changes(self.pipeline, patches)
             self._catch_components(patches)
@@ -242,7 +242,7 @@ class _DryRun:
                     return original(module, *args, **kwargs)
                 recorder.enter_module(path, module, args, kwargs)
                 try:
-                    return surroundings.call_module(original, module, args, kwargs)
+                    return environment_patches.call_module(original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
 
@@ -347,7 +347,7 @@ class _DryRun:
             if method == "forward":
                 recorder.enter_module("", module, args, kwargs)
                 try:
-                    output = surroundings.call_module(original, module, args, kwargs)
+                    output = environment_patches.call_module(original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
             else:

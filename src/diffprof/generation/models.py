@@ -27,8 +27,8 @@ from typing import Any
 import torch
 
 from diffprof import settings as config
+from diffprof.catalogue.bundled_model import RECOMMENDED, SHAPES, is_on_board
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.on_board import RECOMMENDED, SHAPES, is_on_board
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.components import components_of, weight_bytes
 from diffprof.pipelines.free_memory import free_bytes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Device, Iteration, Span
-from diffprof.record.misfit import Misfit, inside
 from diffprof.record.profile import NO_WORK, Call, Cost, Ledger, Profile, Work
 
 
@@ -20,7 +20,7 @@ def check_profile(profile: Profile) -> None:
             _check_calls(iteration, profile.calls)
     for slot in profile.measured.nominal_macs:
         if slot not in profile.components:
-            raise Misfit(f"names the component {slot}, which is not there", "measured.nominal_macs")
+            raise DecodingError(f"names the component {slot}, which is not there", "measured.nominal_macs")
 
 
 def _check_components(profile: Profile) -> None:
@@ -29,21 +29,22 @@ def _check_components(profile: Profile) -> None:
     work = dict.fromkeys(profile.components, NO_WORK)
     for number, call in enumerate(profile.calls):
         if call.component not in calls:
-            raise Misfit(f"names the component {call.component}, which is not there", f"calls[{number}].component")
+            message = f"names the component {call.component}, which is not there"
+            raise DecodingError(message, f"calls[{number}].component")
         calls[call.component] += 1
         work[call.component] += call.work
     for slot, part in profile.components.items():
         if part.slot != slot:
-            raise Misfit("is not the name it stands under", f"components.{slot}.slot")
+            raise DecodingError("is not the name it stands under", f"components.{slot}.slot")
         if calls[slot] != part.calls or work[slot] != part.work:
-            raise Misfit("is not the sum of its calls", f"components.{slot}")
+            raise DecodingError("is not the sum of its calls", f"components.{slot}")
 
 
 def _check_cost(cost: Cost) -> None:
     """A cost may be kept without its tables; one that has them must be their sum."""
     for name, parts in (("operations", cost.operations), ("modules", cost.modules)):
         if parts and _sum_of([part.work for part in parts]) != cost.work:
-            raise Misfit(f"is not the sum of its {name}")
+            raise DecodingError(f"is not the sum of its {name}")
 
 
 def _sum_of(works: Sequence[Work]) -> Work:
@@ -58,17 +59,17 @@ def _sum_of(works: Sequence[Work]) -> Work:
 
 def _check_ledger(ledger: Ledger) -> None:
     if ledger.known_ops > ledger.executed_ops or ledger.known_bytes > ledger.moved_bytes:
-        raise Misfit("knows more than was executed")
+        raise DecodingError("knows more than was executed")
 
 
 def _check_device(device: Device) -> None:
     if not all(device.peak_flops_per_second.values()):
-        raise Misfit("holds a peak of 0", "peak_flops_per_second")
+        raise DecodingError("holds a peak of 0", "peak_flops_per_second")
 
 
 def _check_span(span: Span) -> None:
     if (span.device_start_ns is None) != (span.device_ns is None):
-        raise Misfit("has half of a time on the device")
+        raise DecodingError("has half of a time on the device")
 
 
 def _check_iteration(iteration: Iteration) -> None:
@@ -82,13 +83,13 @@ def _check_references(iteration: Iteration) -> None:
     for table in ("samples", "moves", "caches"):
         for number, row in enumerate(getattr(iteration, table)):
             if row.step is not None and row.step >= len(iteration.steps):
-                raise Misfit("points to a step that is not there", table, number)
+                raise DecodingError("points to a step that is not there", table, number)
     for number, point in enumerate(iteration.memory):
         if point.sample is not None and point.sample >= len(iteration.samples):
-            raise Misfit("points to a sample that is not there", "memory", number)
+            raise DecodingError("points to a sample that is not there", "memory", number)
     for number, move in enumerate(iteration.moves):
         if move.direction not in (HOST_TO_DEVICE, DEVICE_TO_HOST, FROM_DISK):
-            raise Misfit("moves in a direction that is unknown", "moves", number)
+            raise DecodingError("moves in a direction that is unknown", "moves", number)
 
 
 def _check_calls(iteration: Iteration, calls: Sequence[Call]) -> None:
@@ -98,11 +99,11 @@ def _check_calls(iteration: Iteration, calls: Sequence[Call]) -> None:
         if sample.call is None:
             continue
         if sample.call >= len(calls):
-            raise Misfit("points to a call that is not there", "samples", number)
+            raise DecodingError("points to a call that is not there", "samples", number)
         if calls[sample.call].component != sample.component:
-            raise Misfit("points to a call of another component", "samples", number)
+            raise DecodingError("points to a call of another component", "samples", number)
         if sample.call in taken:
-            raise Misfit("points to a call that another row has", "samples", number)
+            raise DecodingError("points to a call that another row has", "samples", number)
         taken.add(sample.call)
 
 
@@ -112,14 +113,14 @@ def _check_nesting(iteration: Iteration) -> None:
     latest = iteration.wall.start_ns
     for number, sample in enumerate(iteration.samples):
         if sample.parent is not None and sample.parent >= number:
-            raise Misfit("points to a parent that does not come before it", "samples", number)
+            raise DecodingError("points to a parent that does not come before it", "samples", number)
         around = iteration.wall if sample.parent is None else iteration.samples[sample.parent].span
         if not _lies_within(sample.span, around):
-            raise Misfit("does not lie within the time around it", "samples", number)
+            raise DecodingError("does not lie within the time around it", "samples", number)
         if sample.span.start_ns < ends.get(sample.parent, 0):
-            raise Misfit("overlaps with the one beside it", "samples", number)
+            raise DecodingError("overlaps with the one beside it", "samples", number)
         if sample.span.start_ns < latest:
-            raise Misfit("begins before the row above it", "samples", number)
+            raise DecodingError("begins before the row above it", "samples", number)
         ends[sample.parent] = sample.span.end_ns
         latest = sample.span.start_ns
 
@@ -129,9 +130,9 @@ def _check_steps(iteration: Iteration) -> None:
     counts: dict[str, int] = {}
     for number, step in enumerate(iteration.steps):
         if not _lies_within(step.span, iteration.wall):
-            raise Misfit("does not lie within the time around it", "steps", number)
+            raise DecodingError("does not lie within the time around it", "steps", number)
         if step.number != counts.get(step.scheduler, 0):
-            raise Misfit("does not have the next number of its scheduler", "steps", number)
+            raise DecodingError("does not have the next number of its scheduler", "steps", number)
         counts[step.scheduler] = step.number + 1
 
 

@@ -1,7 +1,7 @@
 """Records to JSON values and back, derived from the fields of their dataclasses.
 
 A file is untrusted: what is decoded has the types that the fields have, numbers are finite and not negative, and a
-`Misfit` names the place of what does not fit. What the format does differently from the dataclasses stands here once:
+`DecodingError` names the field that does not fit. What the format does differently from the dataclasses is here:
 
 - a record in a field of `INLINE_FIELDS` has no object of its own: its fields stand among those of the record around it;
 - records of `TABLE_ROWS` are the rows of a table, which names its columns once: a third of the size of objects;
@@ -21,8 +21,8 @@ from operator import attrgetter
 from typing import Any, NoReturn, Protocol
 
 from diffprof.record.checks import CHECKS
+from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import CacheEvent, MemoryPoint, Move, Sample, StepSpan, SystemPoint
-from diffprof.record.misfit import Misfit, inside
 from diffprof.record.profile import (
     Attention,
     Call,
@@ -64,15 +64,15 @@ class Scalar:
 
     def encode(self, value: Any) -> Any:
         if float in self.types and not math.isfinite(value):
-            raise Misfit(f"is not a plain value ({value})")
+            raise DecodingError(f"is not a plain value ({value})")
         return value
 
     def decode(self, value: Any) -> Any:
         # Not isinstance: JSON's true is an int in Python.
         if type(value) not in self.types or (self.is_numeric and not value >= 0):
-            raise Misfit(self.message)
+            raise DecodingError(self.message)
         if self.is_numeric and value > LARGEST:
-            raise Misfit("is larger than anything can be")
+            raise DecodingError("is larger than anything can be")
         return value
 
 
@@ -96,7 +96,7 @@ class Plain:
             return _encode_mapping(self, value)
         if isinstance(value, list | tuple):
             return _encode_sequence(self, value)
-        raise Misfit(f"is not a plain value ({type(value).__name__})")
+        raise DecodingError(f"is not a plain value ({type(value).__name__})")
 
     def decode(self, value: Any) -> Any:
         return value
@@ -138,7 +138,7 @@ class ListOf:
         return tuple(decode_items(self.item, value))
 
     def _refuse(self) -> NoReturn:
-        raise Misfit(f"is not a list of {self.plural}")
+        raise DecodingError(f"is not a list of {self.plural}")
 
 
 class ObjectOf:
@@ -226,13 +226,13 @@ class Table:
         values = object_of(value)
         names = _decode_at("columns", ListOf(TEXT), _get(values, "columns"))
         if sorted(names) != sorted(self.columns):
-            raise Misfit(f"does not have the columns {', '.join(self.columns)}")
+            raise DecodingError(f"does not have the columns {', '.join(self.columns)}")
         rows = _get(values, "rows")
         if type(rows) is not list or any(type(row) is not list for row in rows):
-            raise Misfit("is not a list of lists").inside("rows")
+            raise DecodingError("is not a list of lists").inside("rows")
         for number, row in enumerate(rows):
             if len(row) != len(names):
-                raise Misfit("does not fit its columns", row=number)
+                raise DecodingError("does not fit its columns", row=number)
         if not rows:
             return ()
         cells = dict(zip(names, zip(*rows, strict=True), strict=True))
@@ -281,7 +281,7 @@ def codec_of(kind: Any) -> Codec:
 def object_of(value: Any) -> dict[str, Any]:
     """The value, which must be an object."""
     if type(value) is not dict:
-        raise Misfit("is not an object")
+        raise DecodingError("is not an object")
     return value
 
 
@@ -289,7 +289,7 @@ def check_derived(values: Mapping[str, Any], name: str, expected: int) -> None:
     """Check a number that is written for other readers: it must be what the parts add up to."""
     written = _decode_at(name, COUNT, _get(values, name))
     if written != expected:
-        raise Misfit(f"is {written:,}, but its parts add up to {expected:,}", name)
+        raise DecodingError(f"is {written:,}, but its parts add up to {expected:,}", name)
 
 
 def decode_field(values: Mapping[str, Any], name: str, kind: Any) -> Any:
@@ -310,15 +310,15 @@ def decode_items(codec: Codec, values: Iterable[Any]) -> Iterable[Any]:
 def _decode_at(name: str | int, codec: Codec, value: Any) -> Any:
     try:
         return codec.decode(value)
-    except Misfit as misfit:
-        raise misfit.inside(name) from None
+    except DecodingError as error:
+        raise error.inside(name) from None
 
 
 def _encode_at(name: str | int, codec: Codec, value: Any) -> Any:
     try:
         return codec.encode(value)
-    except Misfit as misfit:
-        raise misfit.inside(name) from None
+    except DecodingError as error:
+        raise error.inside(name) from None
 
 
 def _encode_sequence(codec: Codec, values: Iterable[Any]) -> list[Any]:
@@ -331,7 +331,7 @@ def _encode_mapping(codec: Codec, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _get(values: Mapping[str, Any], name: str) -> Any:
     if name not in values:
-        raise Misfit("is missing", name)
+        raise DecodingError("is missing", name)
     return values[name]
 
 
@@ -352,22 +352,22 @@ def _decode_column(codec: Codec, cells: Sequence[Any]) -> Sequence[Any]:
 def _decode_cell(row: int, codec: Codec, cell: Any) -> Any:
     try:
         return codec.decode(cell)
-    except Misfit:
-        raise Misfit("does not fit its columns", row=row) from None
+    except DecodingError:
+        raise DecodingError("does not fit its columns", row=row) from None
 
 
 def _encode_cell(row: int, place: int, codec: Codec, value: Any) -> Any:
     try:
         return codec.encode(value)
-    except Misfit as misfit:
-        raise misfit.inside(place).inside(row) from None
+    except DecodingError as error:
+        raise error.inside(place).inside(row) from None
 
 
 def _check_row(row: int, check: Callable[[Any], None], record: Any) -> None:
     try:
         check(record)
-    except Misfit as misfit:
-        raise Misfit(misfit.message, row=row) from None
+    except DecodingError as error:
+        raise DecodingError(error.message, row=row) from None
 
 
 def _fits(scalar: Scalar, values: Sequence[Any]) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, get_type_hints
 
 from diffprof.record.checks import check_profile
 from diffprof.record.codec import RecordCodec, decode_field, encode_field
+from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import Measured
-from diffprof.record.misfit import Misfit, inside
 from diffprof.record.profile import Call, Cost, Profile, Total, Work
 
 _BY_TYPE = ("request", "environment", "steps", "components", "resized", "computed_size", "ledger")
@@ -32,24 +32,24 @@ def encode_profile(profile: Profile) -> dict[str, Any]:
     """Everything in the profile but the format's name and version."""
     try:
         return _encode(profile)
-    except Misfit as misfit:
-        raise misfit.when_writing() from None
+    except DecodingError as error:
+        raise error.when_writing() from None
 
 
 def decode_profile(values: dict[str, Any]) -> Profile:
     """The profile that `encode_profile` wrote; a `FileFormatError` when the values do not fit together."""
     try:
         return _decode(values)
-    except Misfit as misfit:
-        raise misfit.when_reading() from None
+    except DecodingError as error:
+        raise error.when_reading() from None
 
 
 def encode_plain(value: Any, name: str) -> Any:
     """A value of a request as JSON holds it; an error names it."""
     try:
         return encode_field(name, Any, value)
-    except Misfit as misfit:
-        raise misfit.when_writing() from None
+    except DecodingError as error:
+        raise error.when_writing() from None
 
 
 def _encode(profile: Profile) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _decode(values: dict[str, Any]) -> Profile:
     )
     check_profile(profile)
     if decode_field(values, "total", Total) != profile.total:
-        raise Misfit("is not the sum of the components", "total")
+        raise DecodingError("is not the sum of the components", "total")
     return profile
 
 
@@ -112,8 +112,8 @@ def _decode_calls(values: Mapping[str, Any]) -> tuple[Call, ...]:
 def _decode_call(values: Mapping[str, Any], costs: Sequence[Cost]) -> Call:
     number = decode_field(values, "cost", int)
     if number >= len(costs):
-        raise Misfit("points to a cost that is not there", "cost")
+        raise DecodingError("points to a cost that is not there", "cost")
     if _WORK.decode(values) != costs[number].work:
-        raise Misfit("does not agree with the cost it points to")
+        raise DecodingError("does not agree with the cost it points to")
     call: Call = _CALL.decode(values, cost=costs[number])
     return call

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from diffprof.record.misfit import Misfit, inside
+from diffprof.record.decoding_error import DecodingError, inside
 
 _RESIZED = re.compile(r"(height|width|num_frames) (\d{1,18}) was asked for; the pipeline makes (\d{1,18})")
 _COMPUTED = re.compile(r"the pipeline computes at (\d{1,18})x(\d{1,18}) and resizes to (\d{1,18})x(\d{1,18})")
@@ -23,8 +23,8 @@ def upgrade(values: dict[str, Any]) -> dict[str, Any]:
             calls = _convert_each(values.get("calls"), _call)
         with inside("costs"):
             costs = _convert_each(values.get("costs"), _cost)
-    except Misfit as misfit:
-        raise misfit.when_reading() from None
+    except DecodingError as error:
+        raise error.when_reading() from None
     parts = values.get("components")
     components = {slot: _with(part, slot=slot) for slot, part in parts.items()} if isinstance(parts, dict) else parts
     facts = _sizes(values.get("ledger"))
@@ -73,7 +73,7 @@ def _cost(cost: dict[str, Any]) -> dict[str, Any]:
     converted = []
     for number, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(columns) or not isinstance(row[place], str):
-            raise Misfit("does not fit its columns", "operations", number)
+            raise DecodingError("does not fit its columns", "operations", number)
         with inside("operations", "rows", number):
             ins, _, outs = row[place].partition(" -> ")
             converted.append([*row[:place], _shapes(ins), _shapes(outs), *row[place + 1 :]])
@@ -106,5 +106,5 @@ def _shape(text: str) -> list[int]:
     if text == "scalar":
         return []
     if not _SHAPE.fullmatch(text):
-        raise Misfit("is not a list of shapes")
+        raise DecodingError("is not a list of shapes")
     return [int(size) for size in text.split("x")]

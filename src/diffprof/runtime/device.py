@@ -14,7 +14,7 @@ import psutil  # type: ignore[import-untyped]
 import torch
 
 from diffprof.catalogue.accelerators import match_accelerator
-from diffprof.counting.surroundings import without_autocast
+from diffprof.counting.environment_patches import without_autocast
 from diffprof.pipelines.components import components_of
 from diffprof.record.measured import Device
 

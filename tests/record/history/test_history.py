@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -12,7 +13,7 @@ import pytest
 
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.files import dumps
-from diffprof.record.history import Filters, History
+from diffprof.record.history import Filters, History, default_path
 from diffprof.record.profile import Profile
 from tests.iterations_made_by_hand import CPU, GPU
 from tests.profiles_made_by_hand import everything_measured, hostile, measured_profile, nothing, stable_diffusion
@@ -274,3 +275,14 @@ def test_threads_share_a_history(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda _: history.add(nothing(), "run"), range(40)))
     assert sorted(numbers) == list(range(1, 41))
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the XDG folders are those of Linux")
+def test_the_history_is_in_the_data_folder_of_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "mine.sqlite"))
+    assert History().path == tmp_path / "mine.sqlite"
+    monkeypatch.setenv("DIFFPROF_HISTORY", "")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert default_path() == tmp_path / "diffprof" / "history.sqlite"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert default_path() == Path.home() / ".local" / "share" / "diffprof" / "history.sqlite"

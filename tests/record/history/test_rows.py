@@ -11,7 +11,7 @@ import pytest
 
 from diffprof.record.history import rows, schema
 from diffprof.record.history.filters import Filters, Query
-from diffprof.record.history.kept import PruneResult
+from diffprof.record.history.records import PruneResult
 from diffprof.record.history.summary import summary
 from tests.profiles_made_by_hand import stable_diffusion
 

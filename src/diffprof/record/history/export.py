@@ -11,7 +11,7 @@ from typing import Any
 
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
-from diffprof.record.history.kept import KeptRun
+from diffprof.record.history.records import KeptRun
 
 NAMES = tuple(field.name for field in fields(KeptRun))
 _WHOLE = ("id", "height", "width", "frames", "steps", "macs", "parameters", "iterations", "peak_memory_bytes")

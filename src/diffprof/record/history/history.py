@@ -8,12 +8,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from diffprof import settings as config
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.history import filters as queries
 from diffprof.record.history import rows
 from diffprof.record.history.filters import KINDS, METRICS, Filters, Query, timestamp
-from diffprof.record.history.kept import KeptRun, PruneResult, Trend
-from diffprof.record.history.place import default_path
+from diffprof.record.history.records import KeptRun, PruneResult, Trend
 from diffprof.record.history.store import TIMEOUT_SECONDS, Store
 
 if TYPE_CHECKING:
@@ -184,3 +184,8 @@ def _check_tags(tags: Iterable[str]) -> list[str]:
         if not 0 < len(tag) <= LONGEST_TAG or not tag.isprintable():
             raise RequestError(f"A tag must be 1 to {LONGEST_TAG} printable characters on one line, not {tag!r}.")
     return labels
+
+
+def default_path() -> Path:
+    """``$DIFFPROF_HISTORY``, else as the settings say, else a file in the platform's folder for data."""
+    return config.HISTORY

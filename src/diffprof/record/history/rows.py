@@ -8,7 +8,7 @@ from typing import Any
 
 from diffprof.record.history import filters as queries
 from diffprof.record.history.filters import Filters, Query
-from diffprof.record.history.kept import COLUMNS, KeptRun, PruneResult, Series, Trend
+from diffprof.record.history.records import COLUMNS, KeptRun, PruneResult, Series, Trend
 
 # A row for each run: its tags in one text, as there are few of them.
 RUN_COLUMNS = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from diffprof import catalogue
+from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
 from diffprof.catalogue.names import Place, resolve
-from diffprof.catalogue.on_board import SHAPES, is_on_board, shapes_folder
 
 
 @pytest.mark.parametrize("name", [SHAPES, "Shapes", "SHAPES"])

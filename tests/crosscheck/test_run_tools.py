@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from diffprof.crosscheck import running
+from diffprof.crosscheck import run_tools
 from diffprof.crosscheck.result import ATTENTION
-from diffprof.crosscheck.running import crosscheck
+from diffprof.crosscheck.run_tools import crosscheck
 from diffprof.errors import DiffprofError, RequestError
 
 CAUGHT = {
@@ -36,8 +36,8 @@ def results(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (folder / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
         return subprocess.CompletedProcess(command, 0, b"", b"")
 
-    monkeypatch.setattr(running.subprocess, "run", run)
-    monkeypatch.setattr(running, "available_bytes", lambda: 20_000_000_000)
+    monkeypatch.setattr(run_tools.subprocess, "run", run)
+    monkeypatch.setattr(run_tools, "available_bytes", lambda: 20_000_000_000)
     return results
 
 
@@ -69,7 +69,7 @@ def test_a_tool_that_dies_shows_its_last_words(results: dict[str, Any]) -> None:
 
 
 def test_a_model_that_does_not_fit_is_not_started(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "available_bytes", lambda: 8_000_000_000)
+    monkeypatch.setattr(run_tools, "available_bytes", lambda: 8_000_000_000)
     results["torch-meta"] = COUNTED
     ours, thop, meta = crosscheck("model", tools=("thop", "torch-meta")).counts
     assert thop.reason == "the free memory does not hold a real run of the model"

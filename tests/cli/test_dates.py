@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from diffprof.cli.moments import parse_moment
+from diffprof.cli.dates import parse_moment
 from diffprof.errors import RequestError
 
 

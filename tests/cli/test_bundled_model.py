@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diffprof import catalogue
-from diffprof.catalogue.on_board import SHAPES, shapes_entry
+from diffprof.catalogue.bundled_model import SHAPES, shapes_entry
 from tests.cli.conftest import Run
 
 

@@ -1,4 +1,4 @@
-"""`Misfit`: a value of a file that does not fit where it stands."""
+"""`DecodingError`: a value in a file that does not fit its field."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from diffprof.errors import FileFormatError
 
 
-class Misfit(Exception):
-    """A value that does not fit its field; what contains it adds where it stands on the way up."""
+class DecodingError(Exception):
+    """A value that does not fit its field; each container adds its own name to the path on the way up."""
 
     def __init__(self, message: str, place: str = "", row: int | None = None) -> None:
         super().__init__(message)
@@ -17,7 +17,7 @@ class Misfit(Exception):
         self.place = place
         self.row = row
 
-    def inside(self, name: str | int) -> Misfit:
+    def inside(self, name: str | int) -> DecodingError:
         """The same, one step further out: inside the field of this name, or the item of this number."""
         outer = f"[{name}]" if isinstance(name, int) else name
         self.place = f"{outer}{'.' if self.place and not self.place.startswith('[') else ''}{self.place}"
@@ -41,7 +41,7 @@ def inside(*names: str | int) -> Iterator[None]:
     """What does not fit in here stands inside these fields and items, the outermost first."""
     try:
         yield
-    except Misfit as misfit:
+    except DecodingError as error:
         for name in reversed(names):
-            misfit.inside(name)
+            error.inside(name)
         raise
