@@ -73,13 +73,8 @@ def test_a_record_is_an_object_with_a_key_for_each_field_and_inline_ones_among_t
         ({"flops": 3}, "flops is 3, but its parts add up to 2"),
     ],
 )
-<<<<<<< HEAD
 def test_a_value_that_does_not_fit_is_named_by_its_path(change: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(Misfit) as misfit:
-=======
-def test_what_does_not_fit_is_named_by_its_place(change: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DecodingError) as error:
->>>>>>> 9490d6f (Modules are named after what they hold)
         RecordCodec(Outer).decode(VALUES | change)
     assert str(error.value.when_reading()) == f"The profile is damaged: {sentence}."
 
