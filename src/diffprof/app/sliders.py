@@ -10,6 +10,7 @@ from diffprof.counting.cached import count_request
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
+from diffprof.settings.limits import OTHER_NAMES
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,6 @@ class Slider:
     least: float
     most: float
     step: float
-    names: Sequence[str] = ()
-    """Other names of the argument in pipelines."""
 
     @property
     def is_integer(self) -> bool:
@@ -32,10 +31,10 @@ class Slider:
 SLIDERS = (
     Slider("width", "Width in pixels", 16, 2048, 8),
     Slider("height", "Height in pixels", 16, 2048, 8),
-    Slider("num_inference_steps", "Denoising steps", 1, 150, 1, ("prior_num_inference_steps", "steps")),
-    Slider("guidance_scale", "Guidance scale", 0, 20, 0.1, ("true_cfg_scale",)),
-    Slider("num_images_per_prompt", "Batch", 1, 32, 1, ("num_videos_per_prompt", "batch_size")),
-    Slider("num_frames", "Frames", 1, 257, 1, ("video_length", "frames")),
+    Slider("num_inference_steps", "Denoising steps", 1, 150, 1),
+    Slider("guidance_scale", "Guidance scale", 0, 20, 0.1),
+    Slider("num_images_per_prompt", "Batch", 1, 32, 1),
+    Slider("num_frames", "Frames", 1, 257, 1),
 )
 
 
@@ -53,7 +52,7 @@ def applies_to(profile: Profile, slider: Slider) -> bool:
 
 def current_value(profile: Profile, slider: Slider) -> float | None:
     """The value of the slider's argument that was used."""
-    for name in (slider.argument, *slider.names):
+    for name in (slider.argument, *OTHER_NAMES.get(slider.argument, ())):
         value = profile.request.value(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from diffprof.record.profile import Environment, Profile, RecordedRequest
+from diffprof.record.profile import Environment, Profile
 
 REQUEST, DEFAULT, DTYPE, VERSION, DEVICE, MEASUREMENT = (
     "request", "default", "dtype", "version", "device", "measurement",
@@ -57,24 +58,37 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     yield each(REQUEST, "pipeline", lambda profile: profile.request.pipeline)
     requested = _names(profile.request.arguments for profile in profiles)
     for name in requested:
-        yield each(REQUEST, name, lambda profile, name=name: _requested_value(profile.request, name))  # type: ignore[misc]
+        yield each(REQUEST, name, partial(_requested_value, name))
     yield each(REQUEST, "scheduler", lambda profile: profile.request.scheduler)
     yield each(REQUEST, "enable", lambda profile: list(profile.request.enable))
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
         # The executed value may not be the requested one: that is shown if all requested the same.
-        if name not in requested or _same([_requested_value(profile.request, name) for profile in profiles]):
-            yield each(DEFAULT, name, lambda profile, name=name: profile.request.value(name))  # type: ignore[misc]
+        if name not in requested or _same([_requested_value(name, profile) for profile in profiles]):
+            yield each(DEFAULT, name, partial(_executed_value, name))
     for slot in _names(profile.components for profile in profiles):
         if all(slot in profile.components for profile in profiles):
-            yield each(DTYPE, slot, lambda profile, slot=slot: profile.components[slot].dtype)  # type: ignore[misc]
+            yield each(DTYPE, slot, partial(_component_dtype, slot))
     for name in Environment.__dataclass_fields__:
-        yield each(VERSION, name, lambda profile, name=name: getattr(profile.environment, name))  # type: ignore[misc]
+        yield each(VERSION, name, partial(_version, name))
     yield from _measured_conditions(profiles)
 
 
-def _requested_value(request: RecordedRequest, name: str) -> Any:
+def _requested_value(name: str, profile: Profile) -> Any:
+    request = profile.request
     return request.arguments.get(name, request.defaults.get(name))
+
+
+def _executed_value(name: str, profile: Profile) -> Any:
+    return profile.request.value(name)
+
+
+def _component_dtype(slot: str, profile: Profile) -> Any:
+    return profile.components[slot].dtype
+
+
+def _version(name: str, profile: Profile) -> Any:
+    return getattr(profile.environment, name)
 
 
 def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:

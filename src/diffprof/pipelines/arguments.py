@@ -13,17 +13,9 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.record.request import check_number
-from diffprof.settings.limits import CALL_NUMBERS
+from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES
 
 STAND_IN_PROMPT = "a photo of a cat"
-
-OTHER_NAMES = {
-    "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
-    "num_frames": ("video_length", "frames"),
-    "num_inference_steps": ("prior_num_inference_steps", "steps"),
-    "guidance_scale": ("true_cfg_scale", "text_guidance_scale", "image_guidance_scale"),
-}
-"""What a pipeline may call an argument that most pipelines know under the first name."""
 
 IMAGES = (
     "image",

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 
 from diffprof.errors import PipelineError, RequestError
-
-OFFLOADS = ("model", "sequential", "group")
-
+from diffprof.settings.limits import OFFLOADS
 
 CPU = torch.device("cpu")
 

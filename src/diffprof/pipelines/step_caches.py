@@ -12,8 +12,7 @@ from typing import Any
 from diffprof.errors import PipelineError, RequestError
 from diffprof.pipelines.arguments import call_parameters
 from diffprof.pipelines.components import components_of, role_of
-
-WORDS = {"true": True, "false": False, "none": None, "null": None}
+from diffprof.record.request import JSON_WORDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,8 +137,8 @@ def _plain(name: str) -> str:
 
 
 def _value(text: str) -> Any:
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if text.lower() in JSON_WORDS:
+        return JSON_WORDS[text.lower()]
     try:
         value = json.loads(text)
     except ValueError:

@@ -15,7 +15,8 @@ from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
 RESERVED = ("model", "dtype", "scheduler", "enable", "progress")
 """What the engine takes beside call arguments: each has an option of its own."""
 
-_WORDS = {"true": True, "false": False, "none": None, "null": None}
+JSON_WORDS = {"true": True, "false": False, "none": None, "null": None}
+"""Words that stand for a JSON value, in any case."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,8 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 def _parse_value(name: str, text: str) -> Any:
     word = text.strip()
-    if word.lower() in _WORDS:
-        return _WORDS[word.lower()]
+    if word.lower() in JSON_WORDS:
+        return JSON_WORDS[word.lower()]
     try:
         return json.loads(_pair_as_list(word))
     except (ValueError, RecursionError):

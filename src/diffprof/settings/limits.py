@@ -72,6 +72,14 @@ LIMITS = {
 CALL_NUMBERS = ("height", "width", "num_inference_steps", "guidance_scale", "num_images_per_prompt", "num_frames")
 """Those that are arguments of a pipeline's call, under the names of most pipelines."""
 
+OTHER_NAMES = {
+    "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
+    "num_frames": ("video_length", "frames"),
+    "num_inference_steps": ("prior_num_inference_steps", "steps"),
+    "guidance_scale": ("true_cfg_scale", "text_guidance_scale", "image_guidance_scale"),
+}
+"""What a pipeline may call an argument that most pipelines know under the first name."""
+
 DTYPES = {
     "float32": "float32", "fp32": "float32", "float16": "float16", "fp16": "float16", "half": "float16",
     "bfloat16": "bfloat16", "bf16": "bfloat16", "float64": "float64",

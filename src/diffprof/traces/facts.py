@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+GAP_THRESHOLD_NS = 10_000
+"""Shorter gaps are summed up by default: a launch takes about as long."""
+
 # Why a device was idle.
 HOST = "host"
 """The host had not launched the next work in time: it could not keep up."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from diffprof.errors import RequestError
 from diffprof.traces.analysis.comparison import compare_traces
 from diffprof.traces.analysis.ranks import compare_ranks
+from diffprof.traces.facts import GAP_THRESHOLD_NS
 from diffprof.traces.result import TraceResult
 
-GAP_MICROSECONDS: float = 10
+GAP_MICROSECONDS = GAP_THRESHOLD_NS / 1000
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from diffprof.errors import OutputError, RequestError
@@ -47,7 +48,7 @@ def find_browser() -> str:
 
 def page_as_pdf(html: str, browser: str) -> bytes:
     """The page as it prints."""
-    with _TemporaryFolder() as folder:
+    with _temporary_folder() as folder:
         target = folder / "page.pdf"
         _run(browser, folder, _write_page(html, folder), ["--no-pdf-header-footer", f"--print-to-pdf={target}"])
         return _read_result(target, browser)
@@ -55,7 +56,7 @@ def page_as_pdf(html: str, browser: str) -> bytes:
 
 def page_as_png(html: str, browser: str) -> bytes:
     """The whole page as a PNG."""
-    with _TemporaryFolder() as folder:
+    with _temporary_folder() as folder:
         page, target = _write_page(html, folder), folder / "page.png"
         dom = _run(browser, folder, page, ["--dump-dom", f"--window-size={IMAGE_WIDTH},1000"])
         height = _HEIGHT.search(dom)
@@ -66,14 +67,11 @@ def page_as_png(html: str, browser: str) -> bytes:
         return _read_result(target, browser)
 
 
-class _TemporaryFolder(tempfile.TemporaryDirectory[str]):
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
     """A folder that is removed afterwards, even if the browser still holds a file in it."""
-
-    def __init__(self) -> None:
-        super().__init__(prefix="diffprof-", ignore_cleanup_errors=True)
-
-    def __enter__(self) -> Path:  # type: ignore[override]
-        return Path(super().__enter__())
+    with tempfile.TemporaryDirectory(prefix="diffprof-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _write_page(html: str, folder: Path) -> Path:

@@ -17,22 +17,19 @@ from diffprof.traces.analysis.launches import Launches, launch_statistics
 from diffprof.traces.analysis.memory import memory_use
 from diffprof.traces.analysis.sections import Sections
 from diffprof.traces.analysis.timeline import DeviceWork, activity, copies, device_work, timeline
-from diffprof.traces.facts import TraceExplanation, TraceSource
+from diffprof.traces.facts import GAP_THRESHOLD_NS, TraceExplanation, TraceSource
 from diffprof.traces.reading.columns import PYTHON, UNKNOWN, RecordedTrace
 from diffprof.traces.reading.reader import read_trace
-
-# Shorter gaps are summed up: a launch takes about as long.
-THRESHOLD_NS = 10_000
 
 _RANK_IN_NAME = re.compile(r"rank[-_]?(\d+)", re.I)
 
 
-def explain_trace(path: str | Path, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
+def explain_trace(path: str | Path, threshold_ns: int = GAP_THRESHOLD_NS) -> TraceExplanation:
     """Read a trace and explain it."""
     return explain(read_trace(path), threshold_ns)
 
 
-def explain(trace: RecordedTrace, threshold_ns: int = THRESHOLD_NS) -> TraceExplanation:
+def explain(trace: RecordedTrace, threshold_ns: int = GAP_THRESHOLD_NS) -> TraceExplanation:
     """Everything that diffprof finds in a trace."""
     tree, launches = HostTree(trace), Launches(trace)
     devices = device_work(trace)
