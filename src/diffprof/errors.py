@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 
@@ -62,12 +63,25 @@ class UnsafeModelError(RequestError):
     """The model folder asks for code that is not part of diffusers or transformers."""
 
 
+class FileProblem(Enum):
+    """Why a file could not be read as what it should be."""
+
+    missing = "missing"
+    folder = "folder"
+    unreadable = "unreadable"
+    """The system refuses to read it."""
+    not_text = "not_text"
+    other_format = "other_format"
+    """It is intact, but of another kind or of a newer version; the message says what to do with it."""
+    damaged = "damaged"
+
+
 class FileFormatError(RequestError):
     """A file is not what it should be: not a profile, damaged, or of another format version."""
 
-
-class OtherFormatError(FileFormatError):
-    """A file is intact, but of another kind or of a newer version; its message says what to do with it."""
+    def __init__(self, message: str, reason: FileProblem = FileProblem.damaged) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class OutputError(DiffprofError):

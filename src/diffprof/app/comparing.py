@@ -9,7 +9,7 @@ from typing import Any
 from diffprof.app.model_choices import model_title
 from diffprof.app.sliders import count_model
 from diffprof.comparison import Comparison, compare
-from diffprof.errors import FileFormatError, RequestError
+from diffprof.errors import RequestError
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -44,7 +44,4 @@ def compare_sources(
 
 def load_upload(path: Path) -> Profile:
     """Load an uploaded profile; errors name the file as the visitor does."""
-    try:
-        return load(path, LARGEST_UPLOAD)
-    except FileFormatError as error:
-        raise FileFormatError(str(error).replace(str(path), path.name)) from None
+    return load(path, LARGEST_UPLOAD, shown_as=path.name)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli.progress import progress_bar
+from diffprof.cli.saved_profile import load_named
 from diffprof.cli.terminal import write_rendered, write_text
-from diffprof.counting.sources import distinct_labels, load_saved, open_profile, saved_file
-from diffprof.errors import FileFormatError, OutputError, RequestError
+from diffprof.counting.sources import open_profile
+from diffprof.errors import FileFormatError, FileProblem, OutputError, RequestError
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
@@ -51,6 +52,7 @@ def gate(
     beyond the limit. Exits with 0 if all limits are met, 1 if one is exceeded, 3 if the times are too noisy to tell.
     """
     from diffprof.comparison.gate import gate_profiles, parse_limits
+    from diffprof.comparison.labels import distinct_labels
     from diffprof.comparison.views import gate as render
     from diffprof.record.atomic_files import replace_file
 
@@ -59,7 +61,7 @@ def gate(
     limits = ",".join(most) if most else None
     parse_limits(limits or "")  # refused before anything is counted
     _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
-    before = _baseline(saved_file(str(baseline)) or baseline)
+    before = _load_baseline(baseline)
     after = open_profile(candidate, lambda model: _count(model, before, quiet))
     outcome = gate_profiles(before, after, limits, allow_different)
     pair, names = outcome.pair, distinct_labels([str(baseline), candidate])
@@ -88,11 +90,11 @@ def _check_places(targets: Sequence[Path | None]) -> None:
         raise RequestError(str(error)) from error
 
 
-def _baseline(file: Path) -> Profile:
+def _load_baseline(file: Path) -> Profile:
     try:
-        return load_saved(file)
+        return load_named(file)
     except FileFormatError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
+        if error.reason is not FileProblem.missing:
             raise
         raise FileFormatError(
             f"There is no baseline {file}; make one with `diffprof profile ... -o {file}`."

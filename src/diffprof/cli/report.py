@@ -123,7 +123,8 @@ def _browser() -> str:
 
 
 def _open_profiles(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
-    from diffprof.counting.sources import distinct_labels, open_profile
+    from diffprof.comparison.labels import distinct_labels
+    from diffprof.counting.sources import open_profile
 
     def count(model: str) -> Profile:
         from diffprof.counting.cached import count_request

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from diffprof.counting.sources import RUN_REPORT
 from diffprof.errors import OutputError
 from diffprof.record.atomic_files import check_folder
 from diffprof.record.profile import Profile
+from diffprof.record.saved import RUN_REPORT
 
 REPORT, MEMORY, TIMING, TRACE = RUN_REPORT, "memory_log.json", "timing_summary.txt", "trace.json"
 

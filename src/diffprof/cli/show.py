@@ -28,6 +28,6 @@ def show(
     For a measured run, prints everything, or the table given with --by. Nothing is counted or measured again, and
     neither torch nor diffusers is needed.
     """
-    from diffprof.counting.sources import load_saved, saved_file
+    from diffprof.cli.saved_profile import load_named
 
-    write_saved(lambda: load_saved(saved_file(str(profile)) or profile), str(profile), by, output)
+    write_saved(lambda: load_named(profile), str(profile), by, output)

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
-from diffprof.errors import FileFormatError, OtherFormatError
+from diffprof.errors import FileFormatError, FileProblem
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.document import decode_profile, encode_profile
 from diffprof.record.profile import Profile
@@ -39,24 +39,38 @@ def save(profile: Profile, path: str | Path) -> Path:
     return replace_file(path, data)
 
 
-def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES) -> Profile:
-    """Read a profile that `save` wrote; a `FileFormatError` says in one sentence why a file is not one."""
+def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES, shown_as: str | None = None) -> Profile:
+    """Read a profile that `save` wrote; a `FileFormatError` says in one sentence why a file is not one.
+
+    An error calls the file `shown_as`, by default its path.
+    """
+    name = str(path) if shown_as is None else shown_as
     try:
         values = json.loads(_read(Path(path), most_bytes), parse_constant=_refuse_constant)
     except OSError as error:
-        raise FileFormatError(f"Cannot read {path}: {error.strerror or error}.") from error
+        raise FileFormatError(f"Cannot read {name}: {error.strerror or error}.", _problem(error)) from error
     except EOFError as error:
-        raise FileFormatError(f"Cannot read {path}: the compressed file ends too early.") from error
+        raise FileFormatError(f"Cannot read {name}: the compressed file ends too early.") from error
     except RecursionError as error:
-        raise FileFormatError(f"Cannot read {path}: it is not a diffprof profile.") from error
+        raise FileFormatError(f"Cannot read {name}: it is not a diffprof profile.") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"Cannot read {path}: it is neither JSON nor any other text.") from error
+        message = f"Cannot read {name}: it is neither JSON nor any other text."
+        raise FileFormatError(message, FileProblem.not_text) from error
     except ValueError as error:
-        raise FileFormatError(f"Cannot read {path}: it is not valid JSON ({error}).") from error
+        raise FileFormatError(f"Cannot read {name}: it is not valid JSON ({error}).") from error
     try:
         return from_json(values)
     except FileFormatError as error:
-        raise type(error)(f"{path}: {error}") from None
+        raise FileFormatError(f"{name}: {error}", error.reason) from None
+
+
+def _problem(error: OSError) -> FileProblem:
+    if isinstance(error, FileNotFoundError):
+        return FileProblem.missing
+    if isinstance(error, IsADirectoryError):
+        return FileProblem.folder
+    # gzip's own errors have no number: the file could be read, and is damaged.
+    return FileProblem.damaged if error.errno is None else FileProblem.unreadable
 
 
 def dumps(profile: Profile) -> str:
@@ -78,17 +92,20 @@ def from_json(values: object) -> Profile:
     """The profile that `to_json` made the values from; a `FileFormatError` when they are not of a profile."""
     form = values.get("format") if isinstance(values, dict) else None
     if isinstance(values, dict) and "traceEvents" in values:
-        raise OtherFormatError("This is a trace, not a diffprof profile; read it with `diffprof trace`.")
+        message = "This is a trace, not a diffprof profile; read it with `diffprof trace`."
+        raise FileFormatError(message, FileProblem.other_format)
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
-        raise OtherFormatError("This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`.")
+        message = "This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`."
+        raise FileFormatError(message, FileProblem.other_format)
     version = form.get("version")
     if type(version) is not int or version < 1:
         raise FileFormatError(
             f"The profile's format version {version!r} is unknown; this diffprof reads {FORMAT_VERSION}."
         )
     if version > FORMAT_VERSION:
-        raise OtherFormatError(
-            f"The profile has format version {version}, this diffprof reads up to {FORMAT_VERSION}; upgrade diffprof."
+        raise FileFormatError(
+            f"The profile has format version {version}, this diffprof reads up to {FORMAT_VERSION}; upgrade diffprof.",
+            FileProblem.other_format,
         )
     return decode_profile(upgrade(values) if version == 1 else values)
 
