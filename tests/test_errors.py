@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from diffprof import errors
 from diffprof.errors import (
     DiffprofError,
     InterruptedRun,
     OutOfMemoryError,
+    OutputError,
     PipelineError,
     RefusedCallError,
     RequestError,
@@ -40,8 +45,28 @@ def test_running_out_of_memory_advises_and_keeps_the_message_of_the_allocator() 
     assert (error.pipeline, error.reason) == ("FluxPipeline", "tried to allocate 8 GiB")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [PipelineError("it failed"), RefusedCallError("FluxPipeline", "no"), OutOfMemoryError("FluxPipeline", "8 GiB")],
+)
+def test_an_error_with_the_run_is_otherwise_the_same(error: PipelineError) -> None:
+    run: Any = object()
+    same = error.with_run(run)
+    assert error.run is None
+    assert same.run is run
+    assert type(same) is type(error)
+    assert str(same) == str(error)
+
+
+def test_an_output_error_keeps_what_could_not_be_written() -> None:
+    batch: Any = object()
+    error = OutputError("the disk is full", batch=batch)
+    assert str(error) == "the disk is full"
+    assert (error.image, error.batch) == (None, batch)
+
+
 def test_an_interrupted_run_is_a_keyboard_interrupt_with_the_run() -> None:
-    run = object()
+    run: Any = object()
     error = InterruptedRun(run)
     assert isinstance(error, KeyboardInterrupt)
     assert not isinstance(error, Exception), "`except Exception` must not hide Ctrl-C"

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from diffprof.generation.batch import Batch
+    from diffprof.runtime.measure import Run
 
 
 class DiffprofError(Exception):
@@ -25,36 +31,50 @@ class PipelineError(DiffprofError):
     """The pipeline's own code failed; its message is kept and named as the pipeline's."""
 
     exit_code = 1
-    run: Any = None
-    """The `diffprof.Run` with what was measured before the failure, where the call was being measured."""
+
+    def __init__(self, message: str, run: Run | None = None) -> None:
+        super().__init__(message)
+        self.run = run
+        """What was measured before the failure, where the call was being measured."""
+
+    def with_run(self, run: Run) -> PipelineError:
+        """The same error, with what was measured before the failure."""
+        return PipelineError(str(self), run)
 
 
 class RefusedCallError(PipelineError):
     """The pipeline's own code refused the call: its arguments are wrong, whatever weights it has."""
 
-    def __init__(self, pipeline: str, reason: str) -> None:
-        super().__init__(f"{pipeline} refused the call: {reason}")
+    def __init__(self, pipeline: str, reason: str, run: Run | None = None) -> None:
+        super().__init__(f"{pipeline} refused the call: {reason}", run)
         self.pipeline = pipeline
         """Name of the pipeline's class."""
         self.reason = reason
         """The pipeline's own message."""
 
+    def with_run(self, run: Run) -> RefusedCallError:
+        return RefusedCallError(self.pipeline, self.reason, run)
+
 
 class OutOfMemoryError(PipelineError):
     """A call needed more memory than the device or the machine has."""
 
-    def __init__(self, pipeline: str, reason: str) -> None:
-        super().__init__(f"{pipeline} ran out of memory; make it smaller, use a smaller dtype or offload ({reason})")
+    def __init__(self, pipeline: str, reason: str, run: Run | None = None) -> None:
+        message = f"{pipeline} ran out of memory; make it smaller, use a smaller dtype or offload ({reason})"
+        super().__init__(message, run)
         self.pipeline = pipeline
         """Name of the pipeline's class."""
         self.reason = reason
         """The allocator's own message."""
 
+    def with_run(self, run: Run) -> OutOfMemoryError:
+        return OutOfMemoryError(self.pipeline, self.reason, run)
+
 
 class InterruptedRun(KeyboardInterrupt):
     """Ctrl-C during a measurement; `run` is the `diffprof.Run` with what was measured until then."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
 
@@ -88,7 +108,10 @@ class OutputError(DiffprofError):
     """The result could not be written where it was asked for; nothing half-written is left there."""
 
     exit_code = 1
-    image: Any = None
-    """The image, or the frames of the video, that could not be written."""
-    batch: Any = None
-    """The batch of images whose record could not be written."""
+
+    def __init__(self, message: str, *, image: Image | list[Image] | None = None, batch: Batch | None = None) -> None:
+        super().__init__(message)
+        self.image = image
+        """The image, or the frames of the video, that could not be written."""
+        self.batch = batch
+        """The batch of images whose record could not be written."""

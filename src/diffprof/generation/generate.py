@@ -129,8 +129,7 @@ def _run_models(batch: Batch, job: Job, model_ids: Sequence[str | Path], manager
         except OutputError as error:
             problem = error  # the previous file is still complete, and the disk may have space again after the next one
     if problem is not None:
-        problem.batch = batch
-        raise problem
+        raise OutputError(str(problem), batch=batch) from problem
 
 
 def _run_model(job: Job, model_id: str | Path, manager: ModelManager, unload: bool) -> ModelResult:

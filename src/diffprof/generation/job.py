@@ -95,8 +95,7 @@ class Job:
         try:
             saved = save(images, self.folder, f"{source.model.name}_seed{call.seed}", self.fps)
         except OutputError as error:
-            error.image = image
-            raise
+            raise OutputError(str(error), image=image) from error
         data = self._profiling_data(source, call, result, saved) if self.profiled else None
         return Generated(image, saved.path, call.seed, data)
 

@@ -116,8 +116,7 @@ def measure_opened(
     try:
         call.run(measurement, warmup, iterations, recorder)
     except PipelineError as error:
-        error.run = run
-        raise
+        raise error.with_run(run) from error.__cause__
     except KeyboardInterrupt:
         raise InterruptedRun(run) from None
     finally:
