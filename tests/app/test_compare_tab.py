@@ -15,7 +15,7 @@ from tests.app.conftest import OpenPage, Visitor
 MODELS = ("dit-xl-2-256", "tiny-sd")
 
 
-def chosen(visitor: Visitor, *models: str) -> None:
+def choose_models(visitor: Visitor, *models: str) -> None:
     box = visitor.find("compare-models").locator("input")
     for model in models:
         box.fill(model)
@@ -27,7 +27,7 @@ def chosen(visitor: Visitor, *models: str) -> None:
 def test_two_models_stand_side_by_side(visit: OpenPage, models: Path) -> None:
     visitor = visit()
     visitor.tab("Compare")
-    chosen(visitor, *MODELS)
+    choose_models(visitor, *MODELS)
     visitor.press("compare-start")
     one, other = diffprof.profile(MODELS[0]), diffprof.profile(models / MODELS[1])
     difference = other.total.macs - one.total.macs
@@ -54,7 +54,7 @@ def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, tmp_path: Pat
     visitor.find("compare-curves").locator("input").uncheck()
     visitor.find("compare-files").locator("input[type=file]").set_input_files(saved)
     visitor.sees("compare-files", "seven")
-    chosen(visitor, "dit-xl-2-256")
+    choose_models(visitor, "dit-xl-2-256")
     visitor.type("compare-steps", "8")
     visitor.press("compare-start")
     visitor.sees("compare-tables", "dit-xl-2-256 against seven.json.gz")
@@ -72,7 +72,7 @@ def test_profiles_that_cannot_be_compared_are_rejected_with_a_message(visit: Ope
     (tmp_path / "broken.json").write_text("{'no': 'json'")
     visitor.find("compare-files").locator("input[type=file]").set_input_files(tmp_path / "broken.json")
     visitor.sees("compare-files", "broken")
-    chosen(visitor, "dit-xl-2-256")
+    choose_models(visitor, "dit-xl-2-256")
     visitor.press("compare-start")
     visitor.sees("compare-message", "Cannot read broken.json: it is not valid JSON")
     visitor.type("compare-steps", "many")

@@ -19,7 +19,7 @@ from diffprof.inference import generate_image
 from tests.app.conftest import OpenPage, Visitor, served
 
 
-def picture_of(visitor: Visitor) -> Image.Image:
+def shown_image(visitor: Visitor) -> Image.Image:
     """What the visitor sees, as it was served."""
     shown = visitor.find("generate-picture").locator("img")
     expect(shown).to_be_visible()
@@ -27,7 +27,7 @@ def picture_of(visitor: Visitor) -> Image.Image:
         return Image.open(io.BytesIO(served_file.read())).convert("RGB")
 
 
-def order(visitor: Visitor, **typed: str) -> None:
+def submit(visitor: Visitor, **typed: str) -> None:
     """Fill the form in and press the button."""
     fill(visitor, **typed)
     visitor.press("generate-start")
@@ -44,10 +44,10 @@ def fill(visitor: Visitor, **typed: str) -> None:
 def test_the_image_of_the_bundled_model_is_shown(visit: OpenPage, tmp_path: Path) -> None:
     visitor = visit()
     visitor.tab("Generate")
-    order(visitor, prompt="a red circle on a blue background", seed="7", steps="3")
+    submit(visitor, prompt="a red circle on a blue background", seed="7", steps="3")
     visitor.sees("generate-message", "Seed 7. Saved as shapes_seed7")
     made = generate_image("shapes", "a red circle on a blue background", None, 3, seed=7, output_dir=tmp_path)
-    assert numpy.array_equal(numpy.asarray(picture_of(visitor)), numpy.asarray(made.image.convert("RGB")))
+    assert numpy.array_equal(numpy.asarray(shown_image(visitor)), numpy.asarray(made.image.convert("RGB")))
 
 
 def test_enter_in_the_prompt_generates(visit: OpenPage) -> None:
@@ -61,7 +61,7 @@ def test_enter_in_the_prompt_generates(visit: OpenPage) -> None:
 def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> None:
     visitor = visit()
     visitor.tab("Generate")
-    order(visitor, model="tiny-sd", steps="4", seed="9223372036854775807")
+    submit(visitor, model="tiny-sd", steps="4", seed="9223372036854775807")
     visitor.sees("generate-message", "Seed 9223372036854775807.")
     visitor.sees("generate-times", "unet_forward")
     visitor.sees("generate-times", "highest RSS")
@@ -77,7 +77,7 @@ def test_a_generation_shows_its_times_memory_and_findings(visit: OpenPage) -> No
 def test_a_video_can_be_played(visit: OpenPage) -> None:
     visitor = visit()
     visitor.tab("Generate")
-    order(visitor, model="tiny-film", steps="2", seed="5", size="32x32")
+    submit(visitor, model="tiny-film", steps="2", seed="5", size="32x32")
     visitor.sees("generate-message", "Seed 5.")
     player = visitor.find("generate-film").locator("video")
     expect(player).to_be_visible()
@@ -95,31 +95,31 @@ def test_wrong_input_is_rejected_with_a_message_and_the_page_stays_usable(
 ) -> None:
     visitor = visit()
     visitor.tab("Generate")
-    order(visitor, model="tiny-sd", steps="2", prompt="   ")
+    submit(visitor, model="tiny-sd", steps="2", prompt="   ")
     visitor.sees("generate-message", "The prompt is empty")
-    order(visitor, prompt="a cat", size="33x32")
+    submit(visitor, prompt="a cat", size="33x32")
     visitor.sees("generate-message", "the nearest size that works is 32x32")
-    order(visitor, size="huge")
+    submit(visitor, size="huge")
     visitor.sees("generate-message", "There is no size 'huge'")
-    order(visitor, size="32x32", seed="-1")
+    submit(visitor, size="32x32", seed="-1")
     visitor.sees("generate-message", "Seed must be a whole number from 0 to")
-    order(visitor, seed="lucky")
+    submit(visitor, seed="lucky")
     visitor.sees("generate-message", "Seed must be a whole number, not 'lucky'.")
-    order(visitor, seed="1", model="no-such-model")
+    submit(visitor, seed="1", model="no-such-model")
     visitor.sees("generate-message", "Unknown model 'no-such-model'")
     visitor.page.get_by_text("More", exact=True).click()
     visitor.choose("generate-scheduler", "eular")
-    order(visitor, model="tiny-sd")
+    submit(visitor, model="tiny-sd")
     visitor.sees("generate-message", "EulerDiscreteScheduler")
     visitor.choose("generate-scheduler", "euler")
     (tmp_path / "taken").write_text("a file")
     with monkeypatch.context() as patch:
         patch.setenv("DIFFPROF_OUTPUT_DIR", str(tmp_path / "taken"))
-        order(visitor)
+        submit(visitor)
         visitor.sees("generate-message", "Cannot write into")
-    order(visitor)
+    submit(visitor)
     visitor.sees("generate-message", "Seed 1.")
-    assert picture_of(visitor).size == (32, 32)
+    assert shown_image(visitor).size == (32, 32)
 
 
 def pictures_made() -> list[str]:
@@ -145,7 +145,7 @@ def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
             thread.join(timeout=30)
             assert not thread.is_alive()
     assert pictures_made() == before
-    order(first, steps="2", size="32x32")
+    submit(first, steps="2", size="32x32")
     first.sees("generate-message", "Seed 31.")
     assert [name for name in pictures_made() if name not in before] == ["tiny-sd_seed31.png"]
 
@@ -154,7 +154,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     before = pictures_made()
     visitor = visit()
     visitor.tab("Generate")
-    order(visitor, model="tiny-sd", steps="900", seed="51", size="256x256")
+    submit(visitor, model="tiny-sd", steps="900", seed="51", size="256x256")
     visitor.sees("generate-message", "last step", to_come=True)
     working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
     assert working
@@ -169,11 +169,11 @@ def test_two_visitors_at_once_see_only_their_own_work(visit: OpenPage) -> None:
     visitors = [visit(), visit()]
     for number, visitor in enumerate(visitors, 1):
         visitor.tab("Generate")
-        order(visitor, model="tiny-sd", steps="2", seed=str(number), prompt=f"wish number {number}")
+        submit(visitor, model="tiny-sd", steps="2", seed=str(number), prompt=f"wish number {number}")
     pictures = []
     for number, visitor in enumerate(visitors, 1):
         visitor.sees("generate-message", f"Seed {number}.")
-        pictures.append(numpy.asarray(picture_of(visitor)))
+        pictures.append(numpy.asarray(shown_image(visitor)))
     assert not numpy.array_equal(*pictures)
     for number, visitor in enumerate(visitors, 1):
         visitor.tab("History")
@@ -187,12 +187,12 @@ def test_a_generation_is_measured_as_often_as_the_page_was_started_for(visit: Op
     with served(Setup(port=0, profiling=False, profiling_iterations=3)) as at:
         visitor = visit(at=at)
         visitor.tab("Generate")
-        order(visitor, model="tiny-sd", steps="2", seed="5")
+        submit(visitor, model="tiny-sd", steps="2", seed="5")
         visitor.sees("generate-message", "Seed 5.")
-        picture_of(visitor)
+        shown_image(visitor)
         expect(visitor.find("generate-totals")).not_to_contain_text("MACs")
 
         visitor.page.get_by_text("More", exact=True).click()
         visitor.find("generate-profiled").locator("input").check()
-        order(visitor)
+        submit(visitor)
         visitor.sees("generate-times", "median of 3")

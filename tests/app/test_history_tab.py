@@ -11,7 +11,7 @@ from diffprof.render import numbers
 from tests.app.conftest import OpenPage, Visitor, served
 
 
-def chosen(visitor: Visitor, *runs: str) -> None:
+def choose_runs(visitor: Visitor, *runs: str) -> None:
     """Choose runs by how their names in the list begin."""
     for run in runs:
         visitor.find("history-runs").locator("input").click()
@@ -33,12 +33,12 @@ def test_kept_runs_are_found_opened_and_compared(visit: OpenPage) -> None:
 
     visitor.press("history-open")
     visitor.sees("history-message", "Choose one run to open, or several to compare.")
-    chosen(visitor, "run 2")
+    choose_runs(visitor, "run 2")
     visitor.press("history-open")
     visitor.sees("history-totals", f"exactly {numbers.exact(store.get(2).total.macs)}")
     expect(visitor.find("history-tree").locator(".js-plotly-plot")).to_contain_text("transformer")
 
-    chosen(visitor, "run 1")
+    choose_runs(visitor, "run 1")
     visitor.press("history-compare")
     visitor.sees("history-tables", "run 2 against run 1")
     visitor.sees("history-tables", f"-{numbers.exact(4 * store.get(1).steps.macs)}")
@@ -49,7 +49,7 @@ def test_a_run_of_this_session_is_kept_on_request(visit: OpenPage) -> None:
     visitor = visit()
     assert History().count() == 0
     visitor.tab("History")
-    chosen(visitor, "unsaved 1")
+    choose_runs(visitor, "unsaved 1")
     visitor.press("history-keep")
     visitor.sees("history-message", "Kept as run 1")
     assert History().get(1).request.model == "sd-1.5"

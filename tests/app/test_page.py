@@ -105,7 +105,9 @@ def test_the_keyboard_is_enough(visit: OpenPage) -> None:
     expect(visitor.find("generate-prompt")).to_be_visible()
 
 
-def asked(address: str, method: str, path: str, **more: str | bytes | dict[str, str]) -> http.client.HTTPResponse:
+def send_request(
+    address: str, method: str, path: str, **more: str | bytes | dict[str, str]
+) -> http.client.HTTPResponse:
     place = urllib.parse.urlsplit(address)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
     connection.request(method, path, **more)  # type: ignore[arg-type]
@@ -113,14 +115,14 @@ def asked(address: str, method: str, path: str, **more: str | bytes | dict[str, 
 
 
 def test_another_sites_name_does_not_open_a_page_that_is_for_this_machine(address: str) -> None:
-    assert asked(address, "GET", "/").status == 200
-    assert asked(address, "GET", "/", headers={"Host": "evil.example"}).status == 400
+    assert send_request(address, "GET", "/").status == 200
+    assert send_request(address, "GET", "/", headers={"Host": "evil.example"}).status == 400
 
 
 def test_a_page_for_this_machine_opens_under_any_of_its_addresses(models: Path) -> None:
     with served(Setup(host="127.0.0.5", port=0)) as at:
-        assert asked(at, "GET", "/").status == 200
-        assert asked(at, "GET", "/", headers={"Host": "evil.example"}).status == 400
+        assert send_request(at, "GET", "/").status == 200
+        assert send_request(at, "GET", "/", headers={"Host": "evil.example"}).status == 400
 
 
 def test_a_page_of_another_site_can_use_nothing_of_this_one(address: str) -> None:
@@ -128,16 +130,16 @@ def test_a_page_of_another_site_can_use_nothing_of_this_one(address: str) -> Non
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     for origin, status in ((address, 200), ("https://evil.example", 403), ("null", 403)):
         sent = {**kind, "Origin": origin}
-        assert asked(address, "POST", "/gradio_api/upload", body=body, headers=sent).status == status, origin
+        assert send_request(address, "POST", "/gradio_api/upload", body=body, headers=sent).status == status, origin
 
 
 def test_the_queue_cannot_be_bypassed(address: str) -> None:
-    settings = json.loads(asked(address, "GET", "/config").read())
+    settings = json.loads(send_request(address, "GET", "/config").read())
     waiting = [one for one in settings["dependencies"] if one["queue"]]
     assert len(waiting) > 5
     for one in waiting:
         body = json.dumps({"data": [None] * len(one["inputs"]), "fn_index": one["id"], "session_hash": "me"}).encode()
-        answer = asked(
+        answer = send_request(
             address, "POST", "/gradio_api/run/predict", body=body, headers={"Content-Type": "application/json"}
         )
         assert answer.status == 404, one
@@ -145,8 +147,8 @@ def test_the_queue_cannot_be_bypassed(address: str) -> None:
 
 
 def test_gradio_keeps_nothing_of_what_visitors_do(address: str) -> None:
-    assert asked(address, "GET", "/gradio_api/runs").status == 404
-    assert json.loads(asked(address, "GET", "/config").read()).get("run_history", False) is False
+    assert send_request(address, "GET", "/gradio_api/runs").status == 404
+    assert json.loads(send_request(address, "GET", "/config").read()).get("run_history", False) is False
 
 
 def test_the_queue_is_bounded(models: Path) -> None:
@@ -155,15 +157,15 @@ def test_the_queue_is_bounded(models: Path) -> None:
 
 def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path: Path) -> None:
     diffprof.profile("dit-xl-2-256").save(tmp_path / "secret.json")
-    settings = json.loads(asked(address, "GET", "/config").read())
+    settings = json.loads(send_request(address, "GET", "/config").read())
     (files,) = (one["id"] for one in settings["components"] if one["props"].get("elem_id") == "compare-files")
     (compare,) = (one for one in settings["dependencies"] if files in one["inputs"])
     forged = {"path": str(tmp_path / "secret.json"), "meta": {"_type": "gradio.FileData"}}
     data = [None, ["dit-xl-2-256"], [forged], False, "", "", ""]
     body = json.dumps({"data": data, "fn_index": compare["id"], "session_hash": "forger"}).encode()
     sent = {"Content-Type": "application/json"}
-    assert asked(address, "POST", "/gradio_api/queue/join", body=body, headers=sent).status == 200
-    stream = asked(address, "GET", "/gradio_api/queue/data?session_hash=forger")
+    assert send_request(address, "POST", "/gradio_api/queue/join", body=body, headers=sent).status == 200
+    stream = send_request(address, "GET", "/gradio_api/queue/data?session_hash=forger")
     told = [json.loads(line[5:]) for line in stream.read().splitlines() if line.startswith(b"data:")]
     assert [one["success"] for one in told if one["msg"] == "process_completed"] == [False]
     assert b"secret" not in json.dumps(told).encode()
@@ -191,23 +193,23 @@ def test_an_error_after_the_work_becomes_a_message_and_the_page_stays_usable(
 
 
 def test_the_content_security_policy_forbids_other_hosts(address: str) -> None:
-    assert asked(address, "GET", "/").headers["Content-Security-Policy"] == POLICY
+    assert send_request(address, "GET", "/").headers["Content-Security-Policy"] == POLICY
 
 
 def test_a_guessed_link_is_not_found(address: str) -> None:
-    assert asked(address, "GET", "/files/guessed/json").status == 404
+    assert send_request(address, "GET", "/files/guessed/json").status == 404
 
 
 def test_files_of_the_machine_are_not_served(address: str) -> None:
     for path in ("/gradio_api/file=/etc/passwd", "/files/..%2f..%2fetc/passwd", "/gradio_api/file=pyproject.toml"):
-        assert asked(address, "GET", path).status in (403, 404), path
+        assert send_request(address, "GET", path).status in (403, 404), path
 
 
 def test_an_upload_that_is_too_large_is_rejected(address: str) -> None:
     head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="big.json"\r\n\r\n'
     body = head + b" " * (65 << 20) + b"\r\n--x--\r\n"
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
-    assert asked(address, "POST", "/gradio_api/upload", body=body, headers=kind).status == 413
+    assert send_request(address, "POST", "/gradio_api/upload", body=body, headers=kind).status == 413
 
 
 def test_paths_are_opened_where_the_page_was_started_for_it(visit: OpenPage, models: Path) -> None:

@@ -15,14 +15,14 @@ from tests.app.conftest import OpenPage, Visitor
 LIGHT_MODEL = "dit-xl-2-256"
 
 
-def opened(visitor: Visitor, model: str) -> None:
+def open_model(visitor: Visitor, model: str) -> None:
     visitor.choose("profile-model", model)
     visitor.sees("profile-totals", Path(model).name)
 
 
 def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> None:
     visitor = visit()
-    opened(visitor, LIGHT_MODEL)
+    open_model(visitor, LIGHT_MODEL)
     own = diffprof.profile(LIGHT_MODEL)
     visitor.sees("profile-totals", f"exactly {numbers.exact(own.total.macs)}")
 
@@ -43,7 +43,7 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
 
 def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, models: Path) -> None:
     visitor = visit()
-    opened(visitor, "tiny-sd")
+    open_model(visitor, "tiny-sd")
     for name, value in (("width", "64"), ("num_images_per_prompt", "3"), ("guidance_scale", "1")):
         box = visitor.find(f"profile-{name}").get_by_role("spinbutton")
         box.fill(value)
@@ -57,7 +57,7 @@ def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, mo
 
 def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> None:
     visitor = visit()
-    opened(visitor, LIGHT_MODEL)
+    open_model(visitor, LIGHT_MODEL)
     counted = diffprof.profile(LIGHT_MODEL, num_inference_steps=50, guidance_scale=4.0)
 
     saved = visitor.download("profile-links", "Download JSON")
@@ -84,7 +84,7 @@ def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPa
     ):
         visitor.choose("profile-model", typed)
         visitor.sees("profile-message", said)
-    opened(visitor, LIGHT_MODEL)
+    open_model(visitor, LIGHT_MODEL)
     expect(visitor.find("profile-message")).not_to_contain_text("Unknown")
 
 

@@ -37,7 +37,9 @@ ON_DEVICE = points(
 )
 
 
-def measured(memory: tuple[MemoryPoint, ...], system: tuple[SystemPoint, ...] = (), **fields: Any) -> Profile:
+def profile_with_memory(
+    memory: tuple[MemoryPoint, ...], system: tuple[SystemPoint, ...] = (), **fields: Any
+) -> Profile:
     return measured_profile(iterations=[Iteration(0, Span(0, 100), SAMPLES, STEPS, memory, **fields)], system=system)
 
 
@@ -46,7 +48,7 @@ def by_part(profile: Profile) -> dict[str, MemoryRow]:
 
 
 def test_the_device_peak_of_a_component_lies_between_its_start_and_end() -> None:
-    rows = by_part(measured(ON_DEVICE))
+    rows = by_part(profile_with_memory(ON_DEVICE))
     assert {name: row.device_peak_bytes for name, row in rows.items() if not row.is_stage} == {
         "text_encoder": 150,
         "unet": 310,
@@ -55,7 +57,7 @@ def test_the_device_peak_of_a_component_lies_between_its_start_and_end() -> None
 
 
 def test_stages_are_before_in_and_after_the_loop() -> None:
-    rows = by_part(measured(ON_DEVICE))
+    rows = by_part(profile_with_memory(ON_DEVICE))
     # What was reached on the way to the first step belongs to what came before it; the start knows of no peak before.
     assert [rows[stage].device_peak_bytes for stage in (BEFORE, DENOISING, AFTER)] == [160, 310, 500]
     assert list(rows) == ["text_encoder", "unet", "vae", BEFORE, DENOISING, AFTER]
@@ -84,7 +86,7 @@ IN_PROCESS = in_process(
 
 
 def test_the_peak_of_the_process_counts_where_it_rose() -> None:
-    rows = by_part(measured(IN_PROCESS))
+    rows = by_part(profile_with_memory(IN_PROCESS))
     assert {name: row.rss_peak_bytes for name, row in rows.items()} == {
         "text_encoder": 60,
         "unet": 450,
@@ -98,7 +100,7 @@ def test_the_peak_of_the_process_counts_where_it_rose() -> None:
 
 def test_what_the_background_sampler_saw_counts_where_it_was_seen() -> None:
     seen = tuple(SystemPoint(at, 100.0, rss) for at, rss in ((15, 300), (80, 90), (95, 85), (101, 999)))
-    rows = by_part(measured(IN_PROCESS, seen))
+    rows = by_part(profile_with_memory(IN_PROCESS, seen))
     assert (rows["text_encoder"].rss_peak_bytes, rows["vae"].rss_peak_bytes) == (300, 90)
     assert (rows[BEFORE].rss_peak_bytes, rows[AFTER].rss_peak_bytes) == (300, 90)
 
@@ -114,7 +116,7 @@ def test_warm_ups_count_and_traced_calls_do_not() -> None:
 
 
 def test_moments_are_start_after_each_kind_of_work_and_end() -> None:
-    moments = memory_moments(measured(ON_DEVICE))
+    moments = memory_moments(profile_with_memory(ON_DEVICE))
     assert [(one.label, one.allocated_bytes, one.max_allocated_bytes) for one in moments] == [
         ("start", 100, 900),
         ("after_text_encoding", 120, 150),
@@ -126,11 +128,11 @@ def test_moments_are_start_after_each_kind_of_work_and_end() -> None:
 
 
 def test_the_highest_of_all_peaks_is_in_some_moment() -> None:
-    assert max(one.max_allocated_bytes or 0 for one in memory_moments(measured(ON_DEVICE))[1:]) == 500
+    assert max(one.max_allocated_bytes or 0 for one in memory_moments(profile_with_memory(ON_DEVICE))[1:]) == 500
 
 
 def test_without_a_device_there_is_no_device_memory() -> None:
-    moments = memory_moments(measured(IN_PROCESS))
+    moments = memory_moments(profile_with_memory(IN_PROCESS))
     assert {one.allocated_bytes for one in moments} | {one.max_allocated_bytes for one in moments} == {None}
     assert [one.rss_bytes for one in moments] == [50, 60, 65, 80, 55]
 

@@ -24,13 +24,13 @@ from tests.iterations_made_by_hand import CPU, GPU
 from tests.profiles_made_by_hand import measured_profile, stable_diffusion
 
 
-def asked(**changes: Any) -> Profile:
+def with_request(**changes: Any) -> Profile:
     profile = stable_diffusion()
     return replace(profile, request=replace(profile.request, **changes))
 
 
 def with_arguments(**arguments: Any) -> Profile:
-    return asked(arguments={**stable_diffusion().request.arguments, **arguments})
+    return with_request(arguments={**stable_diffusion().request.arguments, **arguments})
 
 
 def differing(*profiles: Profile) -> list[Condition]:
@@ -47,11 +47,11 @@ def test_equal_profiles_differ_in_nothing() -> None:
     [
         (with_arguments(num_inference_steps=20), "num_inference_steps", (30, 20)),
         (with_arguments(prompt="a dog"), "prompt", ("a photo", "a dog")),
-        (asked(model="sdxl"), "model", ("sd-2.1-base", "sdxl")),
-        (asked(pipeline="FluxPipeline"), "pipeline", ("StableDiffusionPipeline", "FluxPipeline")),
-        (asked(scheduler="DDIMScheduler"), "scheduler", (None, "DDIMScheduler")),
-        (asked(enable=("vae_tiling",)), "enable", ([], ["vae_tiling"])),
-        (asked(dtype="float32"), "dtype", ("float16", "float32")),
+        (with_request(model="sdxl"), "model", ("sd-2.1-base", "sdxl")),
+        (with_request(pipeline="FluxPipeline"), "pipeline", ("StableDiffusionPipeline", "FluxPipeline")),
+        (with_request(scheduler="DDIMScheduler"), "scheduler", (None, "DDIMScheduler")),
+        (with_request(enable=("vae_tiling",)), "enable", ([], ["vae_tiling"])),
+        (with_request(dtype="float32"), "dtype", ("float16", "float32")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -74,18 +74,20 @@ def test_true_is_not_one() -> None:
 def test_a_default_that_changed_with_a_version_is_not_a_different_request() -> None:
     """It is what a gate is to find."""
     defaults = {**stable_diffusion().request.defaults, "eta": 1.0}
-    found = differing(stable_diffusion(), asked(defaults=defaults))
+    found = differing(stable_diffusion(), with_request(defaults=defaults))
     assert found == [Condition(DEFAULT, "eta", (0.0, 1.0))]
     assert request_differences(found) == ()
 
 
 def test_a_size_that_one_made_other_than_asked_is_told() -> None:
-    found = differing(asked(defaults={"height": 496}), asked(defaults={"height": 504}))
+    found = differing(with_request(defaults={"height": 496}), with_request(defaults={"height": 504}))
     assert found == [Condition(DEFAULT, "height", (496, 504))]
 
 
 def test_folders_and_live_pipelines_are_called_as_it_pleases() -> None:
-    found = differing(asked(model="/one/place", source="folder"), asked(model="/another/place", source="folder"))
+    found = differing(
+        with_request(model="/one/place", source="folder"), with_request(model="/another/place", source="folder")
+    )
     assert [one.values for one in found] == [("/one/place", "/another/place")]
     assert request_differences(found) == ()
 

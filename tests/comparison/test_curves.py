@@ -9,13 +9,13 @@ from diffprof.record.profile import Profile
 from tests.profiles_made_by_hand import stable_diffusion
 
 
-def asked(**arguments: object) -> Profile:
+def with_request(**arguments: object) -> Profile:
     whole = stable_diffusion()
     return replace(whole, request=replace(whole.request, arguments=arguments, defaults={}))
 
 
 def test_sizes_are_around_the_one_that_was_asked_for() -> None:
-    wide = asked(width=1024, height=512)
+    wide = with_request(width=1024, height=512)
     assert pixels(wide) == 1024 * 512
     found = size_requests(wide)
     assert next(iter(found.values())) == {"width": 512, "height": 256}
@@ -25,17 +25,21 @@ def test_sizes_are_around_the_one_that_was_asked_for() -> None:
 
 
 def test_sides_fit_the_model_and_small_ones_come_once() -> None:
-    assert list(size_requests(asked(width=64, height=64)).values()) == [
+    assert list(size_requests(with_request(width=64, height=64)).values()) == [
         {"width": 64, "height": 64}, {"width": 128, "height": 128}
     ]  # fmt: skip
 
 
 def test_a_request_without_size_or_steps_has_no_curves() -> None:
-    for profile in (asked(), asked(width=512), asked(width="512", height=True, num_inference_steps=None)):
+    for profile in (
+        with_request(),
+        with_request(width=512),
+        with_request(width="512", height=True, num_inference_steps=None),
+    ):
         assert (pixels(profile), size_requests(profile)) == (None, {})
         assert (denoising_steps(profile), step_requests(profile)) == (None, {})
 
 
 def test_steps_go_from_one_to_many() -> None:
-    assert step_requests(asked(num_inference_steps=30))[1] == {"num_inference_steps": 1}
-    assert step_requests(asked(prior_num_inference_steps=30))[50] == {"num_inference_steps": 50}
+    assert step_requests(with_request(num_inference_steps=30))[1] == {"num_inference_steps": 1}
+    assert step_requests(with_request(prior_num_inference_steps=30))[50] == {"num_inference_steps": 50}

@@ -26,7 +26,7 @@ from diffprof.render.profile_tables import ProfileTable
 from tests.profiles_made_by_hand import stable_diffusion
 
 
-def asked(**arguments: Any) -> Profile:
+def with_request(**arguments: Any) -> Profile:
     profile = stable_diffusion()
     return replace(profile, request=replace(profile.request, arguments=arguments, defaults={}))
 
@@ -44,12 +44,12 @@ def asked(**arguments: Any) -> Profile:
     ],
 )
 def test_the_request_is_in_the_headline_once(arguments: dict[str, Any], words: str) -> None:
-    assert headline(asked(**arguments)).split(" · ").count(words) == 1
+    assert headline(with_request(**arguments)).split(" · ").count(words) == 1
 
 
 def test_only_short_arguments_and_few_of_them_stand_in_the_headline() -> None:
     others = {"sigmas": [1.0, 0.5], "prompt_2": "a long text that says a lot", "a": 1, "b": 2, "c": 3, "d": 4}
-    assert headline(asked(prompt="a cat", **others)).endswith("float16 · a 1 · b 2 · c 3")
+    assert headline(with_request(prompt="a cat", **others)).endswith("float16 · a 1 · b 2 · c 3")
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from tests.small_pipelines import SMALL_PIPELINES
 SMALL = SMALL_PIPELINES["stable-diffusion"]
 
 
-def measured(count: int, iterations: int = 3) -> tuple[Profile, ...]:
+def measure_pipelines(count: int, iterations: int = 3) -> tuple[Profile, ...]:
     pipelines = [SMALL.build() for _ in range(count)]
     return diffprof.measure_in_turns(*pipelines, warmup=1, iterations=iterations, **SMALL.arguments())
 
 
 def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> None:
-    one, other = measured(2)
+    one, other = measure_pipelines(2)
     assert one.measured is not None and other.measured is not None
     assert [iteration.warmup for iteration in one.measured.iterations] == [True, False, False, False]
     assert len(other.measured.timed) == 3
@@ -35,7 +35,7 @@ def test_each_pipeline_has_a_profile_of_its_own_and_all_belong_together() -> Non
 
 
 def test_measuring_again_is_another_measurement() -> None:
-    first, second = measured(2, 1)[0].measured, measured(2, 1)[0].measured
+    first, second = measure_pipelines(2, 1)[0].measured, measure_pipelines(2, 1)[0].measured
     assert first is not None and second is not None
     assert first.turns != second.turns
     assert not measured_in_turns(first, second)
@@ -62,7 +62,7 @@ def test_the_pipelines_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_cpu_time_of_a_call_is_that_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = itertools.count(0, 1_000_000)
     monkeypatch.setattr(iteration_recorder.time, "process_time_ns", lambda: next(readings))
-    one, other = measured(2)
+    one, other = measure_pipelines(2)
     assert one.measured is not None
     assert {iteration.cpu_ns for iteration in one.measured.iterations} == {1_000_000}
     assert [change.name for change in time_changes(one, other)][:3] == ["whole call", "CPU time", "step"]

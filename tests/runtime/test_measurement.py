@@ -27,7 +27,7 @@ FAMILIES = [
 ]  # fmt: skip
 
 
-def measured(name: str, **arguments: Any) -> tuple[Any, Profile]:
+def measure_one_call(name: str, **arguments: Any) -> tuple[Any, Profile]:
     small = SMALL_PIPELINES[name]
     pipeline: Any = small.build()
     with diffprof.measuring(pipeline, sample_hz=0) as run:
@@ -39,7 +39,7 @@ def measured(name: str, **arguments: Any) -> tuple[Any, Profile]:
 def test_every_call_of_a_component_has_the_count_of_that_very_call(name: str) -> None:
     small = SMALL_PIPELINES[name]
     counted = diffprof.profile(small.build(), **small.arguments())
-    _, profile = measured(name)
+    _, profile = measure_one_call(name)
     assert profile.measured is not None
     assert profile.measured.notes == ()
     assert profile.total.macs == counted.total.macs
@@ -56,7 +56,7 @@ def test_every_call_of_a_component_has_the_count_of_that_very_call(name: str) ->
 @pytest.mark.parametrize("name", ["stable-diffusion", "stable-diffusion-3", "sana", "wan-2.1"])
 def test_the_count_is_that_of_the_operations_that_torch_executed(name: str) -> None:
     small = SMALL_PIPELINES[name]
-    pipeline, profile = measured(name)
+    pipeline, profile = measure_one_call(name)
     methods = {call.method for call in profile.calls}
     components = {slot: getattr(pipeline, slot) for slot in profile.components if slot != "pipeline"}
     run = real_run(pipeline, components, methods, small.arguments())

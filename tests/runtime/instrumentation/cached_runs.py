@@ -149,7 +149,7 @@ BY_VALUES = {
 
 
 @contextmanager
-def watched(pipeline: Pipeline) -> Iterator[list[MonitoredCall]]:
+def monitored_calls(pipeline: Pipeline) -> Iterator[list[MonitoredCall]]:
     calls: list[MonitoredCall] = []
     watch = PipelineMonitor(pipeline, calls.append)
     watch.start()
@@ -162,7 +162,7 @@ def watched(pipeline: Pipeline) -> Iterator[list[MonitoredCall]]:
 def counted_run(pipeline: Pipeline, arguments: dict[str, Any]) -> tuple[tuple[CacheEvent, ...], int]:
     """A real run that is watched: what its caches decided, and the MACs of all operations that ran."""
     recorder = OperationRecorder()
-    with watched(pipeline) as calls, RealMode(recorder):
+    with monitored_calls(pipeline) as calls, RealMode(recorder):
         pipeline(**arguments)
     (call,) = calls
     return call.iteration.caches, recorder.outside.cost(0).work.macs

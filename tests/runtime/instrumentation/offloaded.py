@@ -36,7 +36,7 @@ def arguments() -> dict[str, Any]:
     return SMALL_PIPELINES["stable-diffusion"].arguments()
 
 
-def watched(pipeline: Any, **changes: Any) -> Iteration:
+def run_monitored(pipeline: Any, **changes: Any) -> Iteration:
     """What there is to see in one call of the pipeline."""
     calls: list[MonitoredCall] = []
     watch = PipelineMonitor(pipeline, calls.append)

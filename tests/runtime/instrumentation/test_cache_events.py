@@ -18,8 +18,8 @@ from tests.runtime.instrumentation.cached_runs import (
     Case,
     counted_run,
     macs_of,
+    monitored_calls,
     run_of,
-    watched,
     written,
 )
 
@@ -41,7 +41,7 @@ def test_an_event_says_where_and_in_which_step(name: str) -> None:
 def test_a_cache_enabled_while_the_pipeline_is_monitored_is_recorded() -> None:
     case = CASES["first block, all fits"]
     pipeline: Any = case.small.build()
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline(**case.arguments())
         pipeline.transformer.enable_cache(case.config(pipeline))
         pipeline(**case.arguments())
@@ -54,7 +54,7 @@ def test_the_result_is_the_same_and_the_pipeline_is_left_unchanged(name: str) ->
     pipeline = case.build()
     plain = pipeline(**case.arguments())[0]
     before = state_of(pipeline)
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         seen = pipeline(**case.arguments())[0]
     assert torch.equal(torch.as_tensor(plain), torch.as_tensor(seen))
     dry_run(pipeline, case.arguments(), changes=replay_decisions(calls[0].iteration.caches))
@@ -105,7 +105,7 @@ def test_two_pipelines_at_once_do_not_mix() -> None:
     def run(case: Case, pipeline: Any) -> None:
         pipeline(**case.arguments(), callback_on_step_end=together)
 
-    with watched(pipelines[0]) as first, watched(pipelines[1]) as second:
+    with monitored_calls(pipelines[0]) as first, monitored_calls(pipelines[1]) as second:
         threads = [threading.Thread(target=run, args=pair) for pair in zip(cases, pipelines, strict=True)]
         for thread in threads:
             thread.start()
@@ -123,7 +123,7 @@ def test_another_pipeline_inside_a_monitored_one_is_not_mistaken_for_it() -> Non
             inner(**other.arguments())
         return tensors
 
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline(**case.arguments(), callback_on_step_end=more)
     assert written(calls[0].iteration.caches) == case.decisions
 

@@ -13,8 +13,8 @@ from tests.runtime.instrumentation.cached_runs import (
     BY_VALUES,
     CASES,
     counted_run,
+    monitored_calls,
     run_of,
-    watched,
     written,
 )
 
@@ -63,7 +63,7 @@ def test_a_compiled_transformer_shows_what_its_cache_decides_and_is_not_recompil
     pipeline.transformer.compile(backend="eager")
     plain = [pipeline(**case.arguments())[0] for _ in range(2)][-1]
     compiled = dict(torch._dynamo.utils.counters["frames"])
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         seen = pipeline(**case.arguments())[0]
     assert written(calls[0].iteration.caches) == case.decisions
     assert torch.equal(torch.as_tensor(plain), torch.as_tensor(seen))
@@ -76,11 +76,11 @@ def test_code_compiled_during_a_measurement_works_after_it(name: str) -> None:
     pipeline = case.build()
     plain = pipeline(**case.arguments())[0]
     pipeline.transformer.compile(backend="eager")
-    with watched(pipeline):
+    with monitored_calls(pipeline):
         pipeline(**case.arguments())
     alone = [pipeline(**case.arguments())[0] for _ in range(2)][-1]
     compiled = dict(torch._dynamo.utils.counters["frames"])
-    with watched(pipeline):
+    with monitored_calls(pipeline):
         pipeline(**case.arguments())
     pipeline(**case.arguments())
     assert torch.equal(torch.as_tensor(plain), torch.as_tensor(alone))

@@ -15,7 +15,7 @@ from tests.runtime.instrumentation.cached_runs import (
     CASES,
     counted_run,
     macs_of,
-    watched,
+    monitored_calls,
 )
 
 
@@ -24,7 +24,7 @@ def test_the_peak_memory_of_a_cache_is_known_after_it_was_emptied(name: str) -> 
     case = CASES[name]
     pipeline = case.build()
     assert set(peak_cache_bytes(pipeline).values()) == {0}
-    with watched(pipeline):
+    with monitored_calls(pipeline):
         pipeline(**case.arguments())
     held = peak_cache_bytes(pipeline)
     assert set(held) == set(case.decisions)
@@ -50,7 +50,7 @@ def test_first_block_cache_holds_the_output_and_residuals_of_its_first_and_last_
     sizes: list[int] = []
     block = pipeline.transformer.transformer_blocks[0]
     handle = block.register_forward_hook(lambda _m, _a, output: sizes.extend(part.nbytes for part in output[:2]))
-    with watched(pipeline):
+    with monitored_calls(pipeline):
         pipeline(**case.arguments())
     handle.remove()
     text, image = sizes[:2]

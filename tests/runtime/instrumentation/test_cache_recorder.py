@@ -13,7 +13,7 @@ from diffprof.errors import RequestError
 from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_recorder import CacheRecorder
 from tests.children import run_child
-from tests.runtime.instrumentation.cached_runs import watched
+from tests.runtime.instrumentation.cached_runs import monitored_calls
 from tests.small_pipelines import SMALL_PIPELINES
 
 STEPS = 3
@@ -83,7 +83,7 @@ def pipeline_with(kv: CacheRecorder) -> tuple[Any, Any]:
 def test_in_a_watched_pipeline_its_events_are_those_of_the_run() -> None:
     kv = CacheRecorder("kv")
     pipeline, ask = pipeline_with(kv)
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline("a cat", num_inference_steps=STEPS, callback_on_step_end=ask)
         kv.hit()
     (call,) = calls
@@ -104,7 +104,7 @@ def test_an_event_belongs_to_the_current_step() -> None:
     kv = CacheRecorder("kv")
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     pipeline.unet.register_forward_hook(lambda *_: kv.hit())
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline("a cat", num_inference_steps=STEPS)
     assert [event.step for event in calls[0].iteration.caches] == [0, 1, 2]
 
@@ -114,7 +114,7 @@ def test_a_module_of_no_pipeline_is_named_by_its_class() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
     other: Any = SMALL_PIPELINES["stable-diffusion"].build()
     pipeline.unet.register_forward_hook(lambda *_: kv.hit(module=other.vae))
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline("a cat", num_inference_steps=1)
     (event,) = calls[0].iteration.caches
     assert (event.component, event.module) == (None, "AutoencoderKL")
@@ -123,7 +123,7 @@ def test_a_module_of_no_pipeline_is_named_by_its_class() -> None:
 def test_two_pipelines_keep_their_caches_apart() -> None:
     recorders = [CacheRecorder("first"), CacheRecorder("second")]
     pairs = [pipeline_with(recorder) for recorder in recorders]
-    with watched(pairs[0][0]) as first, watched(pairs[1][0]) as second:
+    with monitored_calls(pairs[0][0]) as first, monitored_calls(pairs[1][0]) as second:
         for pipeline, ask in pairs:
             pipeline("a cat", num_inference_steps=STEPS, callback_on_step_end=ask)
     assert [{event.cache for event in calls[0].iteration.caches} for calls in (first, second)] == [

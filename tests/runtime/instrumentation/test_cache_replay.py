@@ -16,8 +16,8 @@ from tests.runtime.instrumentation.cached_runs import (
     CASES,
     counted_run,
     macs_of,
+    monitored_calls,
     run_of,
-    watched,
 )
 
 
@@ -51,7 +51,7 @@ def test_a_compiled_cache_that_decides_by_the_step_is_counted_without_being_obse
     _, _, macs = run_of("attention broadcast")
     pipeline = case.build()
     pipeline.transformer.compile(backend="eager")
-    with watched(pipeline) as calls:
+    with monitored_calls(pipeline) as calls:
         pipeline(**case.arguments())
     assert calls[0].iteration.caches == ()
     assert macs_of(dry_run(pipeline, case.arguments(), changes=replay_decisions(()))) == macs

@@ -22,7 +22,7 @@ from tests.runtime.instrumentation.offloaded import (
     OnDevice,
     built,
     bytes_moved,
-    watched,
+    run_monitored,
     watching,
     weights_in,
     with_stream,
@@ -35,7 +35,7 @@ def test_every_group_comes_in_at_every_call(level: str) -> None:
     pipeline = built()
     pipeline.enable_group_offload(torch.device("cpu:0"), offload_type=level, num_blocks_per_group=1)
 
-    iteration = watched(pipeline)
+    iteration = run_monitored(pipeline)
 
     for step in range(STEPS):
         assert bytes_moved(iteration, "unet", HOST_TO_DEVICE, step) == FLOAT32 * weights_in(pipeline.unet)
@@ -50,7 +50,7 @@ def test_every_group_comes_in_at_every_call(level: str) -> None:
 def test_nothing_moves_where_host_and_device_are_one(level: str) -> None:
     pipeline = built()
     pipeline.unet.enable_group_offload(torch.device("cpu"), offload_type=level, num_blocks_per_group=1)
-    assert watched(pipeline).moves == ()
+    assert run_monitored(pipeline).moves == ()
 
 
 @pytest.mark.parametrize("level", ["leaf_level", "block_level"])
@@ -60,7 +60,7 @@ def test_groups_on_disk_are_read_at_every_call(level: str, tmp_path: Path) -> No
         torch.device("cpu"), offload_type=level, num_blocks_per_group=1, offload_to_disk_path=str(tmp_path)
     )
 
-    iteration = watched(pipeline)
+    iteration = run_monitored(pipeline)
 
     for step in range(STEPS):
         assert bytes_moved(iteration, "unet", FROM_DISK, step) == FLOAT32 * weights_in(pipeline.unet)

@@ -37,7 +37,7 @@ FAMILIES = {
 
 
 @contextmanager
-def watched(pipeline: Any) -> Iterator[list[MonitoredCall]]:
+def monitor(pipeline: Any) -> Iterator[list[MonitoredCall]]:
     calls: list[MonitoredCall] = []
     watch = PipelineMonitor(pipeline, calls.append)
     watch.start()
@@ -50,7 +50,7 @@ def watched(pipeline: Any) -> Iterator[list[MonitoredCall]]:
 def run_of(name: str) -> tuple[Any, Iteration]:
     small = SMALL_PIPELINES[name]
     pipeline: Any = small.build()
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         pipeline(**small.arguments())
     assert len(calls) == 1
     return pipeline, calls[0].iteration
@@ -98,11 +98,11 @@ def test_the_image_is_the_same_and_nothing_is_left_behind() -> None:
     plain = pipeline(**{**small.arguments(), "output_type": "pt"}).images
     before = state_of(pipeline)
     classes = {type(part): dict(vars(type(part))) for part in (pipeline, *pipeline.components.values())}
-    with watched(pipeline):
+    with monitor(pipeline):
         pass
     after = state_of(pipeline)
     assert {key: value for key, value in after.items() if before.get(key) != value} == {}
-    with watched(pipeline):
+    with monitor(pipeline):
         assert torch.equal(pipeline(**{**small.arguments(), "output_type": "pt"}).images, plain)
     assert all(dict(vars(owner)) == attributes for owner, attributes in classes.items())
     assert not interception._FUNCTIONS
@@ -131,7 +131,7 @@ def test_an_exception_anywhere_is_written_down_and_leaves_the_pipeline_clean(
     with monkeypatch.context() as patch:
         patch.setattr(owner, method, raising(error))
         # WHEN it is reached
-        with pytest.raises(type(error)), watched(pipeline) as calls:
+        with pytest.raises(type(error)), monitor(pipeline) as calls:
             pipeline(**small.arguments())
     # THEN what ran until there is known, and the next call is as any other
     iteration = calls[0].iteration
@@ -140,7 +140,7 @@ def test_an_exception_anywhere_is_written_down_and_leaves_the_pipeline_clean(
     assert iteration.samples[-1].failed
     assert len(iteration.steps) == {"vae.decode": 2, "image_processor.postprocess": 2}.get(place, 0)
     assert not interception._FUNCTIONS
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         pipeline(**small.arguments())
     assert calls[0].iteration.error is None
     assert len(calls[0].iteration.steps) == 2
@@ -153,7 +153,7 @@ def test_an_error_in_the_second_step_keeps_the_first() -> None:
     def fail(pipe: Any, step: int, timestep: Any, tensors: Any) -> Any:
         raise ValueError("enough")
 
-    with pytest.raises(ValueError, match="enough"), watched(pipeline) as calls:
+    with pytest.raises(ValueError, match="enough"), monitor(pipeline) as calls:
         pipeline(**small.arguments(), callback_on_step_end=fail)
     iteration = calls[0].iteration
     assert len(iteration.steps) == 1
@@ -162,9 +162,13 @@ def test_an_error_in_the_second_step_keeps_the_first() -> None:
 
 def test_a_watched_pipeline_is_not_watched_twice() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
-    with watched(pipeline), pytest.raises(RequestError, match="is being measured already"), watched(pipeline):
+    with (
+        monitor(pipeline),
+        pytest.raises(RequestError, match="is being measured already"),
+        monitor(pipeline),
+    ):
         pass
-    with watched(pipeline):
+    with monitor(pipeline):
         pass
 
 
@@ -172,10 +176,10 @@ def test_two_pipelines_of_one_class_do_not_see_each_other() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     first: Any = small.build()
     second: Any = small.build()
-    with watched(first) as calls:
+    with monitor(first) as calls:
         second(**small.arguments())
         assert calls == []
-        with watched(second) as others:
+        with monitor(second) as others:
             first(**small.arguments())
             second(**small.arguments())
             second(**small.arguments())
@@ -187,7 +191,7 @@ def test_two_threads_that_share_a_pipeline_have_separate_calls() -> None:
     small = SMALL_PIPELINES["dit"]
     pipeline: Any = small.build()
     twin: Any = small.build()
-    with watched(pipeline) as calls, watched(twin) as others:
+    with monitor(pipeline) as calls, monitor(twin) as others:
         threads = [threading.Thread(target=lambda one=one: one(**small.arguments())) for one in (pipeline, twin)]
         for thread in threads:
             thread.start()
@@ -200,7 +204,7 @@ def test_two_threads_that_share_a_pipeline_have_separate_calls() -> None:
 
 def test_a_component_called_directly_is_a_separate_call() -> None:
     pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
-    with watched(pipeline) as calls, torch.no_grad():
+    with monitor(pipeline) as calls, torch.no_grad():
         pipeline.vae.enable_slicing()  # a switch computes nothing
         pipeline.vae.decode(torch.zeros(1, 4, 8, 8))
     assert [(call.iteration.entry, len(call.iteration.samples)) for call in calls] == [("vae_decode", 1)]
@@ -210,7 +214,7 @@ def test_equal_prompts_have_equal_digests() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     digests = []
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         for prompt in ("a cat", "a cat", "a dog"):
             pipeline(**{**small.arguments(), "prompt": prompt})
     for call in calls:
@@ -227,7 +231,7 @@ def test_a_compiled_component_is_seen_as_the_component_that_it_is(whole: bool) -
         pipeline.unet = torch.compile(pipeline.unet, backend="eager")
     else:
         pipeline.unet.compile(backend="eager")
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         pipeline(**small.arguments())
     sections = [sample.section for sample in calls[0].iteration.samples]
     assert sections.count("unet_forward") == 2
@@ -244,7 +248,7 @@ def test_what_was_compiled_before_is_not_compiled_again_by_being_watched(whole: 
         pipeline.unet.compile(backend="eager")
     plain = pipeline(**{**small.arguments(), "output_type": "pt"}).images
     compiled = dict(torch._dynamo.utils.counters["frames"])
-    with watched(pipeline):
+    with monitor(pipeline):
         picture = pipeline(**{**small.arguments(), "output_type": "pt"}).images
     again = pipeline(**{**small.arguments(), "output_type": "pt"}).images
     assert dict(torch._dynamo.utils.counters["frames"]) == compiled
@@ -258,7 +262,7 @@ def test_a_method_that_was_compiled_by_itself_is_seen_and_counted() -> None:
     expected = diffprof.profile(pipeline, **small.arguments())
     pipeline.vae.decode = compiled = torch.compile(pipeline.vae.decode, backend="eager")
     assert diffprof.profile(pipeline, **small.arguments()).calls == expected.calls
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         pipeline(**small.arguments())
     assert "vae_decode" in [sample.section for sample in calls[0].iteration.samples]
     assert pipeline.vae.decode is compiled
@@ -274,7 +278,7 @@ def test_a_count_inside_a_callback_is_not_part_of_the_call() -> None:
         diffprof.profile(pipe, **small.arguments())
         return {}
 
-    with watched(pipeline) as calls:
+    with monitor(pipeline) as calls:
         pipeline(**small.arguments(), callback_on_step_end=count)
     sections = [sample.section for sample in calls[0].iteration.samples]
     assert sections.count("unet_forward") == 2

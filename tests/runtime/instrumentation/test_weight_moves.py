@@ -34,7 +34,7 @@ from tests.runtime.instrumentation.offloaded import (
     fill_as_on_a_gpu,
     functions_that_move,
     play_gpu,
-    watched,
+    run_monitored,
     watching,
     weights_in,
 )
@@ -47,7 +47,7 @@ class TestSequentialOffload:
         accelerate.cpu_offload(pipeline.unet, "cpu")
         fill_as_on_a_gpu(monkeypatch)
 
-        iteration = watched(pipeline)
+        iteration = run_monitored(pipeline)
 
         for step in range(STEPS):
             assert bytes_moved(iteration, "unet", HOST_TO_DEVICE, step) == FLOAT32 * weights_in(pipeline.unet)
@@ -60,7 +60,7 @@ class TestSequentialOffload:
         accelerate.cpu_offload(pipeline.unet, "cpu")
         fill_as_on_a_gpu(monkeypatch)
 
-        moves = watched(pipeline).moves
+        moves = run_monitored(pipeline).moves
 
         first_layer = pipeline.unet.conv_in  # 3 x 3, from 4 to 8 channels, with a bias
         assert weights_in(first_layer) == 8 * 4 * 3 * 3 + 8
@@ -80,7 +80,7 @@ class TestSequentialOffload:
 
         layer._old_forward = forward
 
-        assert watched(pipeline).moves == ()
+        assert run_monitored(pipeline).moves == ()
         assert addresses == [kept["conv_in.weight"].data_ptr()] * STEPS
 
     def test_a_lazy_mapping_is_read_only_once(self) -> None:
@@ -123,7 +123,7 @@ class TestDiskOffload:
         pipeline = built()
         accelerate.disk_offload(pipeline.unet, tmp_path, "cpu")
 
-        iteration = watched(pipeline)
+        iteration = run_monitored(pipeline)
 
         for step in range(STEPS):
             assert bytes_moved(iteration, "unet", FROM_DISK, step) == FLOAT32 * weights_in(pipeline.unet)
@@ -153,7 +153,7 @@ class TestModelOffload:
         pipeline = built()
         pipeline.enable_model_cpu_offload(device="cpu")  # as cpu:0, another device than cpu: torch makes copies there
 
-        iteration = watched(pipeline)
+        iteration = run_monitored(pipeline)
 
         unet, vae, text_encoder = pipeline.unet, pipeline.vae, pipeline.text_encoder
         text_bytes = FLOAT32 * weights_in(text_encoder) + POSITION_IDS
@@ -171,7 +171,7 @@ class TestModelOffload:
             play_gpu(component)
         pipeline.enable_model_cpu_offload(device="cpu")
 
-        iteration = watched(pipeline, guidance_scale=1.0)
+        iteration = run_monitored(pipeline, guidance_scale=1.0)
 
         text_bytes = FLOAT32 * weights_in(pipeline.text_encoder) + POSITION_IDS
         unet_bytes, vae_bytes = FLOAT32 * weights_in(pipeline.unet), FLOAT32 * weights_in(pipeline.vae)

@@ -175,7 +175,7 @@ class FakeTorch:
             setattr(self, kind, SimpleNamespace(**backend))
 
 
-def searched(torch: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
+def search_accelerator(torch: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
     if torch is None:
         monkeypatch.delitem(sys.modules, "torch", raising=False)
     else:
@@ -185,17 +185,17 @@ def searched(torch: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
 
 
 def test_torch_is_not_imported_to_look_for_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert searched(None, monkeypatch) == (False, False)
+    assert search_accelerator(None, monkeypatch) == (False, False)
     assert "torch" not in sys.modules
 
 
 def test_an_accelerator_is_used_once_the_program_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert searched(SimpleNamespace(), monkeypatch) == (False, False)  # torch is just being imported
-    assert searched(FakeTorch(None), monkeypatch) == (False, True)
-    assert searched(FakeTorch("cuda", is_initialized=lambda: False), monkeypatch) == (False, False)
-    assert searched(FakeTorch("cuda", is_initialized=lambda: True), monkeypatch) == (True, True)
-    assert searched(FakeTorch("xpu", is_initialized=lambda: True), monkeypatch) == (True, True)
-    assert searched(FakeTorch("mps", is_available=lambda: True), monkeypatch) == (True, True)
+    assert search_accelerator(SimpleNamespace(), monkeypatch) == (False, False)  # torch is just being imported
+    assert search_accelerator(FakeTorch(None), monkeypatch) == (False, True)
+    assert search_accelerator(FakeTorch("cuda", is_initialized=lambda: False), monkeypatch) == (False, False)
+    assert search_accelerator(FakeTorch("cuda", is_initialized=lambda: True), monkeypatch) == (True, True)
+    assert search_accelerator(FakeTorch("xpu", is_initialized=lambda: True), monkeypatch) == (True, True)
+    assert search_accelerator(FakeTorch("mps", is_available=lambda: True), monkeypatch) == (True, True)
 
 
 def test_the_installed_torch_can_be_searched() -> None:

@@ -46,7 +46,7 @@ def operations(path: Path) -> set[str]:
     return {event["name"] for event in json.loads(path.read_bytes())["traceEvents"] if event.get("cat") == "cpu_op"}
 
 
-def traced(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> TraceFile:
+def record_trace(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> TraceFile:
     """The trace of some work, which must be written without a word."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -56,7 +56,7 @@ def traced(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace"
     return recorder.traces[-1]
 
 
-def refused(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> str:
+def trace_error(recorder: TraceRecorder, work: Callable[[], Any], name: str = "trace") -> str:
     """The sentence that says why there is no trace; the work must have been done all the same."""
     done = []
     with pytest.warns(TraceWarning) as caught, recorder.profile(name):
@@ -77,7 +77,7 @@ def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, re
         with recorder.section("denoise"), recorder.section("unet_forward"):
             add()
 
-    trace = traced(TraceRecorder(tmp_path), work, "my_trace")
+    trace = record_trace(TraceRecorder(tmp_path), work, "my_trace")
     assert trace.path == tmp_path / "my_trace.json"
     assert {"denoise", "unet_forward"} <= set(spans(trace.path))
     assert "aten::add" in operations(trace.path)
@@ -92,7 +92,7 @@ def test_sections_are_timed_as_usual_while_a_trace_is_recorded(tmp_path: Path, r
             with recorder.section("step"):
                 add()
 
-    traced(TraceRecorder(tmp_path), work)
+    record_trace(TraceRecorder(tmp_path), work)
     assert recorder.timings.get_stats("step")["count"] == 3
 
 
@@ -105,7 +105,7 @@ def test_only_the_first_steps_are_recorded(tmp_path: Path, recorder: SectionReco
                 add()
             tracer.step()
 
-    trace = traced(tracer, work)
+    trace = record_trace(tracer, work)
     names = [name for name in spans(trace.path) if name.startswith("work")]
     assert names == ["work 0", "work 1", "work 2"]
     assert (trace.steps, trace.complete) == (3, False)
@@ -120,7 +120,7 @@ def test_steps_before_the_recording_are_left_out(tmp_path: Path, recorder: Secti
                 add()
             tracer.step()
 
-    trace = traced(tracer, work)
+    trace = record_trace(tracer, work)
     assert [name for name in spans(trace.path) if name.startswith("work")] == ["work 2", "work 3"]
     assert trace.steps == 2
 
@@ -133,7 +133,7 @@ def test_iterations_are_steps_with_their_numbers(tmp_path: Path) -> None:
             with steps.iteration():
                 add()
 
-    trace = traced(TraceRecorder(tmp_path, active=4), work)
+    trace = record_trace(TraceRecorder(tmp_path, active=4), work)
     names = [name for name in spans(trace.path) if name.startswith("denoising")]
     assert names == [f"denoising_steps {number}" for number in range(4)]
     assert steps.statistics is not None and steps.statistics["count"] == 7
@@ -148,18 +148,18 @@ def test_steps_of_another_thread_do_not_disturb(tmp_path: Path) -> None:
         thread.join()
         add()
 
-    assert "aten::add" in operations(traced(tracer, work).path)
+    assert "aten::add" in operations(record_trace(tracer, work).path)
 
 
 def test_a_recording_that_never_began_is_reported(tmp_path: Path) -> None:
-    sentence = refused(TraceRecorder(tmp_path, wait=3, warmup=1), add)
+    sentence = trace_error(TraceRecorder(tmp_path, wait=3, warmup=1), add)
     assert "is empty: recording begins after 4 steps, and 0 were taken" in sentence
     assert list(tmp_path.glob("*.json")) == []
 
 
 def test_shapes_and_stacks_are_recorded_on_request(tmp_path: Path) -> None:
-    plain = traced(TraceRecorder(tmp_path), add, "plain")
-    rich = traced(TraceRecorder(tmp_path, record_shapes=True, profile_memory=True, with_stack=True), add, "rich")
+    plain = record_trace(TraceRecorder(tmp_path), add, "plain")
+    rich = record_trace(TraceRecorder(tmp_path, record_shapes=True, profile_memory=True, with_stack=True), add, "rich")
     assert b"Input Dims" not in plain.path.read_bytes()
     text = rich.path.read_bytes()
     assert b"Input Dims" in text and b"[memory]" in text and b"python_function" in text
@@ -170,18 +170,18 @@ def test_a_large_trace_is_compressed_and_replaces_a_small_one(tmp_path: Path, re
         with recorder.section("vae_decode"):
             add()
 
-    small = traced(TraceRecorder(tmp_path), work)
-    large = traced(TraceRecorder(tmp_path, gzip_above_bytes=100), work)
+    small = record_trace(TraceRecorder(tmp_path), work)
+    large = record_trace(TraceRecorder(tmp_path, gzip_above_bytes=100), work)
     assert (large.path, large.compressed) == (tmp_path / "trace.json.gz", True)
     assert large.file_bytes < large.json_bytes
     assert "vae_decode" in spans(large.path)
     assert not small.path.exists()
-    again = traced(TraceRecorder(tmp_path), work)
+    again = record_trace(TraceRecorder(tmp_path), work)
     assert again.path.exists() and not large.path.exists()
 
 
 def test_a_trace_above_the_limit_is_not_kept_and_says_what_to_do(tmp_path: Path) -> None:
-    sentence = refused(TraceRecorder(tmp_path, max_bytes=1000), add)
+    sentence = trace_error(TraceRecorder(tmp_path, max_bytes=1000), add)
     assert "above the limit of 1,000" in sentence and "trace fewer steps" in sentence
     assert list(tmp_path.iterdir()) == [tmp_path / "diffprof-cache"] or list(tmp_path.iterdir()) == []
 
@@ -205,29 +205,29 @@ def test_a_trace_inside_a_trace_is_rejected_and_the_outer_one_written(
             inner.step()
 
     with outer.profile("outer"):
-        assert "is being recorded already" in refused(inner, work, "inner")
-        assert "is being recorded already" in refused(outer, work, "again")
+        assert "is being recorded already" in trace_error(inner, work, "inner")
+        assert "is being recorded already" in trace_error(outer, work, "again")
     assert outer.problem is None
     assert "inside" in spans(outer.traces[0].path)
 
 
 def test_a_profiler_of_torch_that_runs_already_is_left_alone(tmp_path: Path) -> None:
     with torch.profiler.profile() as theirs:
-        assert "torch.profiler is running already" in refused(TraceRecorder(tmp_path), add)
+        assert "torch.profiler is running already" in trace_error(TraceRecorder(tmp_path), add)
     assert "aten::add" in {event.key for event in theirs.key_averages()}
 
 
 def test_a_folder_that_is_a_file_is_reported_and_the_code_runs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert refused(TraceRecorder(tmp_path / "file"), add).endswith("file: it is not a folder.")
-    assert "Not a directory" in refused(TraceRecorder(tmp_path / "file" / "deeper"), add)
+    assert trace_error(TraceRecorder(tmp_path / "file"), add).endswith("file: it is not a folder.")
+    assert "Not a directory" in trace_error(TraceRecorder(tmp_path / "file" / "deeper"), add)
 
 
 def test_a_folder_that_is_protected_is_reported_and_the_code_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
-    assert "the folder is write-protected" in refused(TraceRecorder(tmp_path), add)
+    assert "the folder is write-protected" in trace_error(TraceRecorder(tmp_path), add)
 
 
 def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_is_reported_and_the_code_has_run(tmp_path: Path, mo
 
     monkeypatch.setattr(TraceRecording, "export", no_space)
     tracer = TraceRecorder(tmp_path / "traces")
-    assert refused(tracer, add, "my_trace") == "Cannot write the trace 'my_trace': No space left on device."
+    assert trace_error(tracer, add, "my_trace") == "Cannot write the trace 'my_trace': No space left on device."
     assert isinstance(tracer.problem, OutputError)
     assert list((tmp_path / "traces").iterdir()) == []
 
@@ -301,7 +301,7 @@ def test_an_event_name_that_torch_cannot_decode_does_not_cost_the_trace(
         add()
         recorder.step()
 
-    assert "aten::add" in operations(traced(recorder, work).path)
+    assert "aten::add" in operations(record_trace(recorder, work).path)
 
 
 def test_a_trace_with_names_that_are_not_utf8_is_repaired_and_says_so(
@@ -331,7 +331,7 @@ def test_a_trace_that_was_cut_off_is_noticed(tmp_path: Path, monkeypatch: pytest
         Path(path).write_text('{"traceEvents": [{"name": ')
 
     monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", cut)
-    assert "could not be written to its end" in refused(TraceRecorder(tmp_path), add)
+    assert "could not be written to its end" in trace_error(TraceRecorder(tmp_path), add)
 
 
 def test_a_profiler_that_fails_in_a_step_does_not_break_the_code(
@@ -342,14 +342,14 @@ def test_a_profiler_that_fails_in_a_step_does_not_break_the_code(
 
     tracer = TraceRecorder(tmp_path)
     monkeypatch.setattr(torch.profiler.profile, "step", fails)
-    assert refused(tracer, tracer.step) == "The trace 'trace' was lost: Can't disable Kineto profiler"
+    assert trace_error(tracer, tracer.step) == "The trace 'trace' was lost: Can't disable Kineto profiler"
 
 
 @pytest.mark.parametrize(
     ("name", "file"), [("../../etc/x", "_.._etc_x.json"), ("a:b|c", "a_b_c.json"), ("..", "trace.json")]
 )
 def test_no_name_leads_out_of_the_folder(name: str, file: str, tmp_path: Path) -> None:
-    assert traced(TraceRecorder(tmp_path), add, name).path == tmp_path / file
+    assert record_trace(TraceRecorder(tmp_path), add, name).path == tmp_path / file
 
 
 def test_a_schedule_without_an_active_step_is_rejected() -> None:

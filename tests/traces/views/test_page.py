@@ -76,7 +76,7 @@ def ranks_of(read: Read) -> str:
     return ranks_html(compare_ranks(explanations), explanations)
 
 
-def compared(read: Read) -> str:
+def comparison_page(read: Read) -> str:
     return comparison_html(compare_traces(read(hostile(), "old.json"), read(two_denoising_steps(), "new.json")))
 
 
@@ -86,7 +86,7 @@ PAGES: dict[str, Callable[[Read], str]] = {
     "host": lambda read: trace_html(read(of_the_host())),
     "hostile": lambda read: trace_html(read(hostile())),
     "ranks": ranks_of,
-    "compared": compared,
+    "compared": comparison_page,
     "hosts compared": lambda read: comparison_html(compare_traces(*[read(of_the_host())] * 2)),
 }
 
@@ -114,7 +114,7 @@ def test_a_trace_of_the_host_alone_has_its_operators(read: Read) -> None:
 
 
 def test_two_traces_say_what_is_not_the_same_before_what_changed(read: Read) -> None:
-    page = compared(read)
+    page = comparison_page(read)
     assert sections(page)[:2] == ["What is not the same", "Timeline"]
     assert "The GPU took 0.390 ms before and 0.810 ms after, 2.08x." in words(page)
     assert "New kernels" in sections(page)
