@@ -43,14 +43,14 @@ def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], mon
         (("--host", "256.0.0.1", "--port", "0"), "Cannot listen on 256.0.0.1, port 0"),
     ],
 )
-def test_what_cannot_be_is_told(run: Run, options: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_rejected(run: Run, options: tuple[str, ...], said: str) -> None:
     ended = run("app", *options)
     assert ended.code == 2
     assert said in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_a_port_that_is_taken_is_told_before_anything_else(run: Run) -> None:
+def test_a_port_that_is_taken_is_reported_first(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run("app", "--port", str(taken.getsockname()[1]))
     assert ended.code == 2

@@ -12,7 +12,7 @@ from diffprof.catalogue.bundled_model import SHAPES, shapes_entry
 from tests.cli.conftest import Run
 
 
-def test_what_is_said_about_it_is_what_a_profile_counts(run: Run) -> None:
+def test_its_catalogue_entry_equals_what_a_profile_counts(run: Run) -> None:
     entry = shapes_entry()
     counted = json.loads(run("profile", SHAPES, "--steps", "2", "--json").out)
     assert counted["request"]["pipeline"] == entry.pipeline

@@ -22,7 +22,7 @@ def test_without_a_command_there_is_help(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_a_module_whose_help_begins_as_listed(command: str, run: Run) -> None:
+def test_every_command_has_a_module_whose_help_starts_as_listed(command: str, run: Run) -> None:
     assert import_module(f"diffprof.cli.{command}").app
     ended = run(command, "--help")
     assert ended.code == 0

@@ -24,7 +24,7 @@ def test_saved_profiles_by_their_short_names(two: tuple[str, str], run: Run, eng
     assert engine.requests == [], "nothing is counted"
 
 
-def test_a_model_is_counted_as_it_was_asked_for(two: tuple[str, str], run: Run, engine: Engine) -> None:
+def test_a_model_is_counted_as_requested(two: tuple[str, str], run: Run, engine: Engine) -> None:
     ended = run("compare", two[1], "sd-2.1-base", "--steps", "30", "--set", "eta=0.5", "--dtype", "fp16")
     assert ended.code == 0
     assert ended.out.startswith("after against sd-2.1-base\n")
@@ -41,7 +41,7 @@ def test_the_folder_that_a_run_left_is_its_profile(run: Run, tmp_path: Path) -> 
     assert "Measured" in ended.out
 
 
-def test_the_folder_of_one_generated_picture_is_its_profile(run: Run, tmp_path: Path) -> None:
+def test_the_folder_of_one_generated_image_is_its_profile(run: Run, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         measured_profile().save(tmp_path / name / "cat.profile.json")
@@ -53,14 +53,14 @@ def test_the_folder_of_one_generated_picture_is_its_profile(run: Run, tmp_path: 
     assert f"two has 2 profiles in it; name one of them, such as {tmp_path / 'two' / 'cat.profile.json'}." in ended.err
 
 
-def test_the_same_name_twice_is_told_apart(two: tuple[str, str], run: Run, tmp_path: Path) -> None:
+def test_equal_names_are_numbered(two: tuple[str, str], run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = str(stable_diffusion().save(tmp_path / "other" / "before.json"))
     assert run("compare", two[0], other).out.startswith(f"{tmp_path.name}/before against other/before\n")
     assert run("compare", two[0], two[0]).out.startswith("before (1) against before (2)\n")
 
 
-def test_a_file_and_the_model_it_is_named_after_are_told_apart(
+def test_a_file_and_the_model_it_is_named_after_are_distinguished(
     run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -88,7 +88,7 @@ def test_models_in_a_page_are_counted_over_size_and_steps(
     assert "MACs over the pixels of the image" in target.read_text(encoding="utf-8")
 
 
-def test_a_model_that_has_no_size_is_told_in_the_page(
+def test_the_page_notes_a_model_without_a_size(
     two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse_width(request: Request, progress: object) -> Profile:
@@ -103,7 +103,7 @@ def test_a_model_that_has_no_size_is_told_in_the_page(
     assert "sd-2.1-base could not be counted everywhere: This pipeline has no argument width." in page
 
 
-def test_files_that_are_no_profiles_of_this_version_are_one_sentence_each(
+def test_files_that_are_not_profiles_of_this_version_are_rejected(
     two: tuple[str, str], run: Run, tmp_path: Path
 ) -> None:
     newer = to_json(stable_diffusion())

@@ -52,7 +52,7 @@ def test_a_page_has_the_images_and_the_charts(two: tuple[str, str], run: Run, en
     assert engine.requests == [], "saved profiles are read, not counted again"
 
 
-def test_a_page_that_cannot_be_written_is_refused_before_anything_is_counted(
+def test_a_page_that_cannot_be_written_is_rejected_before_anything_is_counted(
     two: tuple[str, str], run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     ended = run("compare", two[0], "sd-2.1-base", "--html", str(tmp_path / "no" / "page.html"))
@@ -76,7 +76,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_counted(
         (["{before}", "no-such-model"], "no-such-model"),
     ],
 )
-def test_a_wrong_request_is_one_sentence(
+def test_a_wrong_request_is_rejected_with_one_message(
     arguments: list[str], sentence: str, two: tuple[str, str], run: Run, engine: Engine
 ) -> None:
     ended = run("compare", *[argument.format(before=two[0], after=two[1]) for argument in arguments])

@@ -52,7 +52,7 @@ def test_without_a_file_it_says_which_would_be_read(run: Run) -> None:
     assert "No file was read: diffprof.toml in this folder would be." in run("config").out
 
 
-def test_a_wrong_setting_ends_with_a_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_rejected_with_a_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_DTYPE", "int1")
     ended = run("config")
     assert (ended.code, ended.out) == (2, "")

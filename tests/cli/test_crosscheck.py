@@ -55,7 +55,7 @@ def test_options_become_the_request(run: Run, requests: list[Any]) -> None:
         (["sdxl", "--timeout", "nan"], "--timeout must be a number of seconds above 0"),
     ],
 )
-def test_a_wrong_request_is_one_sentence_before_any_work(
+def test_a_wrong_request_is_rejected_before_any_work(
     arguments: list[str], words: str, run: Run, requests: list[Any]
 ) -> None:
     ended = run("crosscheck", *arguments)
@@ -64,7 +64,7 @@ def test_a_wrong_request_is_one_sentence_before_any_work(
     assert len(ended.err.splitlines()) == 1
 
 
-def test_an_unknown_tool_is_refused_with_those_there_are(run: Run) -> None:
+def test_an_unknown_tool_is_rejected_with_those_there_are(run: Run) -> None:
     ended = run("crosscheck", "sdxl", "--tool", "ptflops")
     assert ended.code == 2
     assert "there is no tool 'ptflops'; there are diffprof, thop-sdpa" in ended.err

@@ -27,6 +27,6 @@ def test_moments_as_people_type_them(typed: str, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("typed", ["", "yesterday", "2026-02-30", "7", "d", "-3d", "999999w", "0001-01-01T00:00+09:00"])
-def test_anything_else_is_refused(typed: str) -> None:
+def test_anything_else_is_rejected(typed: str) -> None:
     with pytest.raises(RequestError, match="--since takes"):
         parse_moment("--since", typed, datetime(2026, 5, 31, 12, tzinfo=timezone.utc))

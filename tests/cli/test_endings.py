@@ -29,7 +29,7 @@ from tests.profiles_made_by_hand import stable_diffusion
         (["models", "shw", "sdxl"], "or `show NAME`"),
     ],
 )
-def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(arguments: list[str], words: str, run: Run) -> None:
+def test_a_wrong_command_line_is_one_message_and_exit_code_2(arguments: list[str], words: str, run: Run) -> None:
     ended = run(*arguments)
     assert ended.code == 2
     assert ended.out == ""
@@ -49,7 +49,7 @@ def test_a_wrong_command_line_is_one_sentence_and_exit_code_2(arguments: list[st
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
-def test_a_failure_of_the_engine_is_one_sentence(
+def test_a_failure_of_the_engine_is_one_message(
     failure: BaseException, code: int, words: str, run: Run, engine: Engine
 ) -> None:
     engine.failure = failure
@@ -69,7 +69,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(place: int, run: Run, engi
         run(*arguments)
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_prints_no_error(tmp_path: Path) -> None:
     path = stable_diffusion().save(tmp_path / "p.json")
     read, write = os.pipe()
     os.close(read)

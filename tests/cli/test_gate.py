@@ -46,14 +46,14 @@ def test_times_have_three_exit_codes(slowdown: float, code: int, run: Run, tmp_p
     assert run("gate", *times(tmp_path, slowdown), "--max", "time=+5%").code == code
 
 
-def test_a_model_is_counted_as_the_baseline_was_asked_for(baseline: str, run: Run, engine: Engine) -> None:
+def test_a_model_is_counted_with_the_request_of_the_baseline(baseline: str, run: Run, engine: Engine) -> None:
     assert run("gate", baseline, "sd-2.1-base").code == 0
     request = engine.request
     assert (request.model, request.dtype, request.scheduler, request.enable) == ("sd-2.1-base", "float16", None, ())
     assert (request.arguments["height"], request.arguments["num_inference_steps"]) == (512, 30)
 
 
-def test_summaries_are_written_besides(baseline: str, heavier: str, run: Run, tmp_path: Path) -> None:
+def test_summaries_are_written_to_files_too(baseline: str, heavier: str, run: Run, tmp_path: Path) -> None:
     summary, report = tmp_path / "summary.md", tmp_path / "junit.xml"
     ended = run("gate", baseline, heavier, "--markdown", str(summary), "--junit", str(report))
     assert ended.code == 1
@@ -70,7 +70,7 @@ def test_the_outcome_for_programs_and_pull_requests(baseline: str, heavier: str,
     assert (quiet_run.code, quiet_run.out) == (1, "")
 
 
-def test_another_request_is_refused_unless_allowed(baseline: str, run: Run, tmp_path: Path) -> None:
+def test_another_request_is_rejected_unless_allowed(baseline: str, run: Run, tmp_path: Path) -> None:
     other = str(stable_diffusion(steps=20, unet_calls=21).save(tmp_path / "other.json"))
     ended = run("gate", baseline, other, "--junit", str(tmp_path / "junit.xml"))
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
@@ -94,7 +94,7 @@ def test_another_request_is_refused_unless_allowed(baseline: str, run: Run, tmp_
         (["{baseline}", "{hostile}"], "from another request"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
+def test_impossible_requests_are_rejected_with_one_message(
     arguments: list[str], sentence: str, baseline: str, run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "foreign.json").write_text("[]")
@@ -109,7 +109,7 @@ def test_what_cannot_be_done_is_one_sentence(
 
 
 @pytest.mark.parametrize("option", ["--markdown", "--junit"])
-def test_a_summary_without_a_place_is_no_broken_limit_and_nothing_is_counted(
+def test_a_summary_that_cannot_be_written_is_reported_before_anything_is_counted(
     option: str, baseline: str, run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     ended = run("gate", baseline, "sd-2.1-base", option, str(tmp_path / "no" / "summary"))

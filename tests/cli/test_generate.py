@@ -66,7 +66,7 @@ def names_in(folder: str) -> list[str]:
     return sorted(path.name for path in Path(folder).iterdir()) if Path(folder).exists() else []
 
 
-def test_a_picture_its_profile_and_a_short_table(generate: Callable[..., Ended], model: Path) -> None:
+def test_an_image_its_profile_and_a_short_table(generate: Callable[..., Ended], model: Path) -> None:
     ended = generate()
     assert ended.code == 0, ended.err
     assert ended.err == "Wrote outputs/small-sd_seed7.png\nWrote outputs/small-sd_seed7.profile.json\n"
@@ -88,7 +88,7 @@ def test_a_picture_its_profile_and_a_short_table(generate: Callable[..., Ended],
     assert numpy.array_equal(numpy.asarray(Image.open("outputs/small-sd_seed7.png")), numpy.asarray(same.image))
 
 
-def test_without_a_model_the_one_on_board_draws(run: Run) -> None:
+def test_without_a_model_the_bundled_one_generates(run: Run) -> None:
     ended = run("generate", "a red circle on a blue background", "--steps", "2", "--seed", "7")
     assert ended.code == 0, ended.err
     assert ended.out.startswith("shapes · 64 x 64 · 2 steps · ")
@@ -141,7 +141,7 @@ def test_several_models_side_by_side(generate: Callable[..., Ended], other: Path
         assert f"Wrote {folder / name}\n" in ended.err
 
 
-def test_a_model_that_fails_is_told_after_the_others_were_shown(generate: Callable[..., Ended]) -> None:
+def test_a_failed_model_is_reported_after_the_others(generate: Callable[..., Ended]) -> None:
     ended = generate("--model", "no-such-model")
     assert ended.code == 1
     assert "failed" in ended.out
@@ -182,7 +182,7 @@ def test_csv_has_a_line_for_each_model(generate: Callable[..., Ended], several: 
     assert all(one["error"].startswith("Unknown model") for one in others)
 
 
-def test_pictures_of_two_ways_are_compared_by_their_profiles(run: Run, generate: Callable[..., Ended]) -> None:
+def test_images_of_two_models_are_compared_by_their_profiles(run: Run, generate: Callable[..., Ended]) -> None:
     for options in ((), ("--steps", "3")):
         assert generate("-q", "-o", "out", *options).code == 0
     files = ("out/small-sd_seed7.profile.json", "out/small-sd_seed7_2.profile.json")
@@ -195,7 +195,7 @@ def test_pictures_of_two_ways_are_compared_by_their_profiles(run: Run, generate:
     assert run("compare", files[0], files[0]).out.count("PSNR") == 0, "equal pictures are said to be equal"
 
 
-def test_a_cache_is_for_this_picture(run: Run, tmp_path: Path) -> None:
+def test_a_cache_is_enabled_for_this_image_only(run: Run, tmp_path: Path) -> None:
     flux = saved_with_weights("flux", tmp_path / "small-flux")
     ask = ("generate", "a cat", "--model", str(flux), "--steps", "4", "--seed", "7", "-q", "--width", "32", "--height")
     for options in (("32", "--cache", "first_block:threshold=1000"), ("32",)):
@@ -209,20 +209,20 @@ def test_a_cache_is_for_this_picture(run: Run, tmp_path: Path) -> None:
     assert not plain.measured.iterations[0].caches
 
 
-def test_without_profiling_there_is_only_the_picture(generate: Callable[..., Ended]) -> None:
+def test_without_profiling_there_is_only_the_image(generate: Callable[..., Ended]) -> None:
     ended = generate("--no-profiling")
     assert (ended.code, ended.out, ended.err) == (0, "", "Wrote outputs/small-sd_seed7.png\n")
     assert names_in("outputs") == ["small-sd_seed7.png"]
 
 
-def test_a_seed_that_was_drawn_is_told(run: Run, model: Path) -> None:
+def test_a_drawn_seed_is_printed(run: Run, model: Path) -> None:
     ended = run("generate", "a cat", "--model", str(model), "--steps", "1", "--json", "-q", "--no-profiling")
     values = json.loads(ended.out)
     assert values["models"][0]["seed"] == values["seed"]
     assert str(values["seed"]) in values["models"][0]["image_path"]
 
 
-def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
+def test_it_is_kept_with_its_image(generate: Callable[..., Ended]) -> None:
     ended = generate("--keep")
     assert ended.code == 0, ended.err
     assert "Kept as run 1; `diffprof history show 1` shows it\n" in ended.err
@@ -257,7 +257,7 @@ def test_it_is_kept_with_its_picture(generate: Callable[..., Ended]) -> None:
         (("a", "--offload", "cloud"), "unknown way to offload 'cloud'"),
     ],
 )
-def test_bad_input_ends_with_a_sentence_and_leaves_nothing(
+def test_bad_input_is_rejected_with_a_message_and_leaves_nothing(
     run: Run, model: Path, options: tuple[str, ...], sentence: str
 ) -> None:
     ended = run("generate", *options, "--model", str(model))
@@ -268,7 +268,7 @@ def test_bad_input_ends_with_a_sentence_and_leaves_nothing(
     assert names_in("outputs") == []
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_work(generate: Callable[..., Ended]) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(generate: Callable[..., Ended]) -> None:
     Path("file").write_text("mine")
     ended = generate("-o", "file/below")
     assert ended.code == 1
@@ -305,7 +305,7 @@ def test_a_batch_is_shown_though_its_contact_sheet_could_not_be_written(
     assert ended.err.splitlines()[-1].endswith("Cannot write contact_sheet.png: No space left on device.")
 
 
-def test_a_history_that_cannot_be_written_is_told_before_the_work(
+def test_a_history_that_cannot_be_written_is_reported_before_the_work(
     generate: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIFFPROF_HISTORY", "dir")

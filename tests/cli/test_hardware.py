@@ -85,14 +85,14 @@ def test_a_file_adds_its_accelerators(own_file: str, run: Run) -> None:
         (["t4", "l4"], "Give one WORD to search for, or `show NAME`."),
     ],
 )
-def test_what_cannot_be_met_is_one_sentence(arguments: list[str], message: str, run: Run) -> None:
+def test_impossible_requests_are_rejected_with_one_message(arguments: list[str], message: str, run: Run) -> None:
     ended = run("hardware", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
 
 
-def test_nonsense_in_a_file_is_one_sentence(own_file: str, run: Run) -> None:
+def test_invalid_values_in_a_file_are_rejected_with_one_message(own_file: str, run: Run) -> None:
     Path(own_file).write_text(OWN.replace("float16 = 100", "float16 = -100"))
     ended = run("hardware", "--file", own_file)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)

@@ -39,7 +39,7 @@ def locked(path: Path) -> Iterator[None]:
     "arguments",
     [["profile", "sdxl", "--keep"], ["history", "tag", "1", "x"], ["history", "prune", "--keep", "0"]],
 )
-def test_a_locked_history_is_one_sentence_and_exit_code_2(
+def test_a_locked_history_is_one_message_and_exit_code_2(
     arguments: list[str], history: History, run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = partial(History, timeout_seconds=0.05)
@@ -85,7 +85,7 @@ def damaged(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"), [(foreign, "another program"), (newer, "upgrade diffprof"), (damaged, "is damaged")]
 )
-def test_what_is_no_history_is_one_sentence_and_stays_as_it_is(
+def test_a_file_that_is_not_a_history_is_rejected_and_unchanged(
     arguments: list[str], make: object, words: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_the_list_is_a_table_json_or_csv(history: History, run: Run, monkeypatch
         (["--limit", "2", "--offset", "1"], [3, 2]),
     ],
 )
-def test_options_say_which_and_in_what_order(
+def test_options_filter_and_order_the_runs(
     arguments: list[str], expected: list[int], history: History, run: Run
 ) -> None:
     assert kept_ids(run, *arguments) == expected
@@ -143,7 +143,7 @@ def test_the_choices_are_those_of_the_history() -> None:
     assert tuple(one.value for one in command.Order) == ORDERS
 
 
-def test_nothing_kept_is_said_and_no_error(run: Run) -> None:
+def test_an_empty_history_says_so_and_is_not_an_error(run: Run) -> None:
     for arguments in (["list"], ["trend"]):
         ended = run("history", *arguments)
         assert ended.code == 0
@@ -152,7 +152,7 @@ def test_nothing_kept_is_said_and_no_error(run: Run) -> None:
     assert not default_path().exists()
 
 
-def test_no_match_is_said(history: History, run: Run) -> None:
+def test_a_search_without_matches_says_so(history: History, run: Run) -> None:
     assert run("history", "list", "--model", "nobody").out == "No kept run matches.\n"
     assert run("history", "trend", "--model", "nobody").out == "No kept run matches.\n"
 
@@ -166,7 +166,7 @@ def test_a_run_is_shown_like_a_saved_profile(history: History, run: Run, tmp_pat
         assert run("history", "show", "2", *options).out == run("show", saved, *options).out
 
 
-def test_a_run_can_be_saved_with_its_picture(history: History, run: Run, tmp_path: Path) -> None:
+def test_a_run_can_be_saved_with_its_image(history: History, run: Run, tmp_path: Path) -> None:
     arguments = ("-o", str(tmp_path / "p.json.gz"), "--picture", str(tmp_path / "p.png"))
     assert run("history", "show", "3", *arguments).code == 0
     assert diffprof.load(tmp_path / "p.json.gz") == history.get(3)
@@ -199,7 +199,7 @@ def test_a_run_can_be_compared_with_itself(history: History, run: Run) -> None:
     assert run("history", "compare", "2", "2").code == 0
 
 
-def test_an_option_that_the_comparison_does_not_have_is_refused(history: History, run: Run) -> None:
+def test_an_option_that_the_comparison_does_not_have_is_rejected(history: History, run: Run) -> None:
     ended = run("history", "compare", "2", "4", "--loudly")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert "--loudly" in ended.err
@@ -264,7 +264,7 @@ def test_pruning_says_what_goes(history: History, run: Run) -> None:
         (["compare", "1", "99"], "There is no run 99 in"),
     ],
 )
-def test_a_wrong_request_is_one_sentence_and_changes_nothing(
+def test_a_wrong_request_is_rejected_with_one_message_and_changes_nothing(
     arguments: list[str], words: str, history: History, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

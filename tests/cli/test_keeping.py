@@ -51,7 +51,7 @@ def test_a_file_of_settings_says_whether_and_where(
     assert kept_ids(run) == [1]
 
 
-def test_a_wrong_setting_is_refused_before_the_work(run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_setting_is_rejected_before_the_work(run: Run, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_KEEP", "maybe")
     ended = run("profile", "sdxl")
     assert (ended.code, engine.requests) == (2, [])
@@ -76,7 +76,7 @@ def test_a_profile_that_fails_is_not_kept(run: Run, engine: Engine) -> None:
     assert History().count() == 0
 
 
-def test_a_history_that_cannot_be_used_is_refused_before_the_work(run: Run, engine: Engine) -> None:
+def test_a_history_that_cannot_be_used_is_rejected_before_the_work(run: Run, engine: Engine) -> None:
     default_path().write_text("dear diary")
     ended = run("profile", "sdxl", "--keep")
     assert (ended.code, ended.out, engine.requests) == (2, "", [])

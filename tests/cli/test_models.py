@@ -70,7 +70,7 @@ def test_every_model_can_be_shown(entry: catalogue.Entry, run: Run) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["show", "sdlx"], ["sdlx"]])
-def test_a_model_that_is_not_there_is_refused_with_the_nearest_names(arguments: list[str], run: Run) -> None:
+def test_a_model_that_is_not_there_is_rejected_with_the_nearest_names(arguments: list[str], run: Run) -> None:
     ended = run("models", *arguments)
     assert ended.code == 2
     assert "sdxl" in ended.err

@@ -25,7 +25,7 @@ from tests.profiles_made_by_hand import stable_diffusion
         ("n" * 300 + ".json", "File name too long"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_refused_before_anything_is_counted(
+def test_a_file_that_cannot_be_written_is_rejected_before_anything_is_counted(
     place: str, reason: str, run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()

@@ -102,7 +102,7 @@ def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: 
         (["--json", "-o", "p.csv"], "contradict"),
     ],
 )
-def test_a_wrong_request_is_refused_before_anything_is_counted(
+def test_a_wrong_request_is_rejected_before_anything_is_counted(
     arguments: list[str], words: str, run: Run, engine: Engine
 ) -> None:
     ended = run("profile", "sdxl", *arguments)
@@ -123,7 +123,7 @@ def test_a_wrong_request_is_refused_before_anything_is_counted(
         ("", "Unknown model"),
     ],
 )
-def test_an_unknown_model_is_refused_before_the_engine_is_imported(
+def test_an_unknown_model_is_rejected_before_the_engine_is_imported(
     model: str, words: str, run: Run, engine: Engine
 ) -> None:
     ended = run("profile", model)

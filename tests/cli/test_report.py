@@ -62,7 +62,7 @@ def test_tables_of_several_profiles_have_a_folder_each(run: Run, at_work: Path) 
     assert len(list((at_work / "tables" / "1-counted").glob("*.parquet"))) == 6
 
 
-def test_pdf_and_picture_are_made_by_the_browser(
+def test_the_browser_renders_pdf_and_png(
     run: Run, at_work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The real one is in test_browser.py.
@@ -94,7 +94,7 @@ def test_pdf_and_picture_are_made_by_the_browser(
         (["other.json", "-o", "r.html"], "is not a diffprof profile"),
     ],
 )
-def test_a_wrong_request_is_a_sentence_and_writes_nothing(
+def test_a_wrong_request_is_rejected_and_writes_nothing(
     run: Run, at_work: Path, arguments: list[str], sentence: str
 ) -> None:
     Path("other.json").write_text("{}", encoding="utf-8")
@@ -105,14 +105,14 @@ def test_a_wrong_request_is_a_sentence_and_writes_nothing(
     assert written(at_work) == {"other.json"}
 
 
-def test_a_place_that_is_not_there_is_told_before_anything_is_read(run: Run, at_work: Path) -> None:
+def test_a_missing_folder_is_reported_before_anything_is_read(run: Run, at_work: Path) -> None:
     ended = run("report", "missing.json", "-o", "nowhere/report.html")
     assert (ended.code, ended.err) == (
         1, "diffprof: error: Cannot write nowhere/report.html: there is no folder nowhere.\n",
     )  # fmt: skip
 
 
-def test_a_file_in_the_place_of_the_folder_for_tables_is_told(run: Run, at_work: Path) -> None:
+def test_a_file_where_the_tables_folder_should_be_is_reported(run: Run, at_work: Path) -> None:
     ended = run("report", "counted.json", "--tables", "counted.json")
     assert ended.code == 1
     assert "Cannot write into counted.json: File exists." in ended.err
@@ -126,7 +126,7 @@ def test_without_a_browser_nothing_is_written(run: Run, at_work: Path, monkeypat
     assert written(at_work) == set()
 
 
-def test_without_plotly_a_sentence_says_what_to_install(
+def test_without_plotly_a_message_says_what_to_install(
     run: Run, at_work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
@@ -137,7 +137,7 @@ def test_without_plotly_a_sentence_says_what_to_install(
     assert run("report", "counted.json", "--speedscope", "s.json").code == 0
 
 
-def test_without_pyarrow_a_sentence_says_what_to_install(
+def test_without_pyarrow_a_message_says_what_to_install(
     run: Run, at_work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

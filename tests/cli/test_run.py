@@ -110,7 +110,7 @@ def test_json_is_what_was_saved_and_nothing_else(short: Callable[..., Ended], ou
     assert from_json(json.loads(ended.out)) == diffprof.load(out / "profiling_report.json")
 
 
-def test_one_table_can_be_asked_for_also_as_csv(short: Callable[..., Ended]) -> None:
+def test_one_table_can_be_requested_also_as_csv(short: Callable[..., Ended]) -> None:
     ended = short("--iterations", "1", "--warmup", "0", "--csv", "--by", "section", "-q")
     assert ended.out.splitlines()[0].startswith("section,")
     assert any(line.startswith("unet_forward,") for line in ended.out.splitlines())
@@ -155,7 +155,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (["--height", "0"], "--height"),
     ],
 )
-def test_a_wrong_request_is_refused_before_anything_is_loaded(
+def test_a_wrong_request_is_rejected_before_anything_is_loaded(
     options: list[str], words: str, short: Callable[..., Ended], loads: list[str], out: Path
 ) -> None:
     ended = short(*options)
@@ -165,13 +165,13 @@ def test_a_wrong_request_is_refused_before_anything_is_loaded(
     assert not out.exists()
 
 
-def test_an_unknown_model_is_refused(run: Run, loads: list[str]) -> None:
+def test_an_unknown_model_is_rejected(run: Run, loads: list[str]) -> None:
     ended = run("run", "sdlx")
     assert (ended.code, loads) == (2, [])
     assert "did you mean sdxl" in ended.err
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_loaded(
+def test_a_folder_that_cannot_be_written_is_rejected_before_anything_is_loaded(
     run: Run, model: Path, tmp_path: Path, loads: list[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -184,7 +184,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_loaded(
         assert ended.err.count("\n") == 1
 
 
-def test_what_the_pipeline_refuses_is_told_before_it_runs(short: Callable[..., Ended], out: Path) -> None:
+def test_an_error_of_the_pipeline_is_reported_before_it_runs(short: Callable[..., Ended], out: Path) -> None:
     ended = short("--height", "33", "--width", "33")
     assert ended.code == 1
     assert "StableDiffusionPipeline refused the call" in ended.err

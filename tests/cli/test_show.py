@@ -42,7 +42,7 @@ def test_a_hostile_profile_cannot_drive_the_terminal(run: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": {"name": "diffprof-profile", "version": 9}}'])
-def test_show_refuses_what_is_no_profile(content: str, run: Run, tmp_path: Path) -> None:
+def test_show_rejects_a_file_that_is_not_a_profile(content: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text(content)
     ended = run("show", str(path))

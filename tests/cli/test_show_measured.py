@@ -27,7 +27,7 @@ def test_what_was_measured_comes_first(saved: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("by", list(RunTable))
-def test_each_table_can_be_asked_for(by: RunTable, saved: str, run: Run) -> None:
+def test_each_table_can_be_requested(by: RunTable, saved: str, run: Run) -> None:
     assert run("show", saved, "--by", by.value).out == run_text(measured_profile(), 100, by)
 
 
@@ -43,7 +43,7 @@ def test_a_depth_asks_for_modules(saved: str, run: Run) -> None:
     assert "--depth belongs to --by module" in refused.err
 
 
-def test_csv_is_by_section_unless_another_table_is_asked_for(saved: str, run: Run) -> None:
+def test_csv_is_by_section_unless_another_table_is_requested(saved: str, run: Run) -> None:
     sections = list(csv.DictReader(io.StringIO(run("show", saved, "--csv").out)))
     assert sections[0]["section"] == "unet_forward"
     steps = list(csv.DictReader(io.StringIO(run("show", saved, "--csv", "--by", "step").out)))

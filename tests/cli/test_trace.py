@@ -74,7 +74,7 @@ def test_json_has_everything(run: Run, trace: str) -> None:
     assert {"kinds", "kernels", "attention", "sections", "steps", "launches", "memory", "gaps"} <= set(report)
 
 
-def test_rows_are_as_many_as_asked_for(run: Run, trace: str) -> None:
+def test_the_requested_number_of_rows_is_shown(run: Run, trace: str) -> None:
     shown = run("trace", trace, "--by", "kernel", "--top", "2").out
     assert shown.splitlines()[-1] == "and 3 more (--top)"
 
@@ -138,13 +138,13 @@ def test_a_page_is_written_beside_what_is_printed(run: Run, trace: str, tmp_path
     assert "<h1>2 ranks, 0 collective calls compared</h1>" in (tmp_path / "page.html").read_text("utf-8")
 
 
-def test_a_page_that_has_no_place_is_told_before_anything_is_read(run: Run, trace: str) -> None:
+def test_a_page_that_cannot_be_written_is_rejected_before_anything_is_read(run: Run, trace: str) -> None:
     ended = run("trace", "missing.json", "--html", "no/such/page.html")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "diffprof: error: Cannot write no/such/page.html: there is no folder no/such.\n"
 
 
-def test_without_plotly_a_page_is_one_sentence(run: Run, trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_plotly_a_page_is_rejected_with_one_message(run: Run, trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     ended = run("trace", trace, "--html", "page.html")
     assert (ended.code, ended.out) == (2, "")
@@ -169,7 +169,7 @@ def test_without_plotly_a_page_is_one_sentence(run: Run, trace: str, monkeypatch
         (["--overlay", "trace.json.gz"], "is the trace itself"),
     ],
 )
-def test_a_wrong_request_is_one_sentence_and_changes_nothing(
+def test_a_wrong_request_is_rejected_with_one_message_and_changes_nothing(
     arguments: list[str], words: str, run: Run, trace: str, tmp_path: Path
 ) -> None:
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
@@ -180,7 +180,7 @@ def test_a_wrong_request_is_one_sentence_and_changes_nothing(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
-def test_an_overlay_that_cannot_be_written_is_one_sentence(run: Run, trace: str) -> None:
+def test_an_overlay_that_cannot_be_written_is_one_message(run: Run, trace: str) -> None:
     ended = run("trace", trace, "--overlay", "no/such/folder.json")
     assert (ended.code, ended.out) == (1, "")
     assert "Cannot write no/such/folder.json" in ended.err

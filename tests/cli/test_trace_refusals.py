@@ -70,7 +70,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("content", "words"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("compressed", [False, True])
-def test_what_is_no_trace_is_refused_with_the_reason(
+def test_a_file_that_is_not_a_trace_is_rejected_with_the_reason(
     content: str, words: str, compressed: bool, run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "trace.json"
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_named(run: Run, tmp_path: Pa
     refused(run, tmp_path, "Is a directory")
 
 
-def test_a_single_value_without_end_is_refused_before_memory_is_full(
+def test_a_single_value_without_end_is_rejected_before_memory_is_full(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walk, "LONGEST_VALUE", 1 << 20)

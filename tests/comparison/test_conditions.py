@@ -61,7 +61,7 @@ def test_a_different_request_is_listed_with_both_values(other: Profile, name: st
     assert request_differences(found) == tuple(found)
 
 
-def test_an_argument_that_is_given_as_the_default_is_no_difference() -> None:
+def test_an_argument_equal_to_the_default_is_not_a_difference() -> None:
     assert differing(stable_diffusion(), with_arguments(num_images_per_prompt=1, eta=0)) == []
     assert [one.values for one in differing(stable_diffusion(), with_arguments(eta=0.5))] == [(0.0, 0.5)]
 
@@ -79,12 +79,12 @@ def test_a_default_that_changed_with_a_version_is_not_a_different_request() -> N
     assert request_differences(found) == ()
 
 
-def test_a_size_that_one_made_other_than_asked_is_told() -> None:
+def test_a_size_that_a_pipeline_changed_is_listed() -> None:
     found = differing(with_request(defaults={"height": 496}), with_request(defaults={"height": 504}))
     assert found == [Condition(DEFAULT, "height", (496, 504))]
 
 
-def test_folders_and_live_pipelines_are_called_as_it_pleases() -> None:
+def test_names_of_folders_are_not_a_different_request() -> None:
     found = differing(
         with_request(model="/one/place", source="folder"), with_request(model="/another/place", source="folder")
     )
@@ -92,7 +92,7 @@ def test_folders_and_live_pipelines_are_called_as_it_pleases() -> None:
     assert request_differences(found) == ()
 
 
-def test_versions_and_dtypes_of_components_are_told() -> None:
+def test_versions_and_dtypes_of_components_are_listed() -> None:
     profile = stable_diffusion()
     other = replace(
         profile,
@@ -117,7 +117,7 @@ def test_a_profile_that_was_only_counted_has_no_device_to_differ_in() -> None:
     assert differing(measured_profile(), counted) == [Condition(MEASUREMENT, "measured", (True, False))]
 
 
-def test_how_often_was_measured_is_told() -> None:
+def test_the_number_of_iterations_is_listed() -> None:
     profile = measured_profile()
     assert profile.measured is not None
     fewer = replace(profile, measured=replace(profile.measured, iterations=profile.measured.iterations[:2]))

@@ -32,7 +32,7 @@ def test_ten_steps_less_are_ten_calls_of_the_unet_less() -> None:
     ]
 
 
-def test_the_figures_of_the_components_add_up_to_those_of_the_whole() -> None:
+def test_the_numbers_of_the_components_add_up_to_the_total() -> None:
     before, after = stable_diffusion(), stable_diffusion(steps=20, unet_calls=21)
     totals = {figure.name: figure for figure in total_changes(before, after)}
     components = component_changes(before, after)
@@ -64,6 +64,6 @@ def test_components_come_go_and_change() -> None:
     assert {figure.after for figure in changes["text_encoder"].figures} == {0}
 
 
-def test_a_figure_that_was_nothing_has_no_ratio() -> None:
+def test_a_number_that_was_zero_has_no_ratio() -> None:
     assert CountChange("macs", 0, 5).ratio is None
     assert CountChange("macs", 4, 5).ratio == 1.25

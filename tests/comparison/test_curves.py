@@ -14,7 +14,7 @@ def with_request(**arguments: object) -> Profile:
     return replace(whole, request=replace(whole.request, arguments=arguments, defaults={}))
 
 
-def test_sizes_are_around_the_one_that_was_asked_for() -> None:
+def test_sizes_are_around_the_requested_one() -> None:
     wide = with_request(width=1024, height=512)
     assert pixels(wide) == 1024 * 512
     found = size_requests(wide)

@@ -102,7 +102,7 @@ def test_three_samples_are_too_few_however_slow() -> None:
     assert gate(pair).exit_code == 3
 
 
-def test_what_failed_outweighs_what_cannot_tell() -> None:
+def test_a_failed_limit_outweighs_an_inconclusive_one() -> None:
     slower = replace(stable_diffusion(unet_calls=32), measured=run_of([SECOND] * 3).measured)
     pair = compare_pair(run_of([SECOND] * 3), slower)
     assert {check.outcome for check in gate(pair).checks} == {FAILED, TOO_NOISY, PASSED}
@@ -157,7 +157,7 @@ def test_limits_are_read_with_their_units() -> None:
         ("macs=+0%,macs=+5%", "two limits for macs"),
     ],
 )
-def test_a_limit_that_means_nothing_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+def test_an_invalid_limit_is_rejected_with_a_message(text: str, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         parse_limits(text)
 
@@ -176,7 +176,7 @@ def test_a_limit_that_means_nothing_is_refused_with_a_sentence(text: str, senten
         (compare_pair(stable_diffusion(), stable_diffusion()), "", "There is no limit to check"),
     ],
 )
-def test_a_limit_on_what_is_not_there_is_refused_with_a_sentence(pair: Pair, limits: str, sentence: str) -> None:
+def test_a_limit_on_a_missing_part_is_rejected_with_a_message(pair: Pair, limits: str, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         gate(pair, parse_limits(limits))
 

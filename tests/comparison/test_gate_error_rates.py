@@ -49,7 +49,7 @@ def test_code_that_is_a_tenth_slower_is_found_in_at_least_95_of_a_hundred(runs: 
     assert outcomes(runs, 1.1, seed=2)[FAILED] >= 0.95 * PAIRS
 
 
-def test_a_machine_that_others_use_too_cannot_tell_runs_that_came_one_after_the_other_apart() -> None:
+def test_consecutive_runs_on_a_shared_machine_are_inconclusive() -> None:
     """And says so, whatever the code does: what others did in the meantime is many times as large."""
     assert outcomes(busy_one_after_the_other, 1.0, seed=3) == {TOO_NOISY: PAIRS}
     assert outcomes(busy_one_after_the_other, 1.1, seed=4) == {TOO_NOISY: PAIRS}

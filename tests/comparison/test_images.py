@@ -25,7 +25,7 @@ def saved(pixels: np.ndarray, path: Path) -> Path:
     return path
 
 
-def test_figures_of_scikit_image() -> None:
+def test_metrics_equal_those_of_scikit_image() -> None:
     """Version 0.26: gaussian_weights=True, sigma=1.5, use_sample_covariance=False, data_range=255."""
     assert ssim(ONE, OTHER) == pytest.approx(0.8036817745830016, rel=1e-9)
     assert psnr(ONE, OTHER) == pytest.approx(17.1998958158603, rel=1e-9)
@@ -45,7 +45,7 @@ def test_similarity_is_1_only_for_the_same_and_falls_with_the_noise() -> None:
     assert ssim(OTHER, ONE) == pytest.approx(ssim(ONE, OTHER), rel=1e-12)
 
 
-def test_a_picture_smaller_than_the_window_is_one_window() -> None:
+def test_an_image_smaller_than_the_window_is_one_window() -> None:
     small = ONE[:6, :6]
     assert ssim(small, small) == pytest.approx(1)
     assert ssim(small, 255 - small) < 0.5
@@ -76,7 +76,7 @@ def test_side_by_side_they_stand_in_their_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"not a picture", b"\x89PNG\r\n\x1a\n", b""])
-def test_what_is_no_picture_is_refused_with_a_sentence(content: bytes | None, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_image_is_rejected_with_a_message(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     if content is not None:
         path.write_bytes(content)

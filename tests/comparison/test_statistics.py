@@ -50,7 +50,7 @@ def test_the_signed_rank_test_counts_all_signs() -> None:
         assert signed_rank_test(differences) == pytest.approx(min(1.0, 2 * min(tails) / len(sums)))
 
 
-def test_figures_of_scipy() -> None:
+def test_statistics_equal_those_of_scipy() -> None:
     before = [12, 15, 15, 18, 21, 21, 21, 30, 31, 40]
     after = [14, 15, 22, 22, 25, 33, 35, 41, 41, 50, 52]
     assert rank_sum_test(before, after) == pytest.approx(0.06118417484975666, rel=1e-9), "ties: the normal curve"

@@ -41,7 +41,7 @@ def steady(count: int, *, vae_ms: float = 3_000) -> Profile:
 
 
 @pytest.mark.parametrize(("slowdown", "verdict"), [(1.1, SLOWER), (0.9, FASTER), (1.0, NONE_SHOWN)])
-def test_twenty_samples_tell_a_tenth(slowdown: float, verdict: str) -> None:
+def test_twenty_samples_show_a_change_of_ten_percent(slowdown: float, verdict: str) -> None:
     source = random.Random(1)
     change = call_of(run_of(quiet(source, 20)), run_of(quiet(source, 20, slowdown)))
     assert change.verdict == verdict
@@ -49,7 +49,7 @@ def test_twenty_samples_tell_a_tenth(slowdown: float, verdict: str) -> None:
     assert change.ratio.ratio == pytest.approx(slowdown, rel=0.03)
 
 
-def test_runs_that_differ_by_less_than_one_percent_are_not_told_apart_unless_they_took_turns() -> None:
+def test_differences_below_one_percent_count_only_in_interleaved_runs() -> None:
     """From one process to the next, the same code differs by as much."""
     before = [SECOND + 1_000 * number for number in range(20)]
     after = [round(1.008 * time) for time in before]
@@ -58,7 +58,7 @@ def test_runs_that_differ_by_less_than_one_percent_are_not_told_apart_unless_the
     assert call_of(run_of(before), run_of([round(1.02 * time) for time in before])).verdict == SLOWER
 
 
-def test_three_samples_tell_nothing() -> None:
+def test_three_samples_are_inconclusive() -> None:
     change = call_of(run_of([SECOND] * 3), run_of([2 * SECOND] * 3))
     assert (change.verdict, change.ratio) == (TOO_FEW, None)
     assert change.before is not None and change.after is not None
@@ -101,7 +101,7 @@ def test_each_iteration_gives_one_sample_of_a_section_however_often_it_ran() -> 
     assert step is not None and step.median_ns == pytest.approx(2 * SECOND, rel=0.01)
 
 
-def test_a_section_that_is_only_in_one_is_said_to_be() -> None:
+def test_a_section_in_only_one_profile_is_marked() -> None:
     profile = steady(10)
     assert profile.measured is not None
     without = [
@@ -113,7 +113,7 @@ def test_a_section_that_is_only_in_one_is_said_to_be() -> None:
     assert (change.verdict, change.after, change.ratio) == (ONLY_ONE, None, None)
 
 
-def test_a_run_that_lacked_cpu_tells_nothing_unless_it_took_turns() -> None:
+def test_a_run_short_of_cpu_is_inconclusive_unless_interleaved() -> None:
     source = random.Random(3)
     before, after = quiet(source, 20), quiet(source, 20, 1.1)
     waited = run_of(after, device=CPU, cpu_share=0.4)
@@ -133,7 +133,7 @@ def test_only_runs_of_one_measurement_are_pairs() -> None:
     assert not call_of(run_of(one), run_of(other)).in_turns
 
 
-def test_the_cpu_time_tells_on_a_cpu_only() -> None:
+def test_the_cpu_time_is_used_on_a_cpu_only() -> None:
     source = random.Random(5)
     on_gpu = [run_of(quiet(source, 20), cpu_share=0.2) for _ in range(2)]
     assert [change.name for change in time_changes(*on_gpu)] == [CALL]

@@ -26,7 +26,7 @@ AROUND: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND.keys())
 @pytest.mark.parametrize("name", ["stable-diffusion", "flux"])
-def test_what_is_around_a_profile_does_not_show_in_it(name: str, around: Any) -> None:
+def test_the_environment_does_not_change_a_profile(name: str, around: Any) -> None:
     small = SMALL_PIPELINES[name]
     pipeline = small.build()
     expected = diffprof.profile(pipeline, **small.arguments())

@@ -41,7 +41,7 @@ DIFFERENT_IN_KIND = (
 
 
 @pytest.mark.parametrize("name", DIFFERENT_IN_KIND)
-def test_nothing_of_a_pipeline_changes_and_its_next_picture_is_the_same(name: str) -> None:
+def test_a_pipeline_is_unchanged_and_its_next_image_is_the_same(name: str) -> None:
     small = SMALL_PIPELINES[name]
     arguments, untouched = small.arguments(), picture(small.build(), small.arguments())
     pipeline = small.build()
@@ -120,7 +120,7 @@ def test_classes_and_functions_of_the_libraries_are_put_back() -> None:
     assert seen() == before
 
 
-def test_switches_and_another_scheduler_are_thrown_back() -> None:
+def test_switches_and_the_scheduler_are_restored() -> None:
     pipeline, arguments = stable_diffusion()
     before = state_of(pipeline, *generators(arguments))
     switches = ("freeu", "vae_tiling", "vae_slicing", "attention_slicing")
@@ -128,7 +128,7 @@ def test_switches_and_another_scheduler_are_thrown_back() -> None:
     assert differences(before, state_of(pipeline, *generators(arguments))) == []
 
 
-def test_a_switch_that_fails_leaves_the_others_thrown_back() -> None:
+def test_the_other_switches_are_restored_when_one_fails() -> None:
     pipeline, arguments = stable_diffusion()
     before = state_of(pipeline)
     with pytest.raises(DiffprofError, match="nothing to enable called 'nonsense'"):
@@ -296,7 +296,7 @@ def test_no_memory_is_taken_for_activations() -> None:
     assert max(call.cost.peak_live_bytes for call in done.calls) > 20 * Largest.made
 
 
-def test_a_thread_that_generates_meanwhile_gets_its_own_picture() -> None:
+def test_a_thread_that_generates_at_the_same_time_gets_its_own_image() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     expected = picture(small.build(), small.arguments())
     pipeline = small.build()

@@ -30,7 +30,7 @@ WRONG_REQUESTS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "options", "words"), WRONG_REQUESTS.values(), ids=WRONG_REQUESTS.keys())
-def test_a_wrong_request_is_refused(
+def test_a_wrong_request_is_rejected(
     arguments: dict[str, Any], options: tuple[str, ...], words: str, model: Path, tmp_path: Path, run: Run
 ) -> None:
     with pytest.raises(RequestError) as refusal:
@@ -43,7 +43,7 @@ def test_a_wrong_request_is_refused(
 
 
 @pytest.mark.parametrize("value", [512.0, "512", True])
-def test_a_size_that_is_no_whole_number_is_refused(value: Any, model: Path) -> None:
+def test_a_size_that_is_not_a_whole_number_is_rejected(value: Any, model: Path) -> None:
     with pytest.raises(RequestError, match="height"):
         diffprof.profile(model, height=value)
 
@@ -68,12 +68,12 @@ def test_a_call_that_the_pipeline_refuses_ends_with_its_own_message(
 
 
 @pytest.mark.parametrize("thing", [None, 5, object(), ["sdxl"], dict])
-def test_an_object_that_is_not_a_pipeline_is_refused(thing: Any) -> None:
+def test_an_object_that_is_not_a_pipeline_is_rejected(thing: Any) -> None:
     with pytest.raises(RequestError, match="cannot profile a"):
         diffprof.profile(thing)
 
 
-def test_a_dtype_for_a_live_pipeline_is_refused() -> None:
+def test_a_dtype_for_a_live_pipeline_is_rejected() -> None:
     with pytest.raises(RequestError, match=r"pipe\.to\(dtype\)"):
         diffprof.profile(SMALL_PIPELINES["stable-diffusion"].build(), dtype="float16")
 

@@ -161,7 +161,7 @@ FIGURES = [
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=[figure.says for figure in FIGURES])
-def test_a_published_figure_comes_out_by_its_own_convention(figure: Figure) -> None:
+def test_a_published_number_is_reproduced_by_its_own_convention(figure: Figure) -> None:
     call = calls(profile(figure.model, **figure.arguments), figure.component)[0]
     ours = figure.counted(call) * figure.times / figure.unit
     assert ours == pytest.approx(figure.value, rel=figure.within)

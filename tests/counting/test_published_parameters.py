@@ -89,7 +89,7 @@ def test_most_published_counts_are_understood() -> None:
     assert sum(1 for part in PARTS.values() if [*exact_counts(part.published or "")]) >= 20
 
 
-def test_buffers_of_a_checkpoint_are_told_from_parameters() -> None:
+def test_buffers_of_a_checkpoint_are_distinguished_from_parameters() -> None:
     """SD 3.5's files hold a position table that is a buffer: the count of a checkpoint is both together."""
     entry = catalogue.find("sd3.5-large")
     assert entry is not None

@@ -23,7 +23,7 @@ def test_the_most_bytes_of_a_component_beside_its_weights_are_known(tmp_path: Pa
     assert 0 < small < large
 
 
-def test_what_only_a_dry_run_cannot_do_is_no_reason_to_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_the_dry_run_do_not_reject_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_loading(saved("stable-diffusion", tmp_path / "model"), device="cpu")
 
     def fail(*_: Any) -> None:
@@ -33,7 +33,7 @@ def test_what_only_a_dry_run_cannot_do_is_no_reason_to_refuse(tmp_path: Path, mo
     assert rehearse(plan, {}, None) == 0
 
 
-def test_what_the_pipeline_refuses_is_refused(tmp_path: Path) -> None:
+def test_what_the_pipeline_refuses_is_rejected(tmp_path: Path) -> None:
     plan = plan_loading(saved("stable-diffusion", tmp_path / "model"), device="cpu")
     with pytest.raises(RefusedCallError, match="divisible by 8"):
         rehearse(plan, {"height": 33, "width": 33}, None)

@@ -28,7 +28,7 @@ def test_an_equal_count_has_no_differences() -> None:
     assert differences(TRUTH, TRUTH) == ()
 
 
-def test_what_is_missing_was_missed_and_the_largest_comes_first() -> None:
+def test_missed_parts_are_listed_with_the_largest_first() -> None:
     assert differences(TRUTH, {MATRIX_PRODUCTS: 100, NORMS: 7}) == (
         CountDifference(CONVOLUTIONS, -50),
         CountDifference(ATTENTION, -30),
@@ -56,7 +56,7 @@ def test_the_differences_add_up(truth: dict[str, int], counted: dict[str, int]) 
     assert sum(difference.macs for difference in differences(truth, counted)) == off
 
 
-def test_a_tool_without_a_count_has_a_row_without_figures() -> None:
+def test_a_tool_without_a_count_has_a_row_without_numbers() -> None:
     crosscheck = Crosscheck(
         "model", "unet", "UNet", "forward", "sample 1x4", 7,
         (Count(DIFFPROF, "diffprof", 180, TRUTH), Count("thop", "thop", reason="thop is not installed")),

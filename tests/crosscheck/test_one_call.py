@@ -37,7 +37,7 @@ def test_any_component_can_be_named_and_its_own_method_is_called(pipeline: Any) 
     assert (call.method, inputs_text(call.inputs)) == ("decode", "z 1x4x8x8")
 
 
-def test_an_unknown_component_is_refused_with_those_there_are(pipeline: Any) -> None:
+def test_an_unknown_component_is_rejected_with_those_there_are(pipeline: Any) -> None:
     with pytest.raises(RequestError, match="has no component 'transformer'; it has vae, text_encoder, unet"):
         record_costliest_call(pipeline, "transformer", {})
 

@@ -47,7 +47,7 @@ def reason_of_thop() -> str:
     return thop.reason
 
 
-def test_counts_come_in_the_order_asked_for_with_ours_first(results: dict[str, Any]) -> None:
+def test_counts_come_in_the_requested_order_with_ours_first(results: dict[str, Any]) -> None:
     made = crosscheck("model", tools=("fvcore", "thop"))
     assert [count.tool for count in made.counts] == ["diffprof", "fvcore", "thop"]
     assert (made.component, made.truth.macs, made.counts[1].peak_bytes) == ("unet", 7, 9)
@@ -86,6 +86,6 @@ def test_without_the_call_there_is_nothing_to_compare(results: dict[str, Any]) -
         crosscheck("model")
 
 
-def test_an_unknown_tool_is_refused_before_any_work() -> None:
+def test_an_unknown_tool_is_rejected_before_any_work() -> None:
     with pytest.raises(RequestError, match="there is no tool 'ptflops'; there are diffprof, thop-sdpa, thop"):
         crosscheck("model", tools=("ptflops",))

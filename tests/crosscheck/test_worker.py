@@ -11,7 +11,7 @@ from diffprof.crosscheck import worker
 from diffprof.crosscheck.tools import CAPTURE
 
 
-def test_a_tool_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "request.json").write_text("{}", encoding="utf-8")
     monkeypatch.setattr(worker.importlib.util, "find_spec", lambda package: None)
     worker.main(tmp_path, "calflops")

@@ -52,7 +52,7 @@ def test_no_prompt_stands_in_for_embeddings_that_were_given() -> None:
         ("stable-diffusion-ip-adapter", ("ip_adapter_image",), "image_encoder", "pixel_values 1x3x"),
     ],
 )
-def test_pictures_stand_in_where_the_call_needs_them(
+def test_placeholder_images_are_passed_where_the_call_needs_them(
     name: str, needed: tuple[str, ...], component: str, input_: str
 ) -> None:
     pipeline, arguments = small(name, **dict.fromkeys(needed))
@@ -87,7 +87,7 @@ PICTURE_PIPELINES = [
 
 
 @pytest.mark.parametrize("name", [name for name in PICTURE_PIPELINES if name in SMALL_PIPELINES])
-def test_a_pipeline_that_starts_from_a_picture_runs_without_one(name: str) -> None:
+def test_an_image_to_image_pipeline_runs_without_an_image(name: str) -> None:
     pipeline, arguments = small(name)
     for argument, value in list(arguments.items()):
         pictures = value if isinstance(value, (list, tuple)) else (value,)
@@ -97,7 +97,7 @@ def test_a_pipeline_that_starts_from_a_picture_runs_without_one(name: str) -> No
     assert any(part.role == "denoiser" and part.macs > 0 for part in done.components.values())
 
 
-def test_a_picture_is_not_put_on_a_pipeline_that_works_without() -> None:
+def test_an_optional_image_is_not_passed() -> None:
     pipeline, arguments = small("flux2-klein")
     done = diffprof.profile(pipeline, **arguments)
     assert done.request.value("image") is None
@@ -125,7 +125,7 @@ def test_an_argument_goes_by_the_pipelines_own_name(name: str, given: dict[str, 
         assert call_arguments(pipeline, given, {}).given == {named: next(iter(given.values()))}
 
 
-def test_an_unknown_argument_is_refused_with_those_that_are_near() -> None:
+def test_an_unknown_argument_is_rejected_with_those_that_are_near() -> None:
     pipeline = SMALL_PIPELINES["stable-diffusion"].build()
     with pytest.raises(RequestError, match="has no call argument 'hight'; did you mean height"):
         call_arguments(pipeline, {"hight": 5}, {})
@@ -159,7 +159,7 @@ def test_an_argument_becomes_a_plain_value(value: Any, text: Any) -> None:
     assert json_value(value) == text
 
 
-def test_batch_and_pictures_per_prompt_multiply() -> None:
+def test_batch_and_images_per_prompt_multiply() -> None:
     pipeline, arguments = small("stable-diffusion", prompt=["a cat", "a dog"], num_images_per_prompt=3)
     done = diffprof.profile(pipeline, **arguments)
     assert "sample 12x4x16x16" in shapes(done, "unet")[0]

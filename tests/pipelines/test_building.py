@@ -33,7 +33,7 @@ UNBUILDABLE: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "words"), UNBUILDABLE.values(), ids=UNBUILDABLE.keys())
-def test_a_component_that_cannot_be_built_is_refused_with_the_reason(
+def test_a_component_that_cannot_be_built_is_rejected_with_the_reason(
     damage: Damage, words: str, model: Path, run: Run
 ) -> None:
     damage(model)
@@ -45,7 +45,7 @@ def test_a_component_that_cannot_be_built_is_refused_with_the_reason(
     assert_one_sentence(ended.err, words)
 
 
-def test_a_config_with_a_million_layers_is_refused_before_they_are_built(
+def test_a_config_with_a_million_layers_is_rejected_before_they_are_built(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(building, "MOST_MODULES", 2_000)

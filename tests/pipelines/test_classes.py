@@ -15,7 +15,7 @@ def test_a_scheduler_is_found_by_its_name_or_the_distinctive_part_of_it(name: st
     assert scheduler_class(name) is diffusers.HeunDiscreteScheduler
 
 
-def test_an_unknown_scheduler_is_refused_with_the_nearest_names() -> None:
+def test_an_unknown_scheduler_is_rejected_with_the_nearest_names() -> None:
     with pytest.raises(RequestError, match=r"unknown scheduler 'huen'; did you mean .*HeunDiscreteScheduler"):
         scheduler_class("huen")
 
@@ -30,7 +30,7 @@ def test_a_transformer_of_an_old_config_is_the_class_that_diffusers_builds_for_i
 
 
 @pytest.mark.parametrize(("library", "name"), [("os", "system"), ("diffusers", "logging"), ("transformers", "Trainer")])
-def test_what_is_no_component_of_the_libraries_is_refused(library: str, name: str) -> None:
+def test_a_class_that_is_not_of_the_libraries_is_rejected(library: str, name: str) -> None:
     with pytest.raises((UnsafeModelError, RequestError)):
         part_class(library, name)
 

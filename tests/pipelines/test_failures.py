@@ -13,7 +13,7 @@ class SomePipeline:
     pass
 
 
-def test_a_value_error_is_a_refused_call_with_the_reason_of_the_pipeline() -> None:
+def test_a_value_error_is_a_rejected_call_with_the_reason_of_the_pipeline() -> None:
     failure = pipeline_failure(SomePipeline(), ValueError("`height` must be divisible by 8.\nSee the docs."))
     assert isinstance(failure, RefusedCallError)
     assert (failure.pipeline, failure.reason) == ("SomePipeline", "`height` must be divisible by 8.")
@@ -23,7 +23,7 @@ def test_a_value_error_is_a_refused_call_with_the_reason_of_the_pipeline() -> No
 @pytest.mark.parametrize(
     "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory: 9")]
 )
-def test_running_out_of_memory_is_told_apart_from_other_failures(error: Exception) -> None:
+def test_running_out_of_memory_is_distinguished_from_other_failures(error: Exception) -> None:
     failure = pipeline_failure(SomePipeline(), error)
     assert is_out_of_memory(error)
     assert isinstance(failure, OutOfMemoryError)

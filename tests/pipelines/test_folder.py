@@ -56,7 +56,7 @@ UNSAFE: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "words"), UNSAFE.values(), ids=UNSAFE.keys())
-def test_a_folder_that_asks_for_foreign_code_is_refused_and_none_is_run(
+def test_a_folder_that_asks_for_foreign_code_is_rejected_and_none_is_run(
     damage: Damage, words: str, model: Path, run: Run
 ) -> None:
     damage(model)
@@ -90,7 +90,7 @@ BROKEN: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize(("damage", "words"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_folder_is_refused_with_the_reason(damage: Damage, words: str, model: Path, run: Run) -> None:
+def test_a_broken_folder_is_rejected_with_the_reason(damage: Damage, words: str, model: Path, run: Run) -> None:
     damage(model)
     with pytest.raises(RequestError) as refusal:
         diffprof.profile(model)

@@ -30,7 +30,7 @@ WEIGHTS = {"unet": 8_000_000, "vae": 1_000_000}
         (Target(CUDA), False, {CPU: None, CUDA: None}, None),
     ],
 )
-def test_what_is_needed_is_compared_with_what_is_free(
+def test_required_memory_is_compared_with_free_memory(
     target: Target, random: bool, free: dict[torch.device, int], refused_on: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(free_memory, "free_bytes", lambda device: free[device])

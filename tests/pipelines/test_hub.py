@@ -91,7 +91,7 @@ def test_a_hub_model_costs_what_its_folder_costs(hub: Hub) -> None:
     assert diffprof.profile(HUB_ID).total == diffprof.profile(hub.repository).total
 
 
-def test_what_the_catalogue_has_is_not_asked_of_the_hub(hub: Hub) -> None:
+def test_models_of_the_catalogue_are_not_looked_up_on_the_hub(hub: Hub) -> None:
     diffprof.profile("stabilityai/stable-diffusion-2-1-base", height=64, width=64, num_inference_steps=1)
     assert hub.fetched == []
 
@@ -123,7 +123,7 @@ FAILURES: dict[str, tuple[Exception, type[DiffprofError], int, str]] = {
 
 
 @pytest.mark.parametrize(("failure", "kind", "code", "words"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_hub_that_does_not_give_is_one_sentence(
+def test_an_error_of_the_hub_is_one_message(
     failure: Exception, kind: type[DiffprofError], code: int, words: str, hub: Hub, run: Run
 ) -> None:
     hub.failure = failure
@@ -137,7 +137,7 @@ def test_a_hub_that_does_not_give_is_one_sentence(
     assert not hub.fetched
 
 
-def test_a_repository_that_is_no_pipeline_is_refused(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_that_is_not_a_pipeline_is_rejected(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_entry(*_: Any, **__: Any) -> None:
         raise errors.EntryNotFoundError("404")
 

@@ -138,7 +138,7 @@ FAILURES: dict[str, tuple[Exception, type[DiffprofError], str]] = {
 
 
 @pytest.mark.parametrize(("failure", "kind", "words"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_hub_that_does_not_give_is_one_sentence(
+def test_an_error_of_the_hub_is_one_message(
     failure: Exception, kind: type[DiffprofError], words: str, hub: Hub
 ) -> None:
     hub.failure = failure
@@ -152,7 +152,7 @@ def test_a_name_of_the_catalogue_has_its_weights_on_the_hub(hub: Hub) -> None:
         load_pipeline("sdxl")
 
 
-def test_a_full_disk_is_told_as_such(hub: Hub) -> None:
+def test_a_full_disk_is_reported_as_such(hub: Hub) -> None:
     hub.while_fetching_weights = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(DiffprofError, match="the disk is full"):
         load_pipeline(HUB_ID)
@@ -166,7 +166,7 @@ def test_pickled_weights_are_not_fetched(hub: Hub) -> None:
     assert hub.weights == set()
 
 
-def test_what_does_not_fit_is_refused_before_it_is_fetched(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_rejected_before_it_is_fetched(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_memory, "available_bytes", lambda: 500_000)
     with pytest.raises(DiffprofError, match="does not fit"):
         load_pipeline(HUB_ID)

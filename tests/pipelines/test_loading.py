@@ -54,7 +54,7 @@ MISFITTING: dict[str, tuple[Damage, type[DiffprofError], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("damage", "kind", "words"), MISFITTING.values(), ids=MISFITTING.keys())
-def test_weights_that_do_not_fit_the_model_are_refused_with_the_file(
+def test_weights_that_do_not_fit_the_model_are_rejected_with_the_file(
     damage: Damage, kind: type[DiffprofError], words: tuple[str, ...], model_with_weights: Path
 ) -> None:
     damage(model_with_weights)

@@ -14,7 +14,7 @@ from diffprof.pipelines import machine_memory
 from diffprof.pipelines.machine_memory import available_bytes, peak_bytes
 
 
-def test_available_memory_is_no_more_than_the_machine_has() -> None:
+def test_available_memory_is_at_most_that_of_the_machine() -> None:
     available = available_bytes()
     assert available is not None
     assert 0 < available <= psutil.virtual_memory().total

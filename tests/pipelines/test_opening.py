@@ -47,7 +47,7 @@ def test_a_catalogue_model_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> 
     assert diffprof.profile("sd-2.1-base", height=64, width=64, num_inference_steps=1).total.macs > 0
 
 
-def test_what_is_not_given_is_the_pipelines_own_default() -> None:
+def test_missing_arguments_have_the_pipelines_defaults() -> None:
     done = diffprof.profile("sd-2.1-base")
     assert done.request.arguments == {}
     assert (done.request.value("height"), done.request.value("num_inference_steps")) == (512, 50)

@@ -52,7 +52,7 @@ def test_the_accelerator_is_the_default() -> None:
         (None, "disk", "unknown way to offload 'disk'; there are model, sequential, group"),
     ],
 )
-def test_what_is_not_there_is_refused(device: str | None, offload: str | None, words: str) -> None:
+def test_an_unavailable_device_or_offload_is_rejected(device: str | None, offload: str | None, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         target_of(device, offload)
 
@@ -62,7 +62,7 @@ def test_without_an_accelerator_the_cpu_is_the_default() -> None:
     assert target_of(None, None) == Target(CPU)
 
 
-def test_group_offload_works_on_the_cpu_and_changes_no_picture(tmp_path: Path) -> None:
+def test_group_offload_works_on_the_cpu_and_changes_no_image(tmp_path: Path) -> None:
     folder = saved_with_weights("flux", tmp_path / "model")
     plain, offloaded = (load_pipeline(folder, device="cpu", offload=way).pipeline for way in (None, "group"))
     assert any(hasattr(module, "_diffusers_hook") for module in offloaded.transformer.modules())

@@ -41,7 +41,7 @@ def test_settings_are_read_with_their_types() -> None:
         ("first_block:0.1", "are written first_block:key=value"),
     ],
 )
-def test_what_is_no_cache_is_refused(text: str, words: str) -> None:
+def test_an_invalid_cache_is_rejected(text: str, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         parse_cache(text)
 
@@ -55,7 +55,7 @@ def test_a_cache_works_without_settings_of_its_own(name: str) -> None:
     pipeline(**small.arguments())
 
 
-def test_faster_cache_is_told_how_frames_lie() -> None:
+def test_faster_cache_gets_the_layout_of_frames() -> None:
     for name, layout in (("flux", "BCHW"), ("cogvideox", "BFCHW"), ("wan-2.1", "BCFHW")):
         pipeline = SMALL_PIPELINES[name].build()
         enable_cache(pipeline, parse_cache("faster"), {})
@@ -74,13 +74,13 @@ def test_a_cache_that_needs_more_says_so_in_its_own_words() -> None:
         enable_cache(pipeline, parse_cache("mag"), {})
 
 
-def test_a_denoiser_without_caches_is_refused_before_its_weights_are_looked_for(tmp_path: Path) -> None:
+def test_a_denoiser_without_caches_is_rejected_before_its_weights_are_looked_for(tmp_path: Path) -> None:
     folder = saved("stable-diffusion", tmp_path / "model")
     with pytest.raises(RequestError, match="diffusers has none for its UNet2DConditionModel"):
         load_pipeline(folder, cache="first_block")
 
 
-def test_a_cache_that_finds_nothing_to_skip_is_refused() -> None:
+def test_a_cache_that_finds_nothing_to_skip_is_rejected() -> None:
     if "text_kv" not in known_caches():
         pytest.skip("the installed diffusers has no such cache")
     with pytest.raises(RequestError, match="does nothing in a FluxTransformer2DModel"):

@@ -41,12 +41,12 @@ def test_tiling_counts_the_overlap_of_the_tiles(pipeline: Any) -> None:
     assert tiled.request.enable == ("vae_tiling",)
 
 
-def test_tiling_of_a_picture_smaller_than_a_tile_changes_nothing(pipeline: Any) -> None:
+def test_tiling_an_image_smaller_than_a_tile_changes_nothing(pipeline: Any) -> None:
     small = SIZE | {"height": 16, "width": 16}
     assert diffprof.profile(pipeline, enable="vae_tiling", **small).total == diffprof.profile(pipeline, **small).total
 
 
-def test_slicing_decodes_one_picture_at_a_time(pipeline: Any) -> None:
+def test_slicing_decodes_one_image_at_a_time(pipeline: Any) -> None:
     arguments = SIZE | {"num_images_per_prompt": 3}
     plain, sliced = (diffprof.profile(pipeline, enable=switches, **arguments) for switches in ((), ("vae_slicing",)))
     assert sliced.components["vae"].macs == plain.components["vae"].macs
@@ -66,17 +66,17 @@ def test_freeu_adds_fourier_transforms_and_no_products(pipeline: Any) -> None:
     assert kinds(freed, "unet")["fourier"] > 0
 
 
-def test_several_switches_are_thrown_together(pipeline: Any) -> None:
+def test_several_switches_are_enabled_together(pipeline: Any) -> None:
     done = diffprof.profile(pipeline, enable=["freeu", "vae_tiling"], **SIZE)
     assert done.request.enable == ("freeu", "vae_tiling")
 
 
-def test_an_unknown_switch_is_refused_with_those_that_are_near(pipeline: Any) -> None:
+def test_an_unknown_switch_is_rejected_with_those_that_are_near(pipeline: Any) -> None:
     with pytest.raises(RequestError, match="nothing to enable called 'vae_tile'; did you mean vae_tiling"):
         diffprof.profile(pipeline, enable="vae_tile", **SIZE)
 
 
-def test_a_switch_that_the_machine_cannot_throw_is_said_in_the_pipelines_words(pipeline: Any) -> None:
+def test_a_failing_switch_reports_the_pipelines_error(pipeline: Any) -> None:
     with pytest.raises(
         PipelineError, match="StableDiffusionPipeline cannot enable xformers_memory_efficient_attention: "
     ):
@@ -102,6 +102,6 @@ def test_another_scheduler_shows_in_the_calls(name: str, calls: int, pipeline: A
     assert done.request.scheduler == name
 
 
-def test_an_unknown_scheduler_is_refused_with_those_that_are_near(pipeline: Any) -> None:
+def test_an_unknown_scheduler_is_rejected_with_those_that_are_near(pipeline: Any) -> None:
     with pytest.raises(RequestError, match=r"unknown scheduler 'huen'; did you mean .*HeunDiscreteScheduler"):
         diffprof.profile(pipeline, scheduler="huen", **SIZE)

@@ -43,7 +43,7 @@ def test_t5_ends_a_text_and_pads_it_with_zeros() -> None:
     assert sum(found.attention_mask) == 3
 
 
-def test_gemma_begins_a_text_and_pads_where_its_model_wants_it() -> None:
+def test_gemma_adds_its_start_token_and_pads_on_the_side_of_its_model() -> None:
     tokenizer = of_model("sana-600m-512")
     assert ids(tokenizer, "a cat")[0] == 2
     entry = catalogue.find("sana-600m-512")
@@ -164,13 +164,13 @@ def test_the_vocabulary_is_that_of_the_text_encoder() -> None:
     assert all(number < 1000 for number in ids(tokenizer, "one two three four five six")[1:-1])
 
 
-def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_vocabulary_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(RequestError, match="cannot be read"):
         opened(plan(tmp_path))
 
 
-def test_tokenizer_code_is_refused(tmp_path: Path) -> None:
+def test_tokenizer_code_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("{}")
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"auto_map": {"AutoTokenizer": ["code.Mine", None]}}))
     (tmp_path / "code.py").write_text("import os; os._exit(3)")

@@ -32,7 +32,7 @@ def test_each_library_has_its_own_file_names() -> None:
     assert choose_weight_file(names, "folder", "unet", UNET, torch.float32).name == names[1]
 
 
-def test_a_pickle_is_refused_and_so_is_nothing_at_all() -> None:
+def test_a_pickle_is_rejected_and_so_is_nothing_at_all() -> None:
     with pytest.raises(UnsafeModelError, match="only as a pickle"):
         choose_weight_file([f"{STEM}.bin"], "folder", "unet", UNET, torch.float32)
     with pytest.raises(RequestError, match="is missing, the weights of unet"):

@@ -32,7 +32,7 @@ def model(model_with_weights: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_loaded_pipeline_makes_the_picture_that_diffusers_would(name: str, tmp_path: Path) -> None:
+def test_a_loaded_pipeline_generates_the_same_image_as_diffusers(name: str, tmp_path: Path) -> None:
     import diffusers
 
     folder = saved_with_weights(name, tmp_path / "model")
@@ -55,7 +55,7 @@ def test_every_weight_is_the_one_that_was_saved(model: Path) -> None:
     assert loaded.seconds > 0
 
 
-def test_weights_come_in_the_dtype_that_was_asked_for(model: Path) -> None:
+def test_weights_have_the_requested_dtype(model: Path) -> None:
     loaded = load_pipeline(model, dtype="bfloat16")
     assert loaded.opened.dtype == "bfloat16"
     assert {weight.dtype for weight in loaded.pipeline.unet.parameters()} == {torch.bfloat16}
@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[Damage, type[DiffprofError], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("damage", "kind", "words"), REFUSED.values(), ids=REFUSED.keys())
-def test_incomplete_or_unsafe_weights_are_refused(
+def test_incomplete_or_unsafe_weights_are_rejected(
     damage: Damage, kind: type[DiffprofError], words: tuple[str, ...], model: Path
 ) -> None:
     damage(model)
@@ -162,7 +162,7 @@ def test_a_pickle_is_never_read(model: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_random_weights_have_the_true_sizes_and_give_finite_pictures(name: str, dtype: str, tmp_path: Path) -> None:
+def test_random_weights_have_the_true_sizes_and_give_finite_images(name: str, dtype: str, tmp_path: Path) -> None:
     original = SMALL_PIPELINES[name].build()
     original.save_pretrained(tmp_path / "model")
     for file in (tmp_path / "model").rglob("*.safetensors"):
@@ -177,7 +177,7 @@ def test_random_weights_have_the_true_sizes_and_give_finite_pictures(name: str, 
     assert numpy.isfinite(generated(name, loaded.pipeline).astype(float)).all()
 
 
-def test_a_call_that_the_pipeline_refuses_is_refused_before_anything_is_loaded(model: Path) -> None:
+def test_a_call_that_the_pipeline_refuses_is_rejected_before_anything_is_loaded(model: Path) -> None:
     (model / UNET).unlink()
     with pytest.raises(PipelineError, match="refused the call"):
         rehearse(plan_loading(model), {"height": 33, "width": 33}, None)
@@ -187,13 +187,13 @@ def test_a_call_that_the_pipeline_refuses_is_refused_before_anything_is_loaded(m
         rehearse(plan_loading(model, enable=["vae_tilink"]), {}, None)
 
 
-def test_scheduler_and_switches_are_those_that_were_asked_for(model: Path) -> None:
+def test_scheduler_and_switches_are_the_requested_ones(model: Path) -> None:
     loaded = load_pipeline(model, scheduler="heun", enable=["vae_tiling"])
     assert type(loaded.pipeline.scheduler).__name__ == "HeunDiscreteScheduler"
     assert loaded.pipeline.vae.use_tiling
 
 
-def test_what_does_not_fit_is_refused_with_both_figures(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_does_not_fit_is_rejected_with_both_sizes(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_memory, "available_bytes", lambda: 500_000)
     for random_weights in (False, True):
         with pytest.raises(DiffprofError, match="does not fit") as refusal:

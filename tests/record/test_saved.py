@@ -27,7 +27,7 @@ def test_the_folder_of_a_run_and_that_of_an_image_stand_for_their_profile(tmp_pa
         saved_file(str(generated))
 
 
-def test_a_file_that_is_no_profile_is_refused_with_advice(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_profile_is_rejected_with_advice(tmp_path: Path) -> None:
     damaged = tmp_path / "p.json"
     damaged.write_text("{")
     with pytest.raises(FileFormatError, match="make it again with `diffprof profile"):

@@ -19,7 +19,7 @@ def lines_of(profile: Profile, label: str) -> list[str]:
     return [line for name, line in (*speed_lines(profile, measured), *note_lines(profile, measured)) if name == label]
 
 
-def test_a_profile_that_was_only_counted_is_refused() -> None:
+def test_a_profile_that_was_only_counted_is_rejected() -> None:
     with pytest.raises(RequestError, match="only counted, not measured"):
         require_measured(stable_diffusion())
 
@@ -44,12 +44,12 @@ def test_a_run_that_never_finished_has_no_rate() -> None:
     assert any("stopped after" in line for line in lines_of(profile, "Failed"))
 
 
-def test_a_warm_up_is_excluded_and_said_to_be() -> None:
+def test_an_excluded_warm_up_is_mentioned() -> None:
     (excluded,) = lines_of(measured_profile(), "Excluded")
     assert excluded.startswith("1 warm-up of ")
 
 
-def test_nothing_measured_is_one_sentence() -> None:
+def test_nothing_measured_is_one_message() -> None:
     profile = measured_profile()
     empty = replace(profile, measured=Measured(device=CPU, iterations=()))
     assert speed_lines(empty, require_measured(empty)) == [("Wall", "nothing was measured.")]

@@ -73,7 +73,7 @@ def test_junit_has_a_case_for_each_limit() -> None:
     assert "too few" in (case[0].get("message") or "")
 
 
-def test_junit_survives_names_that_are_no_xml() -> None:
+def test_junit_escapes_names_that_are_not_valid_xml() -> None:
     suite = ElementTree.fromstring(gate_junit(failed()[0], ("a", '<b> & \x00 \udcff "c"')))
     assert suite[0].get("classname", "").startswith("diffprof.gate.<b> & ")
 

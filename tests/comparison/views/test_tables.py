@@ -32,7 +32,7 @@ def test_the_rows_that_are_left_out_are_counted() -> None:
     assert "more: --json and --csv have all." in cut
 
 
-def test_changes_of_the_pipelines_own_code_are_one_sentence() -> None:
+def test_changes_of_the_pipelines_own_code_are_one_message() -> None:
     same = compare([stable_diffusion()] * 2, ["a", "b"])
     own = [PartChange(OPERATION, "pipeline", name, None, None) for name in ("add", "mul")]
     for parts, sentence in (

@@ -70,7 +70,7 @@ def test_fewer_key_heads_are_repeated_for_their_group_of_query_heads(
     [({}, False, False), ({"is_causal": True}, True, False), ({"attn_mask": torch.ones(5, 5)}, False, True)],
     ids=["plain", "causal", "masked"],
 )
-def test_a_mask_is_told_and_changes_no_product(options: dict[str, Any], causal: bool, masked: bool) -> None:
+def test_a_mask_is_recorded_and_changes_no_product(options: dict[str, Any], causal: bool, masked: bool) -> None:
     """Dense kernels are given the whole N_q x N_k; a mask says what to ignore of it."""
     tensors = [heads(2, 3, 5, 4)] * 3
 

@@ -115,12 +115,12 @@ def test_the_last_registered_formula_counts_and_each_can_be_removed_by_itself() 
 
 
 @pytest.mark.parametrize("operation", ["double", "a::b::c", "", 3, len])
-def test_what_is_no_operation_is_refused(operation: Any) -> None:
+def test_an_object_that_is_not_an_operation_is_rejected(operation: Any) -> None:
     with pytest.raises(RequestError, match="is no operation; give a name such as"):
         diffprof.register_formula(operation, seven_flops)
 
 
-def test_what_is_no_formula_is_refused() -> None:
+def test_an_object_that_is_not_a_formula_is_rejected() -> None:
     with pytest.raises(RequestError, match=r"a formula is a function of \(arguments, result\), not a int"):
         diffprof.register_formula("diffprof_tests::double", 3)  # type: ignore[arg-type]
 

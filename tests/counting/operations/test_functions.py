@@ -34,7 +34,7 @@ def test_a_linear_layer_is_of_kind_linear_however_its_arguments_are_passed() -> 
         assert kinds(on_virtual(function, x, weight, bias)) == {"linear": 2 * 5 * 3 * 4}
 
 
-def test_a_linear_layer_with_wrong_features_is_refused_as_torch_refuses_it() -> None:
+def test_a_linear_layer_with_wrong_features_is_rejected_as_torch_refuses_it() -> None:
     with pytest.raises(RuntimeError, match="must have same reduction dim"):
         on_virtual(F.linear, torch.ones(2, 3), torch.ones(4, 5))
 

@@ -59,7 +59,7 @@ def test_what_attends_to_what(name: str, component: str, expected: set[str]) -> 
     assert relations(attention(name, component)) == expected
 
 
-def test_joint_attention_is_over_pictures_and_words_together() -> None:
+def test_joint_attention_is_over_images_and_words_together() -> None:
     small = SMALL_PIPELINES["flux"]
     done = diffprof.profile(small.build(), **small.arguments())
     call = next(call for call in done.calls if call.component == "transformer")
@@ -78,6 +78,6 @@ def test_equal_layers_read_as_one() -> None:
     assert shape.module == "text_model.encoder.layers.*.self_attn" or shape.module == "encoder.layers.*.self_attn"
 
 
-def test_grouped_queries_are_told() -> None:
+def test_grouped_queries_are_recognised() -> None:
     shapes = attention("qwen-image", "text_encoder")
     assert {(shape.heads, shape.key_heads) for shape in shapes} == {(4, 2)}

@@ -74,7 +74,7 @@ def test_attention_written_out_by_hand_is_recognised(
         assert attention.batch * attention.heads == b * h
 
 
-def test_a_softmax_without_a_product_before_it_is_no_attention() -> None:
+def test_a_softmax_without_a_product_before_it_is_not_attention() -> None:
     def gate(x: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         return torch.bmm(x.softmax(-1), value)
 
@@ -83,7 +83,7 @@ def test_a_softmax_without_a_product_before_it_is_no_attention() -> None:
     assert cost.attention == ()
 
 
-def test_products_without_a_softmax_are_no_attention() -> None:
+def test_products_without_a_softmax_are_not_attention() -> None:
     cost = on_virtual(lambda a, b: a @ (b @ a), torch.ones(2, 3, 3), torch.ones(2, 3, 3))
     assert kinds(cost) == {"matmul": 2 * 2 * 27}
     assert cost.attention == ()

@@ -12,7 +12,7 @@ from tests.counting.components_made_by_hand import Experts
 from tests.counting.formulas.counted import on_virtual
 
 
-def test_an_operation_without_a_shape_rule_is_refused_with_its_name() -> None:
+def test_an_operation_without_a_shape_rule_is_rejected_with_its_name() -> None:
     from diffprof.errors import DiffprofError
 
     library = torch.library.Library("diffprof_test", "FRAGMENT")

@@ -40,13 +40,13 @@ def test_the_browser_that_the_variable_names_is_taken(tmp_path: Path, monkeypatc
     assert find_browser() == str(tmp_path / "browser")
 
 
-def test_a_variable_that_names_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_names_no_program_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_BROWSER", "/nowhere/chromium")
     with pytest.raises(RequestError, match="DIFFPROF_BROWSER names /nowhere/chromium, which is not a program"):
         find_browser()
 
 
-def test_without_a_browser_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_a_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIFFPROF_BROWSER", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("diffprof.render.exports.browser.NAMES", ("chromium",))

@@ -119,7 +119,7 @@ def test_a_measured_profile_has_a_flame_graph_of_every_iteration_and_opens_at_th
     assert own_lengths(file, 4)["decoder: Decoder"] == whole.components["vae"].macs
 
 
-def test_sections_that_overlap_on_the_device_are_cut_where_the_next_begins() -> None:
+def test_sections_that_overlap_on_the_device_are_cut_where_the_next_starts() -> None:
     one = iteration_on(GPU)
     late = Sample("late", Span(0, 10, device_start_ns=500_000, device_ns=10**12))
     file = opened(measured_profile(device=GPU, iterations=[replace(one, samples=(late, *one.samples))]))

@@ -80,7 +80,7 @@ def _schema(table: object) -> tuple[list[str], list[str]]:
     return schema.names, [str(kind) for kind in schema.types]
 
 
-def test_without_pyarrow_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_pyarrow_a_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(RequestError, match=r"pip install 'diffprof\[parquet\]'"):
         write_tables(stable_diffusion(), tmp_path / "x", parquet=True)

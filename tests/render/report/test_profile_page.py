@@ -59,7 +59,7 @@ def test_a_changed_size_is_at_the_top() -> None:
     assert "the pipeline computes at 1024x1024 and resizes to 512x512" in words(page)
 
 
-def test_hostile_names_end_no_script_and_begin_none() -> None:
+def test_hostile_names_neither_end_nor_start_a_script() -> None:
     harmless = profile_html(everything_measured())
     page = profile_html(hostile_everywhere())
     for tag in ("<script", "</script", "<img"):
