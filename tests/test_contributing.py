@@ -12,7 +12,7 @@ import pytest
 
 from diffprof.record.files import save
 from tests.children import run_child
-from tests.profiles_made_by_hand import everything_measured, stable_diffusion
+from tests.sample_profiles import everything_measured, stable_diffusion
 from tests.test_docs import assert_same, commands_in
 
 ROOT = Path(__file__).parents[1]

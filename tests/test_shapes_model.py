@@ -16,7 +16,7 @@ from training.shapes import drawing
 from training.shapes.train import Log, train
 
 from diffprof.catalogue.bundled_model import shapes_folder
-from tests.seeing import Seen, look
+from tests.shape_recognition import Seen, look
 
 COLOURS = ("red", "green", "blue", "yellow", "purple", "orange", "white", "black")
 SHAPES = ("circle", "square", "triangle", "star")

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from diffprof.app.downloads import MOST_RESULTS, Downloads
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_the_name_of_a_download_is_fit_for_a_header() -> None:

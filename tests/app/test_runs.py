@@ -8,7 +8,7 @@ from diffprof.app.runs import KEPT, SESSION, history, keep_run, open_run, run_ke
 from diffprof.app.session import Session
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
-from tests.profiles_made_by_hand import nothing, stable_diffusion
+from tests.sample_profiles import nothing, stable_diffusion
 
 LOCAL, PUBLIC = Setup(), Setup(host="0.0.0.0")
 

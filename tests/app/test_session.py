@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from diffprof.app.session import MOST_RUNS, Session
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_every_visitor_starts_with_an_empty_session() -> None:

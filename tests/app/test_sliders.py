@@ -9,7 +9,7 @@ import pytest
 
 from diffprof.app.sliders import SLIDERS, applies_to, count_model, current_value, slider_arguments
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 BY_ARGUMENT = {slider.argument: slider for slider in SLIDERS}
 

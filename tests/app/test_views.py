@@ -6,7 +6,7 @@ import html
 
 from diffprof.app.views import error_notice, progress_view, totals_view
 from diffprof.record.progress import Activity, ProgressEvent
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_everything_from_outside_is_text() -> None:

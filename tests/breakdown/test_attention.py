@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.attention import attention_table
-from tests.profiles_made_by_hand import nothing, stable_diffusion
+from tests.sample_profiles import nothing, stable_diffusion
 
 
 def test_attention_is_split_into_its_products() -> None:

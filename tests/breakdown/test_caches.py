@@ -9,8 +9,8 @@ import pytest
 from diffprof.breakdown.caches import CacheRow, CacheStep, cache_table, cache_timeline
 from diffprof.record.measured import CacheEvent, Iteration
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import MILLISECOND, iteration
-from tests.profiles_made_by_hand import UNET_MACS, measured_profile, nothing
+from tests.sample_iterations import MILLISECOND, iteration
+from tests.sample_profiles import UNET_MACS, measured_profile, nothing
 
 FIRST_BLOCK = "FirstBlockCache"
 

@@ -9,7 +9,7 @@ import pytest
 
 from diffprof.breakdown.calls import call_table
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
+from tests.sample_profiles import hostile, nothing, stable_diffusion
 
 
 @pytest.mark.parametrize("make", [stable_diffusion, nothing, hostile])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.record.measured import Iteration, Sample, Span
-from tests.profiles_made_by_hand import TEXT_ENCODER_MACS, UNET_MACS, measured_profile
+from tests.sample_profiles import TEXT_ENCODER_MACS, UNET_MACS, measured_profile
 
 SPAN = Span(0, 1)
 

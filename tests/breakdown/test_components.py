@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.breakdown.components import component_table
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import UNET_CALLS, UNET_MACS, hostile, nothing, stable_diffusion
+from tests.sample_profiles import UNET_CALLS, UNET_MACS, hostile, nothing, stable_diffusion
 
 
 @pytest.mark.parametrize("make", [stable_diffusion, nothing, hostile])

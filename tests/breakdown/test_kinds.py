@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.kinds import kind_table
-from tests.profiles_made_by_hand import nothing, stable_diffusion
+from tests.sample_profiles import nothing, stable_diffusion
 
 
 def test_kinds_add_up_to_the_total_and_attention_to_its_relations() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from diffprof.breakdown.memory import AFTER, BEFORE, DENOISING, WHOLE, MemoryRow, memory_moments, memory_table
 from diffprof.record.measured import Iteration, MemoryPoint, Sample, Span, StepSpan, SystemPoint
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import measured_profile, nothing
+from tests.sample_profiles import measured_profile, nothing
 
 SAMPLES = (
     Sample("text_encoder_forward", Span(10, 10), component="text_encoder"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diffprof.breakdown.modules import ModuleRow, module_table
-from tests.profiles_made_by_hand import UNET_CALLS, UNET_MACS, VAE_MACS, stable_diffusion
+from tests.sample_profiles import UNET_CALLS, UNET_MACS, VAE_MACS, stable_diffusion
 
 
 def test_the_module_tree_is_cumulated_from_below() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.breakdown.moves import MoveRow, MoveTotals, StepMoveRow, move_table, moved_each_step, step_move_table
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Iteration, Move
-from tests.iterations_made_by_hand import iteration
+from tests.sample_iterations import iteration
 
 STEPS = 3
 

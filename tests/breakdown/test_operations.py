@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diffprof.breakdown.operations import operation_table
-from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
+from tests.sample_profiles import hostile, nothing, stable_diffusion
 
 
 def test_the_operations_add_up_to_the_generation() -> None:

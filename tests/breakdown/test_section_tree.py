@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.section_tree import SectionNode, section_tree
-from tests.iterations_made_by_hand import GPU, iteration_on
+from tests.sample_iterations import GPU, iteration_on
 
 
 def test_sections_inside_others_are_below_them_over_all_iterations() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from diffprof.breakdown.clocks import DEVICE, HOST
 from diffprof.breakdown.sections import BETWEEN, SectionRow, section_table
 from diffprof.record.measured import Iteration, Sample, Span
-from tests.iterations_made_by_hand import CPU, GPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import CPU, GPU, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 def by_name(rows: list[SectionRow]) -> dict[str, SectionRow]:

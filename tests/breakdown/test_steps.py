@@ -7,8 +7,8 @@ import pytest
 from diffprof.breakdown.steps import loop_table, loops_ns, median_rate, step_samples, step_table, timed_steps
 from diffprof.record.measured import Iteration, Sample, Span, StepSpan
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, iteration, iteration_on
-from tests.profiles_made_by_hand import UNET_MACS, measured_profile, nothing
+from tests.sample_iterations import CPU, iteration, iteration_on
+from tests.sample_profiles import UNET_MACS, measured_profile, nothing
 
 MS = 1_000_000
 

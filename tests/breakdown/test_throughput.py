@@ -10,8 +10,8 @@ import pytest
 from diffprof.breakdown.throughput import ThroughputRow, generation, throughput_table
 from diffprof.record.measured import Device, Iteration, Sample, Span
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, iteration, iteration_on
-from tests.profiles_made_by_hand import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, measured_profile, nothing
+from tests.sample_iterations import CPU, iteration, iteration_on
+from tests.sample_profiles import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, measured_profile, nothing
 
 MS = 1_000_000
 

@@ -17,7 +17,7 @@ from PIL import Image
 from diffprof.cli import main
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from diffprof.record import cache
 from tests.cli.conftest import Run
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_the_cache_can_be_looked_at_and_emptied(run: Run, own_cache: Path) -> None:

@@ -13,7 +13,7 @@ from diffprof.record.files import to_json
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from tests.cli.conftest import Engine, Run
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 def test_saved_profiles_by_their_short_names(two: tuple[str, str], run: Run, engine: Engine) -> None:

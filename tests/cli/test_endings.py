@@ -10,7 +10,7 @@ import pytest
 from diffprof.errors import DiffprofError, PipelineError, RequestError
 from tests.children import run_child
 from tests.cli.conftest import Engine, Run
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 @pytest.mark.parametrize(

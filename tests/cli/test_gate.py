@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Engine, Run
 from tests.comparison.noise import quiet, run_of
-from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.sample_profiles import hostile, stable_diffusion
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from diffprof.cli import history as command
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
 from tests.children import run_child
 from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
-from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import four_runs, run_of_length
+from tests.sample_profiles import stable_diffusion
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from diffprof.errors import PipelineError
 from diffprof.record.history import History, default_path
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
-from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import run_of_length
+from tests.sample_profiles import stable_diffusion
 
 
 def test_a_profile_is_kept_if_requested(run: Run, engine: Engine) -> None:

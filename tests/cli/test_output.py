@@ -13,7 +13,7 @@ import pytest
 import diffprof
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Engine, Run
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.children import run_child
 from tests.cli.conftest import Engine, Run
-from tests.profiles_made_by_hand import everything_measured, stable_diffusion
+from tests.sample_profiles import everything_measured, stable_diffusion
 
 
 @pytest.fixture

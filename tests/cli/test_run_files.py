@@ -14,8 +14,8 @@ from diffprof.cli.run_files import MEMORY, REPORT, TIMING, TRACE, check_files, m
 from diffprof.errors import OutputError
 from diffprof.record.profile import Profile
 from diffprof.render.guides.timing_file import timing_text
-from tests.iterations_made_by_hand import GPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import GPU, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.cli.saved_profile import load_named
 from diffprof.errors import FileFormatError
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_the_folder_of_a_run_is_loaded(tmp_path: Path) -> None:

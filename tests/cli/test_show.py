@@ -11,7 +11,7 @@ import diffprof
 from diffprof.render.profile_console import profile_text
 from diffprof.render.profile_tables import ProfileTable
 from tests.cli.conftest import Run
-from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.sample_profiles import hostile, stable_diffusion
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.run_console import run_text
 from diffprof.render.run_tables import RunTable
 from tests.cli.conftest import Run
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Run
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 @pytest.fixture

@@ -144,7 +144,9 @@ def test_a_page_that_cannot_be_written_is_rejected_before_anything_is_read(run: 
     assert ended.err == "diffprof: error: Cannot write no/such/page.html: there is no folder no/such.\n"
 
 
-def test_without_plotly_a_page_is_rejected_with_one_message(run: Run, trace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_plotly_a_page_is_rejected_with_one_message(
+    run: Run, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     ended = run("trace", trace, "--html", "page.html")
     assert (ended.code, ended.out) == (2, "")

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from diffprof.record.measured import Device, Iteration, Measured, Span
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_iterations import CPU, GPU
+from tests.sample_profiles import stable_diffusion
 
 SECOND = 1_000_000_000
 

@@ -13,7 +13,7 @@ from diffprof.comparison import compare, compare_pair
 from diffprof.comparison.compare import unique_names
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_each_profile_is_compared_with_the_first() -> None:

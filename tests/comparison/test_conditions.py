@@ -20,8 +20,8 @@ from diffprof.comparison.conditions import (
     request_differences,
 )
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_iterations import CPU, GPU
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 def with_request(**changes: Any) -> Profile:

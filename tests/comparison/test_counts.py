@@ -16,7 +16,7 @@ from diffprof.comparison.counts import (
     peak_memory,
     total_changes,
 )
-from tests.profiles_made_by_hand import UNET_MACS, nothing, stable_diffusion
+from tests.sample_profiles import UNET_MACS, nothing, stable_diffusion
 
 
 def test_ten_steps_less_are_ten_calls_of_the_unet_less() -> None:

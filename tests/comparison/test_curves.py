@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from diffprof.comparison.curves import denoising_steps, pixels, size_requests, step_requests
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def with_request(**arguments: object) -> Profile:

@@ -15,8 +15,8 @@ from diffprof.comparison.gate import FAILED, PASSED, TIMES, TOO_NOISY, GateLimit
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from tests.comparison.noise import SECOND, quiet, run_of
-from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import UNET_MACS, everything_measured, stable_diffusion
+from tests.sample_iterations import CPU, GPU
+from tests.sample_profiles import UNET_MACS, everything_measured, stable_diffusion
 from tests.small_pipelines import SMALL_PIPELINES
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diffprof.comparison.counts import METRICS
 from diffprof.comparison.overview import overview
 from tests.comparison.noise import SECOND, run_of
-from tests.profiles_made_by_hand import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, stable_diffusion
+from tests.sample_profiles import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, stable_diffusion
 
 
 def test_a_counted_profile_has_its_metrics_and_no_time() -> None:

@@ -10,7 +10,7 @@ import diffprof
 from diffprof.comparison.counts import ADDED, CHANGED, REMOVED
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally, common_factors, part_changes
 from diffprof.record.profile import Profile, Work
-from tests.profiles_made_by_hand import UNET_MACS, stable_diffusion
+from tests.sample_profiles import UNET_MACS, stable_diffusion
 from tests.small_pipelines import SMALL_PIPELINES
 
 

@@ -25,8 +25,8 @@ from diffprof.comparison.times import (
 )
 from diffprof.record.profile import Profile
 from tests.comparison.noise import SECOND, quiet, run_of
-from tests.iterations_made_by_hand import CPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_iterations import CPU, iteration_on
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 def call_of(before: Profile, after: Profile) -> TimeChange:

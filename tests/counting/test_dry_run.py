@@ -9,7 +9,7 @@ import torch
 from diffusers import UNet2DConditionModel
 
 import diffprof
-from tests.counting.components_made_by_hand import reading_unet
+from tests.counting.sample_components import reading_unet
 from tests.small_pipelines import SMALL_PIPELINES
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from diffprof.counting.sources import open_profile
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def refuse(model: str) -> Profile:

@@ -15,8 +15,8 @@ from diffprof.record.measured import (
 )
 from diffprof.record.profile import Operation, Profile, Work
 from diffprof.record.tensors import OperationShapes
-from tests.iterations_made_by_hand import CPU, GB, GPU, MILLISECOND, iteration, iteration_on
-from tests.profiles_made_by_hand import measured_profile, tensors
+from tests.sample_iterations import CPU, GB, GPU, MILLISECOND, iteration, iteration_on
+from tests.sample_profiles import measured_profile, tensors
 
 MIB = 1024**2
 

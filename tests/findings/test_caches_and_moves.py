@@ -8,8 +8,8 @@ import pytest
 
 from diffprof.record.measured import CacheEvent
 from tests.findings.problems import MIB, found, moving, the_finding, with_cache_events
-from tests.iterations_made_by_hand import iteration
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import iteration
+from tests.sample_profiles import measured_profile
 
 
 @pytest.mark.parametrize(("asks", "never"), [(3, False), (4, True)])

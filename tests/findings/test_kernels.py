@@ -12,7 +12,7 @@ import diffprof
 from diffprof.record.measured import Iteration, Measured, Sample, Span
 from diffprof.record.profile import Profile
 from tests.findings.problems import found, many_operations, the_finding, written_out
-from tests.iterations_made_by_hand import CPU, GPU, MILLISECOND
+from tests.sample_iterations import CPU, GPU, MILLISECOND
 from tests.small_pipelines import SMALL_PIPELINES
 
 

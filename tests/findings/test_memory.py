@@ -9,8 +9,8 @@ import pytest
 from diffprof.record.measured import MemoryPoint
 from diffprof.record.profile import Profile
 from tests.findings.problems import MIB, ends_with, found, reserving, the_finding, with_pictures, with_vae_peak
-from tests.iterations_made_by_hand import CPU, GB, GPU, iteration, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import CPU, GB, GPU, iteration, iteration_on
+from tests.sample_profiles import measured_profile
 
 REST = 4 * GB  # what the other components need at most in these profiles
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.findings.problems import encoding_again, found, the_finding
-from tests.iterations_made_by_hand import iteration
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import iteration
+from tests.sample_profiles import measured_profile
 
 
 def test_a_program_that_encodes_a_prompt_in_every_call_could_save_all_but_the_first() -> None:

@@ -12,7 +12,7 @@ from diffprof.findings import RULES, Finding, FindingText, Rule, Threshold, find
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.render.findings import finding_lines
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_profiles import measured_profile
 
 MANY = Threshold("steps", 1, "for this test")
 

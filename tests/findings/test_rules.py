@@ -15,9 +15,9 @@ from diffprof.record.profile import Profile
 from diffprof.render.finding_words import WORDS
 from diffprof.render.findings import finding_lines, format_evidence
 from tests.findings.problems import PROBLEMS, found, the_finding
-from tests.iterations_made_by_hand import CPU, GPU, Device
-from tests.profiles_made_by_hand import hostile, measured_profile, nothing, stable_diffusion
 from tests.record.strategies import profiles
+from tests.sample_iterations import CPU, GPU, Device
+from tests.sample_profiles import hostile, measured_profile, nothing, stable_diffusion
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 CASES = [(rule.name, case) for rule in RULES for case in rule.cases]

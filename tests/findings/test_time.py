@@ -6,8 +6,8 @@ import pytest
 
 from diffprof.record.measured import Iteration, Sample, Span
 from tests.findings.problems import found, the_finding
-from tests.iterations_made_by_hand import GPU, MILLISECOND, iteration, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import GPU, MILLISECOND, iteration, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 def test_total_time_counts_not_the_time_of_one_call() -> None:

@@ -10,8 +10,8 @@ from diffprof.findings import findings
 from diffprof.record.measured import CacheEvent
 from diffprof.record.profile import Work
 from tests.findings.problems import ended_by_error, found, the_finding
-from tests.iterations_made_by_hand import interrupted, iteration
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import interrupted, iteration
+from tests.sample_profiles import measured_profile
 
 
 def test_only_completed_iterations_are_evaluated() -> None:

@@ -9,8 +9,8 @@ import pytest
 from diffprof.generation.profiling_data import profiling_data
 from diffprof.record.measured import CountMismatch
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import CPU, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 def without_matched_calls() -> Profile:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.record import cache
-from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.sample_profiles import hostile, stable_diffusion
 
 KEY = "a" * 64
 REQUEST = {"dtype": None, "arguments": {"height": 512}}

@@ -10,8 +10,8 @@ from diffprof.errors import FileFormatError
 from diffprof.record.codec import Table
 from diffprof.record.files import from_json, to_json
 from diffprof.record.measured import Sample
-from tests.profiles_made_by_hand import everything_measured
 from tests.record.documents import Damage, change
+from tests.sample_profiles import everything_measured
 
 # Samples of `everything_measured`: 0 is the encoding of the prompt with 1 and 2 inside, then the UNet (3, 5, ...) and
 # the scheduler (4, 6, ...) in turn, then the VAE (11) and post-processing (12).

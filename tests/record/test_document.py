@@ -9,8 +9,8 @@ import pytest
 
 from diffprof.errors import FileFormatError
 from diffprof.record.files import from_json, load, to_json
-from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.documents import Damage, change
+from tests.sample_profiles import stable_diffusion
 
 
 def test_equal_costs_stand_in_the_file_once() -> None:

@@ -17,7 +17,9 @@ from diffprof.errors import FileFormatError, OutputError
 from diffprof.record import files
 from diffprof.record.files import FORMAT_VERSION, from_json, load, save, to_json
 from diffprof.record.profile import Profile
-from tests.profiles_made_by_hand import (
+from tests.record.documents import SCHEMA, leaves
+from tests.record.strategies import profiles
+from tests.sample_profiles import (
     UNET_CALLS,
     UNET_MACS,
     everything_measured,
@@ -26,8 +28,6 @@ from tests.profiles_made_by_hand import (
     nothing,
     stable_diffusion,
 )
-from tests.record.documents import SCHEMA, leaves
-from tests.record.strategies import profiles
 
 MADE_BY_HAND = [stable_diffusion, measured_profile, nothing, hostile]
 

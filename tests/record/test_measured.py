@@ -22,10 +22,10 @@ from diffprof.record.measured import (
     SystemPoint,
 )
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import everything_measured, measured_profile, stable_diffusion
 from tests.record.documents import SCHEMA, change
 from tests.record.strategies import profiles
+from tests.sample_iterations import GPU
+from tests.sample_profiles import everything_measured, measured_profile, stable_diffusion
 
 
 def measured_on_a_gpu() -> Profile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diffprof.record.profile import NO_WORK, AttentionSite, Stage, Steps, Work
-from tests.profiles_made_by_hand import UNET_CALLS, UNET_MACS, nothing, stable_diffusion
+from tests.sample_profiles import UNET_CALLS, UNET_MACS, nothing, stable_diffusion
 
 
 def test_work_is_added_and_repeated_exactly() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.errors import FileFormatError, FileProblem, RequestError
 from diffprof.record.saved import image_beside, load_saved, saved_file
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_the_folder_of_a_run_and_that_of_an_image_stand_for_their_profile(tmp_path: Path) -> None:

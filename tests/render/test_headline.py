@@ -23,7 +23,7 @@ from diffprof.render.columns import Column, fit_columns
 from diffprof.render.headline import headline, summary
 from diffprof.render.profile_console import profile_text
 from diffprof.render.profile_tables import ProfileTable
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def with_request(**arguments: Any) -> Profile:

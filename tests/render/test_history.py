@@ -14,8 +14,8 @@ import pytest
 from diffprof.record.history import Filters, History, PruneResult
 from diffprof.render import history as render
 from diffprof.render.console import render_text
-from tests.profiles_made_by_hand import hostile, stable_diffusion
 from tests.record.history.kept_runs import four_runs, run_of_length, with_model_name
+from tests.sample_profiles import hostile, stable_diffusion
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "history.schema.json").read_text(encoding="utf-8"))
 

@@ -14,7 +14,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.profile_console import print_profile, profile_text
 from diffprof.render.profile_tables import ProfileTable
-from tests.profiles_made_by_hand import hostile, nothing, stable_diffusion
+from tests.sample_profiles import hostile, nothing, stable_diffusion
 
 MADE_BY_HAND = [stable_diffusion, nothing, hostile]
 

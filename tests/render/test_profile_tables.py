@@ -8,7 +8,7 @@ import pytest
 
 from diffprof.record.profile import Work
 from diffprof.render.profile_tables import ProfileTable, fit_profile_table
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def table(by: ProfileTable, *, width: int = 300, depth: int = 1) -> dict[str, list[str]]:

@@ -36,8 +36,8 @@ from diffprof.render.exports.tables import run_csv
 from diffprof.render.guides.timing_file import timing_text
 from diffprof.render.run_console import run_text
 from diffprof.render.run_tables import RunTable
-from tests.iterations_made_by_hand import CPU, GPU, MILLISECOND, iteration_on
-from tests.profiles_made_by_hand import UNET_MACS, hostile, measured_profile, stable_diffusion
+from tests.sample_iterations import CPU, GPU, MILLISECOND, iteration_on
+from tests.sample_profiles import UNET_MACS, hostile, measured_profile, stable_diffusion
 
 WIDTHS = [80, 100, 140]
 

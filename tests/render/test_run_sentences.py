@@ -10,8 +10,8 @@ from diffprof.errors import RequestError
 from diffprof.record.measured import CountMismatch, Measured
 from diffprof.record.profile import Profile
 from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines, step_lines
-from tests.iterations_made_by_hand import CPU, GPU, interrupted, iteration_on
-from tests.profiles_made_by_hand import everything_measured, measured_profile, stable_diffusion
+from tests.sample_iterations import CPU, GPU, interrupted, iteration_on
+from tests.sample_profiles import everything_measured, measured_profile, stable_diffusion
 
 
 def lines_of(profile: Profile, label: str) -> list[str]:

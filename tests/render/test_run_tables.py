@@ -22,8 +22,8 @@ from diffprof.render.run_tables import (
     section_columns,
     step_columns,
 )
-from tests.iterations_made_by_hand import CPU, GPU, MILLISECOND, iteration_on
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_iterations import CPU, GPU, MILLISECOND, iteration_on
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 def cells(columns: Sequence[Column]) -> dict[str, list[str]]:

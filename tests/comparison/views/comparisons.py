@@ -9,7 +9,7 @@ from diffprof.comparison.views.console import print_comparison
 from diffprof.record.profile import Profile
 from diffprof.render.console import render_text
 from tests.comparison.noise import SECOND, quiet, run_of
-from tests.profiles_made_by_hand import everything_measured, hostile, measured_profile, nothing, stable_diffusion
+from tests.sample_profiles import everything_measured, hostile, measured_profile, nothing, stable_diffusion
 
 
 def compare_as_letters(*profiles: Profile, **options: object) -> Comparison:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from diffprof.comparison.views import charts
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import (
+from tests.sample_iterations import GPU
+from tests.sample_profiles import (
     TEXT_ENCODER_MACS,
     UNET_MACS,
     VAE_MACS,

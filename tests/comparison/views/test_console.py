@@ -10,7 +10,7 @@ import pytest
 from diffprof.comparison import Comparison
 from diffprof.comparison.views.console import comparison_markdown
 from tests.comparison.views.comparisons import EVERY, compare_as_letters, console_text, fewer_steps, two_runs
-from tests.profiles_made_by_hand import hostile, measured_profile, stable_diffusion
+from tests.sample_profiles import hostile, measured_profile, stable_diffusion
 
 
 def test_fewer_steps_look_as_they_should(golden: Callable[[str, str], None]) -> None:

@@ -15,7 +15,7 @@ from diffprof.comparison import Comparison
 from diffprof.comparison.counts import METRICS
 from diffprof.comparison.views.data import COLUMNS, ComparisonBy, comparison_csv, comparison_json
 from tests.comparison.views.comparisons import EVERY, fewer_steps
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "comparison.schema.json").read_text(encoding="utf-8"))
 

@@ -16,7 +16,7 @@ from diffprof.comparison.gate import Gate, gate, parse_limits
 from diffprof.comparison.views.gate import describe_check, gate_json, gate_junit, gate_markdown, print_gate
 from diffprof.render.console import render_text
 from tests.comparison.noise import SECOND, quiet, run_of
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "gate.schema.json").read_text(encoding="utf-8"))
 NAMES = ("baseline", "candidate")

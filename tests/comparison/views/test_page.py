@@ -10,8 +10,8 @@ from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.page import comparison_html
 from diffprof.comparison.views.report import report_html
-from tests.profiles_made_by_hand import stable_diffusion
 from tests.render.report.reports import MOST_BYTES, enormous, sections, words
+from tests.sample_profiles import stable_diffusion
 
 
 def test_two_profiles_show_differences_of_the_request_first() -> None:

@@ -6,7 +6,7 @@ from diffprof.comparison import compare
 from diffprof.comparison.views.page import comparison_html
 from diffprof.comparison.views.report import report_html
 from diffprof.render.report.profile_page import profile_html
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_one_profile_has_its_own_page_and_several_are_compared() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from diffprof.comparison.image_difference import ImageDifference
 from tests.comparison.noise import SECOND, run_of
 from tests.comparison.views.comparisons import compare_as_letters, console_text
-from tests.iterations_made_by_hand import CPU
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_iterations import CPU
+from tests.sample_profiles import stable_diffusion
 
 
 def test_times_of_different_devices_compare_the_devices() -> None:

@@ -10,7 +10,7 @@ from diffprof.comparison.views.console import print_comparison
 from diffprof.comparison.views.tables import blocks
 from diffprof.render.console import render_text
 from tests.comparison.views.comparisons import compare_as_letters, console_text, fewer_steps
-from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.sample_profiles import hostile, stable_diffusion
 
 
 def test_differing_conditions_come_before_any_number() -> None:

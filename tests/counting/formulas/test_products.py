@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.counting.components_made_by_hand import Experts
 from tests.counting.formulas.counted import macs_three_ways, on_real, on_virtual, other_flops_both_ways
+from tests.counting.sample_components import Experts
 
 size = st.integers(1, 6)
 quick = settings(max_examples=15, deadline=None)

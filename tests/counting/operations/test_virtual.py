@@ -8,8 +8,8 @@ import torch
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import LARGEST_REAL, VirtualMode, real_zeros, stand_in
 from diffprof.record.tensors import OperationShapes
-from tests.counting.components_made_by_hand import Experts
 from tests.counting.formulas.counted import on_virtual
+from tests.counting.sample_components import Experts
 
 
 def test_an_operation_without_a_shape_rule_is_rejected_with_its_name() -> None:

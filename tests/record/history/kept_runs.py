@@ -12,8 +12,8 @@ import pytest
 from diffprof.errors import DiffprofError
 from diffprof.record.history import History
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, GPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile, nothing, stable_diffusion
+from tests.sample_iterations import CPU, GPU, iteration_on
+from tests.sample_profiles import measured_profile, nothing, stable_diffusion
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

@@ -10,7 +10,7 @@ from diffprof.errors import FileFormatError
 from diffprof.record.files import dumps
 from diffprof.record.history import documents
 from diffprof.record.history.documents import pack, unpack
-from tests.profiles_made_by_hand import everything_measured, nothing
+from tests.sample_profiles import everything_measured, nothing
 
 
 def test_a_packed_profile_is_smaller_than_its_text_and_unpacks_to_an_equal_one() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.history import Filters, History
-from tests.profiles_made_by_hand import stable_diffusion
 from tests.record.history.kept_runs import four_runs, with_model_name
+from tests.sample_profiles import stable_diffusion
 
 
 @pytest.fixture

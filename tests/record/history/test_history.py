@@ -15,9 +15,9 @@ from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.files import dumps
 from diffprof.record.history import Filters, History, default_path
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import everything_measured, hostile, measured_profile, nothing, stable_diffusion
 from tests.record.history.kept_runs import NOON, clock, four_runs, run_of_length, with_model_name
+from tests.sample_iterations import CPU, GPU
+from tests.sample_profiles import everything_measured, hostile, measured_profile, nothing, stable_diffusion
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from diffprof.record.history import rows, schema
 from diffprof.record.history.filters import Filters, Query
 from diffprof.record.history.records import PruneResult
 from diffprof.record.history.summary import summary
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 ALL = Query("SELECT id FROM runs")
 

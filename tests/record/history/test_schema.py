@@ -10,8 +10,8 @@ import pytest
 
 from diffprof.record.history import History, schema
 from diffprof.record.history.store import Store
-from tests.profiles_made_by_hand import nothing
 from tests.record.history.kept_runs import four_runs, refusals
+from tests.sample_profiles import nothing
 
 
 def with_a_note(connection: sqlite3.Connection) -> None:

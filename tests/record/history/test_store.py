@@ -16,14 +16,14 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.record.history import History
 from diffprof.record.history.store import Store
-from tests.profiles_made_by_hand import nothing, stable_diffusion
 from tests.record.history.kept_runs import four_runs
+from tests.sample_profiles import nothing, stable_diffusion
 
 ROOT = Path(__file__).parents[3]
 WRITERS, EACH = 8, 12
 NO_KILL = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 
-START = "import sys; from diffprof.record.history import History; from tests.profiles_made_by_hand import nothing\n"
+START = "import sys; from diffprof.record.history import History; from tests.sample_profiles import nothing\n"
 
 # Waits until standard input ends, so that all begin at the same moment, when there is no file yet.
 WRITER = f"""{START}

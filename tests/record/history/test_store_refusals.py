@@ -14,8 +14,8 @@ import pytest
 from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.record.history import History
 from diffprof.record.history.store import Store
-from tests.profiles_made_by_hand import nothing, stable_diffusion
 from tests.record.history.kept_runs import four_runs, refusals
+from tests.sample_profiles import nothing, stable_diffusion
 
 
 def contents(folder: Path) -> dict[str, bytes]:

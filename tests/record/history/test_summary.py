@@ -11,8 +11,8 @@ from diffprof.breakdown.throughput import generation
 from diffprof.record.history.summary import digest, peak_memory_bytes, summary, wall_seconds
 from diffprof.record.measured import Measured, SystemPoint
 from diffprof.record.profile import Profile
-from tests.iterations_made_by_hand import CPU, GB, GPU, MILLISECOND, iteration_on
-from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
+from tests.sample_iterations import CPU, GB, GPU, MILLISECOND, iteration_on
+from tests.sample_profiles import everything_measured, measured_profile, nothing, stable_diffusion
 
 
 def runs() -> list[Profile]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.render import charts
-from tests.profiles_made_by_hand import everything_measured
+from tests.sample_profiles import everything_measured
 
 
 def test_caches_show_the_share_of_hits_in_each_step() -> None:

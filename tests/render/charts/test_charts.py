@@ -11,8 +11,8 @@ import pytest
 from diffprof.record.profile import Profile
 from diffprof.render import charts
 from diffprof.render.charts import Measure
-from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
+from tests.sample_profiles import everything_measured, nothing, stable_diffusion
 
 COUNTED = {
     "components by MACs": lambda one: charts.components_chart(one, Measure.macs),

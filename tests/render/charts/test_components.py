@@ -9,8 +9,8 @@ import pytest
 
 from diffprof.render import charts
 from diffprof.render.charts import Measure
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import measured_profile, stable_diffusion
+from tests.sample_iterations import GPU
+from tests.sample_profiles import measured_profile, stable_diffusion
 
 
 def paths_of(trace: Any) -> list[str]:

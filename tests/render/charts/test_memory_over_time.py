@@ -5,7 +5,7 @@ from __future__ import annotations
 from diffprof.record.measured import SystemPoint
 from diffprof.render import charts
 from diffprof.render.charts.memory_over_time import MOST_POINTS
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_profiles import measured_profile
 
 
 def test_the_highest_of_neighbouring_points_is_kept() -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from diffprof.record.measured import DEVICE_TO_HOST, HOST_TO_DEVICE, Move
 from diffprof.render.charts import moves_chart
-from tests.iterations_made_by_hand import GPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import GPU, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 def test_each_component_has_a_bar_of_its_bytes_in_each_step() -> None:

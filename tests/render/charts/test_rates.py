@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from diffprof.render import charts
-from tests.iterations_made_by_hand import CPU, GPU
-from tests.profiles_made_by_hand import UNET_MACS, measured_profile
+from tests.sample_iterations import CPU, GPU
+from tests.sample_profiles import UNET_MACS, measured_profile
 
 
 def test_rates_lie_below_the_roof_of_a_known_device() -> None:

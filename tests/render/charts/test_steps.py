@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from diffprof.render import charts
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import UNET_MACS, measured_profile, stable_diffusion
+from tests.sample_iterations import GPU
+from tests.sample_profiles import UNET_MACS, measured_profile, stable_diffusion
 
 
 def test_each_denoising_step_has_its_macs() -> None:

@@ -7,7 +7,7 @@ import pytest
 from diffprof.render import charts
 from diffprof.render.charts import style
 from diffprof.render.charts.style import INK, text_colour_on
-from tests.profiles_made_by_hand import everything_measured
+from tests.sample_profiles import everything_measured
 
 
 def test_light_and_dark_differ_in_ink_and_agree_in_colours() -> None:

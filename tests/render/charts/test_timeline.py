@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.render import charts
-from tests.profiles_made_by_hand import everything_measured
+from tests.sample_profiles import everything_measured
 
 
 def test_the_timeline_has_steps_and_nested_sections() -> None:

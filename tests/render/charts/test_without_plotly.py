@@ -9,7 +9,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.render import charts
 from tests.children import run_child
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_a_chart_without_plotly_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diffprof.render import charts
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_kinds_show_their_share_of_macs_and_of_bytes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from diffprof.comparison.views.report import report_html
 from diffprof.errors import OutputError, RequestError
 from diffprof.render.exports.browser import find_browser, page_as_pdf, page_as_png
-from tests.profiles_made_by_hand import everything_measured
+from tests.sample_profiles import everything_measured
 
 
 def program(folder: Path, *lines: str) -> str:

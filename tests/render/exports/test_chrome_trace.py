@@ -18,9 +18,9 @@ from diffprof.render.exports.chrome_trace import (
     STEPS,
     chrome_trace_json,
 )
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
+from tests.sample_iterations import GPU
+from tests.sample_profiles import everything_measured, measured_profile, nothing, stable_diffusion
 
 # What the trace event format asks of each kind of event.
 FIELDS = {

@@ -14,7 +14,7 @@ from diffprof.render.profile_console import profile_text
 from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.run_console import run_text
 from diffprof.render.run_tables import RunTable
-from tests.profiles_made_by_hand import everything_measured, stable_diffusion
+from tests.sample_profiles import everything_measured, stable_diffusion
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from diffprof.breakdown.clocks import HOST
 from diffprof.render.exports.slices import Slice, counted_slices, measured_slices
-from tests.iterations_made_by_hand import CPU, iteration_on
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_iterations import CPU, iteration_on
+from tests.sample_profiles import stable_diffusion
 
 
 def all_slices(slices: Sequence[Slice]) -> Iterator[Slice]:

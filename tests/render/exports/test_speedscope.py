@@ -13,9 +13,9 @@ import pytest
 from diffprof.record.measured import Sample, Span
 from diffprof.record.profile import Profile
 from diffprof.render.exports.speedscope import speedscope_json
-from tests.iterations_made_by_hand import GPU, iteration_on
-from tests.profiles_made_by_hand import UNET_MACS, everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
+from tests.sample_iterations import GPU, iteration_on
+from tests.sample_profiles import UNET_MACS, everything_measured, measured_profile, nothing, stable_diffusion
 
 # What https://www.speedscope.app/file-format-schema.json asks of a file with evented profiles.
 EVENT = {

@@ -14,8 +14,8 @@ from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from diffprof.render.exports.tables import data_tables, profile_csv, write_tables
 from diffprof.render.profile_tables import ProfileTable
-from tests.profiles_made_by_hand import everything_measured, hostile, nothing, stable_diffusion
 from tests.render.report.reports import hostile_everywhere
+from tests.sample_profiles import everything_measured, hostile, nothing, stable_diffusion
 
 COUNTED = {"components", "kinds", "modules", "attention", "calls", "operations"}
 MEASURED = {

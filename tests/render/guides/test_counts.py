@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.render.guides.counts import decoding_macs, guide_counts, text_encoding_macs
-from tests.profiles_made_by_hand import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, nothing, stable_diffusion
+from tests.sample_profiles import TEXT_ENCODER_MACS, UNET_MACS, VAE_MACS, nothing, stable_diffusion
 
 
 def test_the_keys_have_the_exact_counts() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from diffprof.record.measured import Iteration, Span, StepSpan
 from diffprof.render.guides.timing_file import memory_log, timing_text
-from tests.iterations_made_by_hand import CPU, GPU, iteration_on
-from tests.profiles_made_by_hand import measured_profile
+from tests.sample_iterations import CPU, GPU, iteration_on
+from tests.sample_profiles import measured_profile
 
 
 def test_it_looks_as_it_should(golden: Callable[[str, str], None]) -> None:

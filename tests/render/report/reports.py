@@ -10,8 +10,8 @@ from functools import cache
 from diffprof.record.measured import CacheEvent, Sample, SystemPoint
 from diffprof.record.profile import Module, ModuleWork, Profile, Work
 from diffprof.record.tensors import TensorInput, TensorShape
-from tests.iterations_made_by_hand import GPU, iteration_on
-from tests.profiles_made_by_hand import everything_measured, measured_profile
+from tests.sample_iterations import GPU, iteration_on
+from tests.sample_profiles import everything_measured, measured_profile
 
 MOST_BYTES = 6_000_000
 """Of any page, however much there is to show."""

@@ -16,10 +16,10 @@ from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.page import comparison_html
 from diffprof.record.profile import Profile
 from tests.browsers import DESKTOP, TELEPHONE, visiting
-from tests.iterations_made_by_hand import GPU
-from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.conftest import Write
 from tests.render.report.reports import BOLD, ENDING, PICTURE, SCRIPT, hostile_everywhere
+from tests.sample_iterations import GPU
+from tests.sample_profiles import everything_measured, measured_profile, nothing, stable_diffusion
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.render.report.lead import cards, lead
-from tests.profiles_made_by_hand import everything_measured, nothing, stable_diffusion
+from tests.sample_profiles import everything_measured, nothing, stable_diffusion
 
 
 def test_the_sentence_has_the_cost_and_the_costliest_component() -> None:

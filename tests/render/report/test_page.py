@@ -8,7 +8,7 @@ import re
 from diffprof.render.charts import components_chart
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import Page, details, labelled_list, paragraph
-from tests.profiles_made_by_hand import stable_diffusion
+from tests.sample_profiles import stable_diffusion
 
 
 def test_a_section_has_a_link_and_an_empty_one_is_left_out() -> None:

@@ -11,9 +11,9 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.record.profile import ComputedSize
 from diffprof.render.report.profile_page import profile_html
-from tests.iterations_made_by_hand import CPU, iteration_on
-from tests.profiles_made_by_hand import everything_measured, measured_profile, nothing, stable_diffusion
 from tests.render.report.reports import ENDING, MOST_BYTES, chart_data, enormous, hostile_everywhere, sections, words
+from tests.sample_iterations import CPU, iteration_on
+from tests.sample_profiles import everything_measured, measured_profile, nothing, stable_diffusion
 
 
 def test_a_counted_profile_says_its_cost_first_and_how_far_to_trust_it_last() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.render.report.request import environment_html, format_argument, request_html
-from tests.profiles_made_by_hand import hostile, stable_diffusion
+from tests.sample_profiles import hostile, stable_diffusion
 
 
 def test_arguments_and_defaults_are_listed_and_unset_ones_are_not() -> None:

@@ -27,7 +27,7 @@ GPU = Device(
     peak_source="NVIDIA A100 datasheet",
 )
 
-# Half to three quarters of the peak of the devices above, for the work of `profiles_made_by_hand.stable_diffusion`.
+# Half to three quarters of the peak of the devices above, for the work of `sample_profiles.stable_diffusion`.
 _CPU_TIMES = {"text_ms": 50, "unet_ms": 2_000, "vae_ms": 3_000}
 _GPU_TIMES = {"text_ms": 0.5, "unet_ms": 10, "scheduler_ms": 0.05, "vae_ms": 16, "postprocess_ms": 1, "between_ms": 0.1}
 

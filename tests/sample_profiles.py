@@ -25,7 +25,7 @@ from diffprof.record.profile import (
     Work,
 )
 from diffprof.record.tensors import OperationShapes, Shape, TensorInput, TensorShape
-from tests.iterations_made_by_hand import CPU, GPU, in_sequence, interrupted, iteration_on
+from tests.sample_iterations import CPU, GPU, in_sequence, interrupted, iteration_on
 
 ENVIRONMENT = Environment(diffprof="0.1.0", python="3.11.7", torch="2.8.0", diffusers="0.42.1", transformers="5.22.0")
 
@@ -87,7 +87,7 @@ def measured_profile(
 ) -> Profile:
     """Stable Diffusion in 4 steps as it ran on `device`: one warm-up and three iterations that differ by 1%.
 
-    Nothing is wrong with it. `iterations` are others, from `tests.iterations_made_by_hand`, which are put one after
+    Nothing is wrong with it. `iterations` are others, from `tests.sample_iterations`, which are put one after
     the other; `steps` is how many calls of the UNet were counted. `measured` holds further fields of `Measured`.
     """
     if iterations is None:
