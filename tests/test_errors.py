@@ -16,6 +16,8 @@ from diffprof.errors import (
     RefusedCallError,
     RequestError,
     UnsafeModelError,
+    error_summary,
+    first_line,
 )
 
 
@@ -71,3 +73,14 @@ def test_an_interrupted_run_is_a_keyboard_interrupt_with_the_run() -> None:
     assert isinstance(error, KeyboardInterrupt)
     assert not isinstance(error, Exception), "`except Exception` must not hide Ctrl-C"
     assert error.run is run
+
+
+def test_the_first_line_leaves_out_the_values_of_tensors_and_is_short() -> None:
+    assert first_line(RuntimeError("expected one of: tensor([1, 2])\nat line 3")) == "expected one of"
+    assert len(first_line(RuntimeError("x" * 1000))) == 300
+    assert first_line(RuntimeError()) == ""
+
+
+def test_the_summary_of_an_error_starts_with_its_type() -> None:
+    assert error_summary(ValueError("no such size\nat line 3")) == "ValueError: no such size"
+    assert error_summary(ValueError()) == "ValueError"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from diffprof.generation.batch import Batch
     from diffprof.runtime.measure import Run
 
+LONGEST_REASON = 300
+"""Characters of another library's message that are quoted."""
+
 
 class DiffprofError(Exception):
     """Base of every error that diffprof raises on purpose.
@@ -115,3 +118,15 @@ class OutputError(DiffprofError):
         """The image, or the frames of the video, that could not be written."""
         self.batch = batch
         """The batch of images whose record could not be written."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the error's message, without the values of tensors that some messages print."""
+    lines = str(error).strip().split("tensor(")[0].splitlines()
+    return lines[0][:LONGEST_REASON].rstrip(" :,") if lines else ""
+
+
+def error_summary(error: BaseException) -> str:
+    """The type of the error and the first line of its message."""
+    reason = first_line(error)
+    return f"{type(error).__name__}: {reason}" if reason else type(error).__name__

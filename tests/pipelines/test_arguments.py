@@ -152,6 +152,7 @@ def test_the_request_holds_plain_values_only(tmp_path: Any) -> None:
         (Image.new("L", (7, 9)), "image 7x9"),
         (torch.Generator().manual_seed(7), "generator with seed 7"),
         (len, "len"),
+        (float("nan"), "nan"),
         (object(), "object"),
     ],
 )

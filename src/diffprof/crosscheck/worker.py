@@ -15,7 +15,7 @@ from typing import Any
 
 from diffprof.crosscheck.result import DIFFPROF
 from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
-from diffprof.errors import DiffprofError
+from diffprof.errors import DiffprofError, error_summary
 from diffprof.pipelines.machine_memory import peak_bytes
 
 CALL = "call.pt"
@@ -30,13 +30,8 @@ def main(folder: Path, name: str) -> None:
     except DiffprofError as error:
         result = {"error": str(error), "exit_code": error.exit_code}
     except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; its row says so
-        result = {"error": f"failed: {_first_line(error)}", "exit_code": 1}
+        result = {"error": f"failed: {error_summary(error)}", "exit_code": 1}
     (folder / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
-
-
-def _first_line(error: Exception) -> str:
-    message = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {message[0]}" if message else type(error).__name__
 
 
 def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:

@@ -77,6 +77,8 @@ def batch_document(
     timestamp: str, model_ids: Sequence[str], request: Request, results: Sequence[ModelResult]
 ) -> dict[str, Any]:
     """The content of the file: the guides' keys, and all that is needed to generate the same images again."""
+    from diffprof.pipelines.arguments import json_value  # it needs torch
+
     return {
         "format": FORMAT,
         "timestamp": timestamp,
@@ -85,7 +87,7 @@ def batch_document(
         "scheduler": request.scheduler,
         "cache": request.cache,
         "arguments": {
-            name: _json_value(value) for name, value in request.arguments.items() if name not in NAMED_ARGUMENTS
+            name: json_value(value) for name, value in request.arguments.items() if name not in NAMED_ARGUMENTS
         },
         "model_ids": list(model_ids),
         "models": [_entry(result) for result in results],
@@ -106,13 +108,3 @@ def _entry(result: ModelResult) -> dict[str, Any]:
 def error_sentence(error: Exception) -> str:
     """The message of an error, on one line."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _json_value(value: Any) -> Any:
-    """A call argument as a JSON value; one that JSON cannot hold is replaced by the name of its type."""
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and value - value == 0):
-        return value
-    if isinstance(value, list | tuple):
-        return [_json_value(item) for item in value]
-
-    return type(value).__name__

@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from diffprof.errors import DiffprofError, OutputError
+from diffprof.errors import DiffprofError, OutputError, first_line
 
 LINE_HEIGHT = 13
 MOST_LINES = 3
@@ -152,7 +152,7 @@ def _add_mp4(frames: Sequence[Image.Image], written: list[Path], fps: int) -> st
     except (OSError, RuntimeError) as error:
         if getattr(error, "errno", None) is not None:  # the disk is full, and the like
             raise
-        return f"no mp4 could be written, only a gif ({str(error).strip().splitlines()[0]})"
+        return f"no mp4 could be written, only a gif ({first_line(error)})"
     return None
 
 

@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 import torch
@@ -203,6 +203,8 @@ STAND_INS: dict[str, Any] = {
 
 def json_value(value: Any) -> Any:
     """A call argument as a value that JSON can hold; what it cannot hold is described."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):

@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError
+from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError, error_summary, first_line
 
-LONGEST_REASON = 300
 ALLOCATOR_MESSAGES = ("can't allocate memory", "out of memory", "not enough memory", "Invalid buffer size")
 
 
@@ -23,13 +22,7 @@ def pipeline_failure(pipeline: Any, error: Exception, context: str = "") -> Pipe
     if isinstance(error, ValueError) and reason:
         return RefusedCallError(name, reason)
     failed = f"failed {context}" if context else "failed"
-    return PipelineError(f"{name} {failed}: {type(error).__name__}{': ' if reason else ''}{reason}")
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of the error's message, without the values of tensors that some messages print."""
-    lines = str(error).strip().split("tensor(")[0].splitlines()
-    return lines[0][:LONGEST_REASON].rstrip(" :,") if lines else ""
+    return PipelineError(f"{name} {failed}: {error_summary(error)}")
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.dry_run import is_dry_running
-from diffprof.errors import RequestError
+from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
     SchedulerSlots,
@@ -298,7 +298,7 @@ class PipelineMonitor:
         try:
             yield
         except BaseException as raised:
-            error = _reason(raised)
+            error = "interrupted" if isinstance(raised, KeyboardInterrupt) else error_summary(raised)
             raise
         finally:
             set_current_iteration(before)
@@ -340,10 +340,3 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) or (
         isinstance(value, (list, tuple)) and bool(value) and all(isinstance(part, str) for part in value)
     )
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    message = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {message[0][:300]}" if message else type(error).__name__

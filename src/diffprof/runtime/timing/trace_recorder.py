@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diffprof.errors import DiffprofError, OutputError, RequestError
+from diffprof.errors import DiffprofError, OutputError, RequestError, first_line
 from diffprof.runtime.timing import sections
 from diffprof.runtime.timing.trace_files import (
     MEBIBYTE,
@@ -133,7 +133,7 @@ class TraceRecorder:
         except DiffprofError as error:
             return None, error
         except Exception as error:  # noqa: BLE001  whatever it is, the code inside must run
-            return None, TraceError(f"torch.profiler could not be started: {_first_line(error)}")
+            return None, TraceError(f"torch.profiler could not be started: {first_line(error) or type(error).__name__}")
         _set_running(self._recording)
         return self._recording, None
 
@@ -148,7 +148,7 @@ class TraceRecorder:
         except OSError as error:
             return OutputError(f"Cannot write the trace {name!r}: {error.strerror or error}."), None
         except Exception as error:  # noqa: BLE001  whatever it is, the result of the code inside must be kept
-            return TraceError(f"The trace {name!r} was lost: {_first_line(error)}"), None
+            return TraceError(f"The trace {name!r} was lost: {first_line(error) or type(error).__name__}"), None
         self.traces.append(trace)
         return None, trace.warning
 
@@ -273,7 +273,3 @@ def _schedule(torch: Any, wait: int, warmup: int, active: int) -> Callable[[int]
     action = torch.profiler.ProfilerAction
     plan = [action.NONE] * wait + [action.WARMUP] * warmup + [action.RECORD] * (active - 1) + [action.RECORD_AND_SAVE]
     return lambda step: plan[step] if step < len(plan) else action.NONE
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
