@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diffprof.cli.comparing import ComparisonOptions, write_comparison
+from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.option_groups import CallOptions, expand_groups
 from diffprof.cli.progress import progress_bar
 

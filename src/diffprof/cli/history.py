@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from diffprof.cli.comparing import ComparisonOptions, write_comparison
+from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.dates import FORMS, parse_moment
 from diffprof.cli.option_groups import OutputOptions, expand_groups
 from diffprof.cli.output import SavedTable, check_formats, write_saved

@@ -12,7 +12,7 @@ from diffprof import settings as config
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
 from diffprof.app.context import AppContext
-from diffprof.app.generating import MODEL_DEFAULT, GenerateForm, PageGeneration, PageResult
+from diffprof.app.generation_job import MODEL_DEFAULT, GenerateForm, PageGeneration, PageResult
 from diffprof.app.model_choices import model_choices
 from diffprof.app.session import Session
 from diffprof.app.widgets import (
