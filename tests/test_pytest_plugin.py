@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import diffusers  # noqa: F401  an inner run in this process must not load torch a second time, which crashes
 import pytest
 
 import diffprof
