@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof import catalogue
-from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
+from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.names import Place, resolve
 
 
@@ -20,7 +20,7 @@ def test_the_name_in_any_case_means_the_folder_in_the_package(name: str) -> None
 
 @pytest.mark.parametrize("other", ["shape", "shapes/shapes", "./shapes", "", Path(SHAPES)])
 def test_other_names_and_paths_mean_something_else(other: str | Path) -> None:
-    assert not is_on_board(other)
+    assert not is_bundled(other)
 
 
 def test_a_folder_of_the_same_name_is_used_only_when_written_as_a_path(
@@ -36,4 +36,4 @@ def test_a_folder_of_the_same_name_is_used_only_when_written_as_a_path(
 
 
 def test_its_name_is_suggested_for_a_misspelled_one() -> None:
-    assert catalogue.unknown("shape") == "Unknown model 'shape'; did you mean shapes?"
+    assert catalogue.unknown_model_message("shape") == "Unknown model 'shape'; did you mean shapes?"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.cli.keeping import keeper
+from diffprof.cli.keeping import make_history_writer
 from diffprof.errors import PipelineError
 from diffprof.record.history import History, default_path
 from diffprof.render.profile_console import profile_text
@@ -59,8 +59,8 @@ def test_a_wrong_setting_is_rejected_before_the_work(run: Run, engine: Engine, m
 
 
 def test_an_image_is_kept_with_its_profile() -> None:
-    keeper(True, "generate", quiet=True)(run_of_length(1), picture=image_bytes("red"))
-    keeper(False, "generate", quiet=True)(run_of_length(1), picture=image_bytes("blue"))
+    make_history_writer(True, "generate", quiet=True)(run_of_length(1), picture=image_bytes("red"))
+    make_history_writer(False, "generate", quiet=True)(run_of_length(1), picture=image_bytes("blue"))
     assert [(run.kind, History().picture(run.id)) for run in History().find()] == [("generate", image_bytes("red"))]
 
 

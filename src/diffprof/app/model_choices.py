@@ -9,9 +9,8 @@ from pathlib import Path
 
 from diffprof import catalogue
 from diffprof import settings as config
-from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
+from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.names import is_model_folder, resolve
-from diffprof.catalogue.reader import unknown
 from diffprof.errors import RequestError
 
 
@@ -28,15 +27,15 @@ def choose_model(typed: str | None, allow_paths: bool) -> str:
     if not name:
         raise RequestError("Choose a model.")
     # The default model is configured by the owner, wherever it is.
-    if is_on_board(name) or catalogue.find(name) is not None or name == config.DEFAULT_MODEL:
+    if is_bundled(name) or catalogue.find(name) is not None or name == config.DEFAULT_MODEL:
         return name
     folder = _find_configured(name)
     if folder is not None:
         return str(folder)
     if not allow_paths:
         raise RequestError(
-            f"{unknown(name)} Other folders and hub models are available only if the page was started with "
-            "--allow-paths, or if the folder is in model_dirs (`diffprof config`)."
+            f"{catalogue.unknown_model_message(name)} Other folders and hub models are available only if the page was "
+            "started with --allow-paths, or if the folder is in model_dirs (`diffprof config`)."
         )
     resolve(name)
     return name

@@ -1,6 +1,6 @@
 """The catalogue: well known models as data, one TOML file each in ``models/``."""
 
 from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
-from diffprof.catalogue.reader import content, entries, find, nearest, unknown
+from diffprof.catalogue.reader import content, entries, find, nearest, unknown_model_message
 
-__all__ = ["Entry", "Part", "TokenizerFacts", "content", "entries", "find", "nearest", "unknown"]
+__all__ = ["Entry", "Part", "TokenizerFacts", "content", "entries", "find", "nearest", "unknown_model_message"]

@@ -23,7 +23,7 @@ def shapes_folder() -> Path:
     return Path(__file__).parents[1] / "shapes_model"
 
 
-def is_on_board(model: str | Path) -> bool:
+def is_bundled(model: str | Path) -> bool:
     """Whether the name, in any case, means the model on board; a path never does, not even ``Path("shapes")``."""
     return isinstance(model, str) and model.lower() == SHAPES
 

@@ -12,9 +12,9 @@ from enum import Enum
 from pathlib import Path
 
 from diffprof import settings
-from diffprof.catalogue.bundled_model import SHAPES, is_on_board, shapes_folder
+from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.entry import Entry
-from diffprof.catalogue.reader import content, find, unknown
+from diffprof.catalogue.reader import content, find, unknown_model_message
 from diffprof.errors import RequestError
 
 INDEX = "model_index.json"
@@ -46,7 +46,7 @@ class ResolvedModel:
     @property
     def name(self) -> str:
         """One name for all that a model of the catalogue answers to, else as it was given."""
-        if is_on_board(self.given):
+        if is_bundled(self.given):
             return SHAPES
         entry = self.entry
         return entry.name if entry else str(self.given)
@@ -59,7 +59,7 @@ def resolve(model: str | Path) -> ResolvedModel:
     `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a model on the hub.
     """
     name = str(model)
-    if is_on_board(model):
+    if is_bundled(model):
         return ResolvedModel(model, Place.folder, shapes_folder())
     if not looks_like_path(model):
         configured = _in_model_dirs(name)
@@ -79,7 +79,7 @@ def resolve(model: str | Path) -> ResolvedModel:
         raise RequestError(f"There is no folder {name}; give a folder in diffusers layout or one of `diffprof models`.")
     if HUB_ID.fullmatch(name):
         return ResolvedModel(model, Place.hub)
-    raise RequestError(unknown(name))
+    raise RequestError(unknown_model_message(name))
 
 
 def looks_like_path(model: str | Path) -> bool:

@@ -69,7 +69,7 @@ class ComparisonOptions:
         self._check_places()
 
     def _check_places(self) -> None:
-        from diffprof.cli.output import check_place
+        from diffprof.cli.output import check_writable
 
         if self.html is not None:
             from diffprof.render.charts.style import graph_objects
@@ -83,7 +83,7 @@ class ComparisonOptions:
             raise RequestError("--html and --side-by-side name the same file; name another one.")
         for target in (self.side_by_side, self.html):
             if target is not None:
-                check_place(target)
+                check_writable(target)
 
 
 def write_comparison(

@@ -80,12 +80,12 @@ def gate(
 
 def _check_places(targets: Sequence[Path | None]) -> None:
     """Check before anything is counted; exit code 1 means an exceeded limit here, so this is a `RequestError`."""
-    from diffprof.cli.output import check_place
+    from diffprof.cli.output import check_writable
 
     try:
         for target in targets:
             if target is not None:
-                check_place(target)
+                check_writable(target)
     except OutputError as error:
         raise RequestError(str(error)) from error
 

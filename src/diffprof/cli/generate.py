@@ -14,7 +14,7 @@ import typer
 
 from diffprof import settings as config
 from diffprof.cli import options
-from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import RequestOptions, expand_groups
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
@@ -93,7 +93,7 @@ def generate(
     models = models or [config.DEFAULT_MODEL]
     request = _request(models[0], requested)
     fps = None if output.fps is None else parse_number("fps", output.fps)
-    keep_profile = keeper(keep, "generate", output.quiet)
+    keep_profile = make_history_writer(keep, "generate", output.quiet)
     outcome = _generate(models, request, output, fps)
     if not output.quiet:
         sys.stderr.write("".join(f"Wrote {file}\n" for file in outcome.files))

@@ -26,7 +26,7 @@ class KeepProfile(Protocol):
     def __call__(self, profile: Profile, picture: bytes | None = None) -> None: ...
 
 
-def keeper(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
+def make_history_writer(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
     """The function to call with the profile later; a history that cannot be written is refused now."""
     from diffprof import settings as config
 
@@ -37,9 +37,9 @@ def keeper(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
     history = History()
     history.check_writable()
 
-    def put(profile: Profile, picture: bytes | None = None) -> None:
+    def save(profile: Profile, picture: bytes | None = None) -> None:
         run = history.add(profile, kind, picture=picture)
         if not quiet:
             sys.stderr.write(f"Kept as run {run}; `diffprof history show {run}` shows it\n")
 
-    return put
+    return save

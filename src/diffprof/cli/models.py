@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof import catalogue
-from diffprof.catalogue.bundled_model import is_on_board, shapes_entry
+from diffprof.catalogue.bundled_model import is_bundled, shapes_entry
 from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
@@ -60,7 +60,7 @@ def models(
 
     found = [entry for entry in (shapes_entry(), *catalogue.entries()) if match is None or _matches(entry, match)]
     if not found and match is not None:
-        raise RequestError(catalogue.unknown(match))
+        raise RequestError(catalogue.unknown_model_message(match))
     if json or csv:
         write_text(render.models_json(found) if json else render.models_csv(found))
     else:
@@ -75,9 +75,9 @@ def show(
     """Print everything known about a model: its sources, and what is not confirmed."""
     from diffprof.render import models as render
 
-    entry = shapes_entry() if is_on_board(name) else catalogue.find(name)
+    entry = shapes_entry() if is_bundled(name) else catalogue.find(name)
     if entry is None:
-        raise RequestError(catalogue.unknown(name))
+        raise RequestError(catalogue.unknown_model_message(name))
     if json:
         write_text(render.model_json(entry))
     else:

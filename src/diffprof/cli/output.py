@@ -86,7 +86,7 @@ def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) ->
     export_format = FORMATS["json"] if options.json else FORMATS["csv"] if options.csv else None
     if options.file is not None:
         export_format = _format_of(options.file, export_format)
-        check_place(options.file)
+        check_writable(options.file)
     # A depth is a depth of modules: asking for one asks for them.
     table = by or (ProfileTable.module if options.depth is not None else ProfileTable.component)
     depth = DEFAULT_DEPTH if options.depth is None else parse_number("depth", options.depth)
@@ -136,7 +136,7 @@ def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
     return chosen
 
 
-def check_place(file: Path) -> None:
+def check_writable(file: Path) -> None:
     """Find out before the work, not after it, that the result has nowhere to go."""
     try:
         if file.is_dir():

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof.cli import options
-from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import CountOptions, OutputOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
@@ -35,7 +35,7 @@ def profile(
 
     result = choose_output(output, by)
     request = requested.request(model)
-    keep_profile = keeper(keep, "profile", output.quiet)
+    keep_profile = make_history_writer(keep, "profile", output.quiet)
     with progress_bar(output.quiet) as progress:
         counted = count_request(request, use_cache=not no_cache, progress=progress)
     result.write(counted)

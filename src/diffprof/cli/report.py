@@ -110,10 +110,10 @@ def _check(
         from diffprof.render.charts.style import graph_objects
 
         graph_objects()
-    from diffprof.cli.output import check_place
+    from diffprof.cli.output import check_writable
 
     for path in targets:
-        check_place(path)
+        check_writable(path)
 
 
 def _browser() -> str:

@@ -12,7 +12,7 @@ import typer
 
 from diffprof.catalogue.names import resolve
 from diffprof.cli import options
-from diffprof.cli.keeping import Keep, keeper
+from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
@@ -80,7 +80,7 @@ def run(
     LIMITS["sample_hz"].check(measurement.sample_hz, "--sample-hz")
     resolve(model)
     check_files(output.folder)
-    keep_profile = keeper(keep, "run", output.quiet)
+    keep_profile = make_history_writer(keep, "run", output.quiet)
     measured, trace_problem = _measure(request, warmup, iterations, measurement, output)
     try:
         files = write_files(output.folder, measured.profile)

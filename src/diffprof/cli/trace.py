@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli.output import check_place
+from diffprof.cli.output import check_writable
 from diffprof.cli.terminal import write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
@@ -78,7 +78,7 @@ def _check_page(html: Path) -> None:
     from diffprof.render.charts.style import graph_objects
 
     graph_objects()
-    check_place(html)
+    check_writable(html)
 
 
 def _write_page(result: TraceResult, html: Path) -> None:

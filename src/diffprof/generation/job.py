@@ -11,7 +11,7 @@ from diffprof.errors import DiffprofError, OutOfMemoryError, OutputError, Pipeli
 from diffprof.generation import sizes
 from diffprof.generation.call import PlannedCall, configure_pipeline, plan_call, run_call
 from diffprof.generation.image_files import SavedFiles, images_in, save
-from diffprof.generation.models import HeldModel, Model, ModelManager, pipeline_lock, release_memory
+from diffprof.generation.models import CacheEntry, Model, ModelManager, pipeline_lock, release_memory
 from diffprof.generation.profiling_data import profiling_data, unprofiled_data
 from diffprof.generation.progress import ProgressReporter
 from diffprof.pipelines.opening import OpenedPipeline, open_live
@@ -49,7 +49,7 @@ class Job:
         """Generate with a model, which is loaded first where that is necessary."""
         request = self.request
         placement: dict[str, Any] = {"device": request.device, "dtype": request.dtype, "offload": request.offload}
-        must_load = manager.holds(model.model_id, **placement) is None
+        must_load = manager.find_loaded(model.model_id, **placement) is None
         if must_load:
             self._check_size(self._trial(model, manager))
         with manager.using(model.model_id, **placement, progress=self.progress.report) as held:
@@ -67,7 +67,7 @@ class Job:
             trial = sizes.Trial(pipeline, model.title, self._size_arguments(), execution_device(pipeline))
             return self._generate(_Source(open_live(pipeline), model, trial))
 
-    def _trial(self, model: Model, manager: ModelManager, held: HeldModel | None = None) -> sizes.Trial:
+    def _trial(self, model: Model, manager: ModelManager, held: CacheEntry | None = None) -> sizes.Trial:
         target = manager.target(self.request.device, self.request.offload)
         return sizes.Trial(
             target=held.pipeline if held else model.place,

@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from diffprof import settings as config
-from diffprof.catalogue.bundled_model import RECOMMENDED, SHAPES, is_on_board
+from diffprof.catalogue.bundled_model import RECOMMENDED, SHAPES, is_bundled
 from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.components import components_of, weight_bytes
@@ -76,7 +76,7 @@ class LoadedModel:
 
 
 @dataclass(eq=False)
-class HeldModel:
+class CacheEntry:
     """A loaded model, and who uses it."""
 
     model: Model
@@ -106,7 +106,7 @@ class ModelManager:
         memory_limit: int | None = None,
     ) -> None:
         self._device, self._dtype, self._offload, self._limit = device, dtype, offload, memory_limit
-        self._held: dict[_Key, HeldModel] = {}
+        self._held: dict[_Key, CacheEntry] = {}
         self._changed = threading.Condition()
         """Guards all fields, and notifies waiting threads when a model is no longer used or loaded."""
         self._loading = self._waits_for_memory = False
@@ -136,7 +136,7 @@ class ModelManager:
         offload: str | None = None,
         progress: Progress | None = None,
         alone: bool = True,
-    ) -> Iterator[HeldModel]:
+    ) -> Iterator[CacheEntry]:
         """Use a model, which is loaded where it is not loaded yet; with `alone`, no other thread uses it meanwhile."""
         key, model = self._resolve(model_id, device, dtype, offload)
         held = self._acquire(key) or self._load(key, model, progress)
@@ -146,9 +146,9 @@ class ModelManager:
         finally:
             self._release(key, held)
 
-    def holds(
+    def find_loaded(
         self, model_id: str | Path, *, device: str | None = None, dtype: str | None = None, offload: str | None = None
-    ) -> HeldModel | None:
+    ) -> CacheEntry | None:
         """The model, if it is loaded."""
         with self._changed:
             return self._held.get(self._resolve(model_id, device, dtype, offload)[0])
@@ -214,7 +214,7 @@ class ModelManager:
         model, target = model_of(model_id), self.target(device, offload)
         return _Key(str(model.place), str(target.device), self.dtype(dtype), target.offload), model
 
-    def _acquire(self, key: _Key) -> HeldModel | None:
+    def _acquire(self, key: _Key) -> CacheEntry | None:
         with self._changed:
             held = self._held.get(key)
             if held is not None:
@@ -222,7 +222,7 @@ class ModelManager:
                 held.last_used = next(self._clock)
             return held
 
-    def _load(self, key: _Key, model: Model, progress: Progress | None) -> HeldModel:
+    def _load(self, key: _Key, model: Model, progress: Progress | None) -> CacheEntry:
         with self._turn_to_load(model.name):
             held = self._acquire(key)
             if held is not None:
@@ -238,7 +238,7 @@ class ModelManager:
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
             with self._changed:
                 # In use at once: another thread may unload it in the next moment.
-                held = HeldModel(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
+                held = CacheEntry(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
                 self._held[key] = held
             return held
 
@@ -310,7 +310,7 @@ class ModelManager:
                 f"{numbers.gigabytes(self.memory_limit or 0)}; raise model_memory_limit or use one after the other"
             )
 
-    def _release(self, key: _Key, held: HeldModel) -> None:
+    def _release(self, key: _Key, held: CacheEntry) -> None:
         with self._changed:
             held.users.remove(threading.get_ident())
             unloaded = not held.users and self._held.get(key) is not held
@@ -345,7 +345,7 @@ def get_model_manager() -> ModelManager:
 def model_of(model_id: str | Path) -> Model:
     """What the id stands for; a `RequestError` says that there is no such model, and suggests others."""
     given, resolved = str(model_id), resolve(model_id)
-    if is_on_board(model_id):
+    if is_bundled(model_id):
         return Model(given, SHAPES, SHAPES, SHAPES, dict(RECOMMENDED))
     entry, folder = resolved.entry, resolved.folder.absolute() if resolved.folder else None
     if entry is not None:
