@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from diffprof import catalogue
 from diffprof import settings as config
 from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
-from diffprof.catalogue.names import is_model_folder, resolve
+from diffprof.catalogue.names import find_in_model_dirs, is_model_folder, resolve
 from diffprof.errors import RequestError
 
 
@@ -29,7 +28,7 @@ def choose_model(typed: str | None, allow_paths: bool) -> str:
     # The default model is configured by the owner, wherever it is.
     if is_bundled(name) or catalogue.find(name) is not None or name == config.DEFAULT_MODEL:
         return name
-    folder = _find_configured(name)
+    folder = find_in_model_dirs(name)
     if folder is not None:
         return str(folder)
     if not allow_paths:
@@ -58,13 +57,3 @@ def _configured_models() -> list[Path]:
         with contextlib.suppress(OSError):  # a folder that is missing or unreadable offers nothing
             found += sorted(filter(is_model_folder, folder.iterdir()))
     return found
-
-
-def _find_configured(name: str) -> Path | None:
-    """A folder inside one of the configured ones, by its name there or by its whole path."""
-    for folder in map(Path.absolute, config.MODEL_DIRS):
-        # Without looking at the disk: `..` must not lead out, while a symbolic link of the owner may.
-        inside, root = Path(os.path.normpath(folder / name)), Path(os.path.normpath(folder))
-        if inside != root and inside.is_relative_to(root) and is_model_folder(inside):
-            return inside
-    return None

@@ -62,7 +62,7 @@ def resolve(model: str | Path) -> ResolvedModel:
     if is_bundled(model):
         return ResolvedModel(model, Place.folder, shapes_folder())
     if not looks_like_path(model):
-        configured = _in_model_dirs(name)
+        configured = find_in_model_dirs(name)
         if configured is not None:
             return ResolvedModel(model, Place.folder, configured)
         if content(name) is not None:
@@ -93,14 +93,20 @@ def is_model_folder(folder: Path) -> bool:
     return os.path.isfile(folder / INDEX)  # noqa: PTH113  pathlib's raises where it may not look, or for a long name
 
 
-def _in_model_dirs(name: str) -> Path | None:
-    """The folder of that name below one of the configured ones; of a catalogue model under any of its names."""
-    parents = settings.MODEL_DIRS
-    if not parents or not name or ".." in Path(name).parts:
-        return None
+def find_in_model_dirs(name: str) -> Path | None:
+    """The model folder inside one of `MODEL_DIRS`, by its name there or its whole path.
+
+    A catalogue model is found under any of its names.
+    """
     entry = find(name)
-    folders = (parent / known for parent in parents for known in (entry.names if entry else (name,)) if known)
-    return next((folder.absolute() for folder in folders if is_model_folder(folder)), None)
+    for parent in map(Path.absolute, settings.MODEL_DIRS):
+        root = Path(os.path.normpath(parent))
+        for known in entry.names if entry else (name,):
+            # Without looking at the disk: `..` must not lead out, while a symbolic link of the owner may.
+            folder = Path(os.path.normpath(parent / known))
+            if folder != root and folder.is_relative_to(root) and is_model_folder(folder):
+                return folder
+    return None
 
 
 def _expand(model: str | Path) -> Path:
