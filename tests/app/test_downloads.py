@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from diffprof.app.downloads import MOST_RESULTS, Downloads
-from tests.sample_profiles import stable_diffusion
+from tests.sample_profiles import everything_measured, stable_diffusion
 
 
 def test_the_name_of_a_download_is_fit_for_a_header() -> None:
@@ -33,4 +33,5 @@ def test_links_lead_to_files_until_they_are_too_old() -> None:
 
 
 def test_only_a_measured_run_has_times_to_download() -> None:
+    assert "times.csv" in Downloads().links([everything_measured()], ["one"])
     assert "times.csv" not in Downloads().links([stable_diffusion()], ["one"])

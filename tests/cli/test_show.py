@@ -72,7 +72,9 @@ def test_show_says_how_to_replace_a_damaged_file(
 @pytest.mark.parametrize("content", ["{}", '{"format": {"name": "diffprof-profile", "version": 9}}'])
 def test_a_file_that_is_not_damaged_need_not_be_made_again(content: str, run: Run, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(content)
-    assert "make it again" not in run("show", str(tmp_path / "p.json")).err
+    ended = run("show", str(tmp_path / "p.json"))
+    assert ended.code == 2
+    assert "make it again" not in ended.err
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def test_joint_attention_is_over_images_and_words_together() -> None:
 
 def test_a_text_encoder_that_looks_back_only_is_causal() -> None:
     shapes = attention("stable-diffusion", "text_encoder")
+    assert shapes
     assert all(shape.causal or shape.masked for shape in shapes)
 
 

@@ -17,6 +17,7 @@ def test_a_section_has_a_link_and_an_empty_one_is_left_out() -> None:
     page.add("Not there", Markup(), paragraph(""))
     html = page.html([element("h1", "Title")], "footer")
     assert '<a href="#section-0">1st</a>' in html
+    assert "<h2>First</h2>" in html
     assert "<h2>Not there</h2>" not in html
 
 
