@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffprof.counting.profile import profile as count_profile
+from diffprof.counting.profile import profile_call
+from diffprof.pipelines.opening import open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressCallback
 from diffprof.render.progress import describe_to
-from diffprof.runtime.interleaved import measure_in_turns as measure_calls_in_turns
-from diffprof.runtime.measure import SAMPLES_PER_SECOND, Run
-from diffprof.runtime.measure import measure as measure_calls
+from diffprof.runtime.interleaved import measure_interleaved
+from diffprof.runtime.measure import SAMPLES_PER_SECOND, Run, check_pipeline, measure_opened
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def profile(
     exactly as it was. `progress` is called with a message, how much is done and of how much. All other arguments are
     those of the pipeline's own call; what is not given has its default.
     """
-    return count_profile(
-        model, dtype=dtype, scheduler=scheduler, enable=enable, progress=describe_to(progress), **arguments
-    )
+    return profile_call(model, arguments, describe_to(progress), dtype=dtype, scheduler=scheduler, enable=enable)
 
 
 def measure(
@@ -55,9 +53,10 @@ def measure(
     ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
     is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
-    return measure_calls(
-        pipeline, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
-        progress=describe_to(progress), **arguments,
+    check_pipeline(pipeline)
+    return measure_opened(
+        open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
+        progress=describe_to(progress),
     )  # fmt: skip
 
 
@@ -70,6 +69,4 @@ def measure_in_turns(
     others use too, that shows differences which are far smaller than its noise. Each round has its own random order,
     so that no rhythm of the machine falls on one of them.
     """
-    return measure_calls_in_turns(
-        *pipelines, warmup=warmup, iterations=iterations, progress=describe_to(progress), **arguments
-    )
+    return measure_interleaved(pipelines, arguments, warmup, iterations, describe_to(progress))

@@ -129,11 +129,11 @@ class ComputeProfiler:
     def _profile(self, pipe: Any, arguments: Mapping[str, Any]) -> tuple[Profile, list[str]]:
         if not self.enabled:
             raise RequestError("profiling is disabled; create_profiler(enabled=True) counts")
-        from diffprof.counting.profile import profile
+        from diffprof.counting.profile import profile_call
 
         given = {name: value for name, value in arguments.items() if value is not None}
         known, notes = _split_known(pipe, given)
-        return profile(pipe, **known), notes
+        return profile_call(pipe, known), notes
 
 
 def _failure(error: Exception) -> dict[str, Any]:

@@ -47,20 +47,16 @@ from diffprof.record.request import Request
 from diffprof.version import __version__
 
 
-def profile(
+def profile_call(
     model: Any,
+    arguments: Mapping[str, Any],
+    progress: Progress | None = None,
     *,
     dtype: str | torch.dtype | None = None,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
-    progress: Progress | None = None,
-    **arguments: Any,
 ) -> Profile:
-    """Profile one call of a pipeline: what every component costs, exactly, without weights and without computing.
-
-    `model` is a catalogue name, a hub id, a folder in diffusers layout, or a live diffusers pipeline, which is left
-    exactly as it was. All other arguments are those of the pipeline's own call; what is not given has its default.
-    """
+    """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
     if isinstance(model, (str, Path)):
         request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
         return profile_model(request, progress)

@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree
 
 from diffprof.counting.boundary import leaves, tensor_inputs
-from diffprof.counting.profile import profile
+from diffprof.counting.profile import profile_call
 from diffprof.errors import RequestError
 from diffprof.pipelines.building import build
 from diffprof.pipelines.components import components_of, entry_methods
@@ -68,7 +68,7 @@ def record_costliest_call(pipeline: Any, slot: str | None, arguments: dict[str, 
     for name, component in parts.items():
         _record_calls(name, component, recorded_calls)
     with quiet_libraries():
-        counted = profile(pipeline, **arguments)
+        counted = profile_call(pipeline, arguments)
     call = _costliest(counted, slot or _denoiser(counted))
     costliest = (call.component, call.method, call.inputs)
     return next(

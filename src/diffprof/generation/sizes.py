@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.profile import profile
+from diffprof.counting.profile import profile_call
 from diffprof.errors import DiffprofError, PipelineError, RequestError
 from diffprof.pipelines.free_memory import free_bytes
 from diffprof.record.profile import Profile
@@ -47,8 +47,8 @@ class Trial:
     def count(self) -> Profile:
         """Count the call, with few steps: they are alike, and only their size matters here."""
         few = {"num_inference_steps": FEW_STEPS} if "num_inference_steps" in self.arguments else {}
-        options: dict[str, Any] = {"dtype": self.dtype} if isinstance(self.target, str | Path) else {}
-        return profile(self.target, **options, **{**self.arguments, **few})
+        dtype = self.dtype if isinstance(self.target, str | Path) else None
+        return profile_call(self.target, {**self.arguments, **few}, dtype=dtype)
 
     def needed_bytes(self, counted: Profile) -> int:
         """The memory that the call takes, including weights that are not loaded yet."""

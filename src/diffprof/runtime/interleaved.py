@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,15 +18,10 @@ from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.repetition import RepeatedCall, check_repeats
 
 
-def measure_in_turns(
-    *pipelines: Any, warmup: int = 1, iterations: int = 20, progress: Progress | None = None, **arguments: Any
+def measure_interleaved(
+    pipelines: Sequence[Any], arguments: dict[str, Any], warmup: int, iterations: int, progress: Progress | None
 ) -> tuple[Profile, ...]:
-    """Call live pipelines with the same arguments, one after the other, again and again; one profile for each.
-
-    Profiles that were measured together are compared pair by pair (`diffprof compare`, `diffprof gate`): on a busy
-    machine that shows differences which are far smaller than its noise. Each round has a random order of its own, so
-    that no rhythm of the machine falls on one of them.
-    """
+    """Call every pipeline once in each round, in a random order; one profile for each pipeline."""
     if len(pipelines) < 2 or len({id(pipeline) for pipeline in pipelines}) < len(pipelines):
         raise RequestError("measuring in turns takes two different pipelines or more; `diffprof.measure` takes one")
     for pipeline in pipelines:

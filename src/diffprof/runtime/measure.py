@@ -66,43 +66,20 @@ class Run:
         return f"<Run of {calls} calls>"
 
 
-def measure(
-    pipeline: Any,
-    *,
-    warmup: int = 1,
-    iterations: int = 3,
-    trace: bool | str | Path | TraceRecorder = False,
-    sample_hz: float = SAMPLES_PER_SECOND,
-    progress: Progress | None = None,
-    **arguments: Any,
-) -> Run:
-    """Run a live pipeline `warmup` + `iterations` times with these call arguments, and measure it.
-
-    Every iteration starts from the same random state. With `trace`, one more call of a few steps is traced into
-    ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
-    is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
-    """
-    check_pipeline(pipeline)
-    return measure_opened(
-        open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
-        progress=progress,
-    )  # fmt: skip
-
-
 def measure_opened(
     opened: OpenedPipeline,
     arguments: dict[str, Any],
     *,
-    warmup: int = 1,
-    iterations: int = 3,
-    trace: bool | str | Path | TraceRecorder = False,
-    sample_hz: float = SAMPLES_PER_SECOND,
-    progress: Progress | None = None,
+    warmup: int,
+    iterations: int,
+    trace: bool | str | Path | TraceRecorder,
+    sample_hz: float,
+    progress: Progress | None,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
     load_seconds: float | None = None,
 ) -> Run:
-    """The same for a pipeline whose source is known, and how it was changed and loaded."""
+    """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded."""
     check_repeats(warmup, iterations)
     recorder = _trace_recorder(trace)
     call = RepeatedCall(opened, arguments, progress)
@@ -162,4 +139,4 @@ def _trace_recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder |
     return TraceRecorder("profiling_results" if trace is True else trace, record_shapes=True, active=WHOLE_CALL)
 
 
-__all__ = ["DiffprofError", "Run", "measure", "measuring"]
+__all__ = ["DiffprofError", "Run", "measure_opened", "measuring"]
