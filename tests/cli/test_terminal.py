@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.render.profile_console import profile_text
 from tests.cli.conftest import Run
 from tests.sample_profiles import stable_diffusion
@@ -35,3 +35,9 @@ def test_characters_that_standard_output_cannot_encode_are_escaped(monkeypatch: 
 def test_lines_in_a_file_have_no_spaces_at_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
     write_rendered(lambda console: console.print("left   \n  right", end=""))
     assert capsys.readouterr().out == "left\n  right\n"
+
+
+def test_what_was_written_is_named_on_standard_error_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    print_written("a.json")
+    print_written("b.json", quiet=True)
+    assert capsys.readouterr() == ("", "Wrote a.json\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli.options import Quiet
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
 from diffprof.errors import RequestError
@@ -141,5 +140,4 @@ def _write(target: Path, content: bytes, quiet: bool) -> None:
     from diffprof.record.atomic_files import replace_file
 
     replace_file(target, content)
-    if not quiet:
-        sys.stderr.write(f"Wrote {target}\n")
+    print_written(target, quiet)

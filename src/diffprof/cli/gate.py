@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.saved_profile import load_named
 from diffprof.cli.terminal import write_rendered, write_text
@@ -44,7 +45,7 @@ def gate(
         str | None, typer.Option(metavar="FILE", help="Write a summary as Markdown; - prints it instead.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Fail if generation costs more than the limits allow.
 

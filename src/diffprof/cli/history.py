@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,9 @@ import typer
 from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.dates import FORMS, parse_moment
 from diffprof.cli.option_groups import OutputOptions, expand_groups
+from diffprof.cli.options import Quiet
 from diffprof.cli.output import SavedTable, check_formats, write_saved
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History
 from diffprof.render import history as render
@@ -241,14 +241,13 @@ def tag(
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file to write.")],
     which: DatedFilters,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write the metrics of kept runs to a file, one row per run."""
     from diffprof.render import numbers
 
     count = History().export(file, which.filters())
-    if not quiet:
-        sys.stderr.write(f"Wrote {file}: {numbers.times(count, 'run')}\n")
+    print_written(f"{file}: {numbers.times(count, 'run')}", quiet)
 
 
 @app.command()

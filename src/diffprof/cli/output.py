@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diffprof.cli.option_groups import OutputOptions
-from diffprof.cli.terminal import console, write_text
+from diffprof.cli.terminal import console, print_written, write_text
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.profile import Profile
 from diffprof.record.request import parse_number
@@ -58,8 +58,7 @@ class Output:
         view = View(profile, self.table, self.depth, self.verbose)
         if self.file is not None:
             write_export(view, self.format or FORMATS["text"], self.file)
-            if not self.quiet:
-                sys.stderr.write(f"Wrote {self.file}\n")
+            print_written(self.file, self.quiet)
         elif self.format is None and console().is_terminal:
             self._print(profile, console())
         else:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
+from diffprof.cli.terminal import print_written
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.request import Request
 from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
@@ -60,7 +61,7 @@ def report(
         typer.Option(metavar="FOLDER", help="Write every table as CSV; several profiles go into subfolders."),
     ] = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet instead.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No messages; errors only.")] = False,
+    quiet: Quiet = False,
     **export_files: Path | None,
 ) -> None:
     """Write a report to share: one self-contained HTML page.
@@ -73,7 +74,7 @@ def report(
     opened_profiles, names = _open_profiles(profiles, quiet)
     for name, target in exports.items():
         write_export(View(opened_profiles[0]), FORMATS[name], target)
-        _print_written(target, quiet)
+        print_written(target, quiet)
     if tables is not None:
         _write_tables(opened_profiles, names, tables, parquet, quiet)
     if file or pdf or png:
@@ -160,7 +161,7 @@ def _write(target: Path, content: Callable[[], bytes], quiet: bool) -> None:
     from diffprof.record.atomic_files import replace_file
 
     replace_file(target, content())
-    _print_written(target, quiet)
+    print_written(target, quiet)
 
 
 def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Path, parquet: bool, quiet: bool) -> None:
@@ -171,14 +172,9 @@ def _write_tables(profiles: Sequence[Profile], names: Sequence[str], folder: Pat
             write_tables(profile, folder / f"{number}-{_folder_name(name)}" if len(profiles) > 1 else folder, parquet)
     except OSError as error:
         raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
-    _print_written(folder, quiet)
+    print_written(folder, quiet)
 
 
 def _folder_name(name: str) -> str:
     """The name without characters that a path gives a meaning."""
     return "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in name)[:100]
-
-
-def _print_written(target: Path, quiet: bool) -> None:
-    if not quiet:
-        sys.stderr.write(f"Wrote {target}\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.run_files import check_files, write_files
+from diffprof.cli.terminal import print_written
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import parse_number
@@ -124,5 +124,4 @@ def _save_partial(run: Run | None, requested_calls: int, output: RunOutputOption
 
 
 def _print_files(output: RunOutputOptions, files: Sequence[Path]) -> None:
-    if not output.quiet:
-        sys.stderr.write(f"Wrote {', '.join(file.name for file in files)} into {output.folder}\n")
+    print_written(f"{', '.join(file.name for file in files)} into {output.folder}", output.quiet)

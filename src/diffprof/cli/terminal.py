@@ -38,3 +38,9 @@ def write_text(text: str) -> None:
     """Text on standard output, as it is."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def print_written(target: object, quiet: bool = False) -> None:
+    """Say on standard error what was written, unless nothing but errors should be printed."""
+    if not quiet:
+        sys.stderr.write(f"Wrote {target}\n")

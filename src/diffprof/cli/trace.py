@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from diffprof.cli.output import check_writable
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
 from diffprof.traces.result import TraceResult
@@ -86,4 +85,4 @@ def _write_page(result: TraceResult, html: Path) -> None:
     from diffprof.traces.views.page import result_html
 
     replace_file(html, result_html(result).encode())
-    sys.stderr.write(f"Wrote {html}\n")
+    print_written(html)
