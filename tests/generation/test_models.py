@@ -250,7 +250,7 @@ def test_a_model_that_is_unloaded_in_the_moment_it_is_there_can_be_used(manager:
         def __setitem__(self, key: Any, value: Any) -> None:
             pass
 
-    manager._held = Unloaded()
+    manager._entries = Unloaded()
     with manager.using(one) as held:
         assert held.pipeline.unet is not None
     assert held.users == []

@@ -52,14 +52,14 @@ class Job:
         must_load = manager.find_loaded(model.model_id, **placement) is None
         if must_load:
             self._check_size(self._trial(model, manager))
-        with manager.using(model.model_id, **placement, progress=self.progress.report) as held:
-            trial = self._trial(model, manager, held)
+        with manager.using(model.model_id, **placement, progress=self.progress.report) as entry:
+            trial = self._trial(model, manager, entry)
             size = (*trial.size, str(trial.arguments.get("num_frames")))
-            if size not in held.fitting_sizes:
+            if size not in entry.fitting_sizes:
                 if not must_load:
                     self._check_size(trial)
-                held.fitting_sizes.add(size)
-            return self._generate(_Source(held.loaded.opened, model, trial, held.loaded.seconds))
+                entry.fitting_sizes.add(size)
+            return self._generate(_Source(entry.loaded.opened, model, trial, entry.loaded.seconds))
 
     def run_pipeline(self, pipeline: Any, model: Model) -> Generated:
         """Generate with a live pipeline of the caller."""
@@ -67,15 +67,15 @@ class Job:
             trial = sizes.Trial(pipeline, model.title, self._size_arguments(), execution_device(pipeline))
             return self._generate(_Source(open_live(pipeline), model, trial))
 
-    def _trial(self, model: Model, manager: ModelManager, held: CacheEntry | None = None) -> sizes.Trial:
+    def _trial(self, model: Model, manager: ModelManager, entry: CacheEntry | None = None) -> sizes.Trial:
         target = manager.target(self.request.device, self.request.offload)
         return sizes.Trial(
-            target=held.pipeline if held else model.place,
+            target=entry.pipeline if entry else model.place,
             name=model.title,
             arguments=self._size_arguments(),
             device=target.device,
-            dtype=None if held else manager.dtype(self.request.dtype),
-            loads_weights=held is None and target.offload is None,
+            dtype=None if entry else manager.dtype(self.request.dtype),
+            loads_weights=entry is None and target.offload is None,
         )
 
     def _size_arguments(self) -> dict[str, Any]:

@@ -106,7 +106,7 @@ class ModelManager:
         memory_limit: int | None = None,
     ) -> None:
         self._device, self._dtype, self._offload, self._limit = device, dtype, offload, memory_limit
-        self._held: dict[_Key, CacheEntry] = {}
+        self._entries: dict[_Key, CacheEntry] = {}
         self._changed = threading.Condition()
         """Guards all fields, and notifies waiting threads when a model is no longer used or loaded."""
         self._loading = self._waits_for_memory = False
@@ -123,8 +123,8 @@ class ModelManager:
     ) -> Any:
         """The pipeline of a catalogue name, a hub id, a folder or ``shapes``; loaded where it is not loaded yet."""
         events = describe_to(progress)
-        with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=events, alone=False) as held:
-            return held.pipeline
+        with self.using(model_id, device=device, dtype=dtype, offload=offload, progress=events, alone=False) as entry:
+            return entry.pipeline
 
     @contextlib.contextmanager
     def using(
@@ -139,37 +139,37 @@ class ModelManager:
     ) -> Iterator[CacheEntry]:
         """Use a model, which is loaded where it is not loaded yet; with `alone`, no other thread uses it meanwhile."""
         key, model = self._resolve(model_id, device, dtype, offload)
-        held = self._acquire(key) or self._load(key, model, progress)
+        entry = self._acquire(key) or self._load(key, model, progress)
         try:
-            with pipeline_lock(held.pipeline) if alone else contextlib.nullcontext():
-                yield held
+            with pipeline_lock(entry.pipeline) if alone else contextlib.nullcontext():
+                yield entry
         finally:
-            self._release(key, held)
+            self._release(key, entry)
 
     def find_loaded(
         self, model_id: str | Path, *, device: str | None = None, dtype: str | None = None, offload: str | None = None
     ) -> CacheEntry | None:
         """The model, if it is loaded."""
         with self._changed:
-            return self._held.get(self._resolve(model_id, device, dtype, offload)[0])
+            return self._entries.get(self._resolve(model_id, device, dtype, offload)[0])
 
     def list_models(self) -> tuple[LoadedModel, ...]:
         """The loaded models, the most recently used first."""
         with self._changed:
-            recent_first = sorted(self._held.values(), key=lambda held: -held.last_used)
+            recent_first = sorted(self._entries.values(), key=lambda entry: -entry.last_used)
             return tuple(
                 LoadedModel(
-                    model_id=held.model.model_id,
-                    name=held.model.name,
-                    pipeline=type(held.pipeline).__name__,
-                    device=held.loaded.device,
-                    dtype=held.loaded.opened.dtype,
-                    offload=held.offload,
-                    weight_bytes=held.weight_bytes,
-                    load_seconds=held.loaded.seconds,
-                    in_use=bool(held.users),
+                    model_id=entry.model.model_id,
+                    name=entry.model.name,
+                    pipeline=type(entry.pipeline).__name__,
+                    device=entry.loaded.device,
+                    dtype=entry.loaded.opened.dtype,
+                    offload=entry.offload,
+                    weight_bytes=entry.weight_bytes,
+                    load_seconds=entry.loaded.seconds,
+                    in_use=bool(entry.users),
                 )
-                for held in recent_first
+                for entry in recent_first
             )
 
     def unload_model(self, model_id: str | Path) -> bool:
@@ -180,9 +180,9 @@ class ModelManager:
         """
         place = str(model_of(model_id).place)
         with self._changed:
-            keys = [key for key in self._held if key.place == place]
+            keys = [key for key in self._entries if key.place == place]
             for key in keys:
-                del self._held[key]
+                del self._entries[key]
             self._changed.notify_all()
         release_memory()
         return bool(keys)
@@ -190,7 +190,7 @@ class ModelManager:
     def unload_all(self) -> None:
         """Unload all models."""
         with self._changed:
-            self._held.clear()
+            self._entries.clear()
             self._changed.notify_all()
         release_memory()
 
@@ -216,17 +216,17 @@ class ModelManager:
 
     def _acquire(self, key: _Key) -> CacheEntry | None:
         with self._changed:
-            held = self._held.get(key)
-            if held is not None:
-                held.users.append(threading.get_ident())
-                held.last_used = next(self._clock)
-            return held
+            entry = self._entries.get(key)
+            if entry is not None:
+                entry.users.append(threading.get_ident())
+                entry.last_used = next(self._clock)
+            return entry
 
     def _load(self, key: _Key, model: Model, progress: Progress | None) -> CacheEntry:
         with self._turn_to_load(model.name):
-            held = self._acquire(key)
-            if held is not None:
-                return held
+            entry = self._acquire(key)
+            if entry is not None:
+                return entry
             loaded = load_pipeline(
                 model.place,
                 device=key.device,
@@ -238,9 +238,9 @@ class ModelManager:
             weights = sum(weight_bytes(part) for part in components_of(loaded.pipeline).values())
             with self._changed:
                 # In use at once: another thread may unload it in the next moment.
-                held = CacheEntry(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
-                self._held[key] = held
-            return held
+                entry = CacheEntry(model, loaded, key.offload, weights, [threading.get_ident()], next(self._clock))
+                self._entries[key] = entry
+            return entry
 
     @contextlib.contextmanager
     def _turn_to_load(self, name: str) -> Iterator[None]:
@@ -266,22 +266,22 @@ class ModelManager:
                 f"{name} has {numbers.gigabytes(needed)} of weights, more than the limit of "
                 f"{numbers.gigabytes(limit)}; raise model_memory_limit or use a smaller dtype"
             )
-        while limit is not None and self._held_bytes() + needed > limit:
+        while limit is not None and self._loaded_bytes() + needed > limit:
             if not self._evict_one():
                 self._wait_for_others(name, limit - needed)
         while _lacks_memory(needed, device) and self._evict_one():
             pass
 
-    def _held_bytes(self) -> int:
+    def _loaded_bytes(self) -> int:
         with self._changed:
-            return sum(held.weight_bytes for held in self._held.values())
+            return sum(entry.weight_bytes for entry in self._entries.values())
 
     def _evict_one(self) -> bool:
         """Unload the least recently used model that nobody uses; False when all are in use."""
         with self._changed:
-            idle = {key: held for key, held in self._held.items() if not held.users}
+            idle = {key: entry for key, entry in self._entries.items() if not entry.users}
             if idle:
-                del self._held[min(idle, key=lambda key: idle[key].last_used)]
+                del self._entries[min(idle, key=lambda key: idle[key].last_used)]
         # Its memory can be freed only after the last reference to it is gone.
         evicted = bool(idle)
         idle.clear()
@@ -297,27 +297,27 @@ class ModelManager:
             self._changed.notify_all()
             try:
                 self._changed.wait_for(
-                    lambda: any(not held.users for held in self._held.values()) or self._held_bytes() <= most
+                    lambda: any(not entry.users for entry in self._entries.values()) or self._loaded_bytes() <= most
                 )
             finally:
                 self._waits_for_memory = False
 
     def _refuse_deadlock(self, name: str) -> None:
         """Refuse to wait for memory in a thread that itself uses a model: it could wait forever."""
-        if any(threading.get_ident() in held.users for held in self._held.values()):
+        if any(threading.get_ident() in entry.users for entry in self._entries.values()):
             raise DiffprofError(
                 f"there is no memory for {name}: the models in use fill the limit of "
                 f"{numbers.gigabytes(self.memory_limit or 0)}; raise model_memory_limit or use one after the other"
             )
 
-    def _release(self, key: _Key, held: CacheEntry) -> None:
+    def _release(self, key: _Key, entry: CacheEntry) -> None:
         with self._changed:
-            held.users.remove(threading.get_ident())
-            unloaded = not held.users and self._held.get(key) is not held
+            entry.users.remove(threading.get_ident())
+            unloaded = not entry.users and self._entries.get(key) is not entry
             self._changed.notify_all()
         if unloaded:
             # It was unloaded while in use. This frame and the caller's still refer to it: they end in a moment.
-            weakref.finalize(held, release_memory)
+            weakref.finalize(entry, release_memory)
 
 
 @dataclass(frozen=True)
