@@ -10,7 +10,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 demo: $(VENV)/.installed
 	$(BIN)/diffprof profile sd-2.1-base --height 512 --width 512 --steps 30 --guidance 7.5
 
-test: lint check
+# The browser is fetched while pip works.
+test:
+	@$(MAKE) --no-print-directory -j 2 $(VENV)/.installed-dev $(VENV)/.browser
+	@$(MAKE) --no-print-directory lint check
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -19,7 +22,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 check: $(VENV)/.installed-dev $(VENV)/.browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
@@ -49,6 +52,6 @@ $(VENV)/.installed: $(VENV)/.torch pyproject.toml
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-dev: $(VENV)/.torch pyproject.toml
 	$(PIP) --editable '.[dev]'
-	touch $@
+	touch $(VENV)/.installed $@
