@@ -129,7 +129,7 @@ def pictures_made() -> list[str]:
 def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
     before = pictures_made()
     first, second = visit(), visit()
-    for visitor, seed, steps in ((first, "31", "900"), (second, "41", "2")):
+    for visitor, seed, steps in ((first, "31", "300"), (second, "41", "2")):
         visitor.tab("Generate")
         fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="256x256")
     first.press("generate-start")
@@ -154,7 +154,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     before = pictures_made()
     visitor = visit()
     visitor.tab("Generate")
-    submit(visitor, model="tiny-sd", steps="900", seed="51", size="256x256")
+    submit(visitor, model="tiny-sd", steps="300", seed="51", size="256x256")
     visitor.sees("generate-message", "last step", to_come=True)
     working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
     assert working
