@@ -302,7 +302,7 @@ def test_an_accelerator_of_a_file_stands_before_a_known_one_of_the_same_name(tmp
         ("memory_gib = 24", "memory_gib = 0", "memory_gib must be more than 0, not 0."),
         ("memory_gib", "colour = 3\nmemory_gib", "colour is not a known key."),
         ("memory_gib", "multiprocessors = 1.5\nmemory_gib", "multiprocessors must be a whole number, not 1.5."),
-        ("memory_gib", "multiprocessors = -1\nmemory_gib", "multiprocessors must be more than 0, not -1."),
+        ("memory_gib", "multiprocessors = -1\nmemory_gib", "multiprocessors must be at least 1, not -1."),
         ("memory_gib", 'host_link = "a cable"\nmemory_gib', "host_link must be as in PCIe 4.0 x16, or come with"),
         ("memory_gib", "host_link_gb_per_second = 9\nmemory_gib", "host_link_gb_per_second is only for a host_link"),
         ("memory_gib", 'reported_names = "GPU"\nmemory_gib', "reported_names must be a list, not 'GPU'."),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from diffprof.catalogue.strict_table import StrictTable
 from diffprof.errors import FileFormatError, RequestError
 
 if sys.version_info >= (3, 11):
@@ -113,7 +113,7 @@ def accelerators_with(path: str | Path) -> tuple[Accelerator, ...]:
 def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
     """The accelerators of a TOML file in the form of ``hardware.toml``; each kind of nonsense in it is an error."""
     name = Path(path).name
-    document = _Table(_parse(Path(path)), name)
+    document = StrictTable(_parse(Path(path)), name)
     if document.take("format", int) != FILE_FORMAT:
         document.refuse("format", f"must be {FILE_FORMAT}")
     tables = document.take("accelerator", list)
@@ -156,7 +156,7 @@ _PCIE_LANE_GB_PER_SECOND = {
 
 
 def _read_entry(values: Any, where: str) -> Accelerator:
-    table = _Table(values, where)
+    table = StrictTable(values, where)
     name = table.text("name")
     table.where = f"{where} ({name})"
     if not _SHORT_NAME.fullmatch(name):
@@ -184,8 +184,8 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     return entry
 
 
-def _read_peaks(table: _Table) -> dict[str, float]:
-    peaks = _Table(table.take("peak_teraflops", dict), f"{table.where}, peak_teraflops")
+def _read_peaks(table: StrictTable) -> dict[str, float]:
+    peaks = StrictTable(table.take("peak_teraflops", dict), f"{table.where}, peak_teraflops")
     read = {dtype: peaks.number(dtype) * TERA for dtype in DTYPES if dtype in peaks.values}
     peaks.finish(f"is not one of {', '.join(DTYPES)}")
     if not read:
@@ -193,7 +193,7 @@ def _read_peaks(table: _Table) -> dict[str, float]:
     return read
 
 
-def _read_host_link(table: _Table) -> tuple[str | None, float | None]:
+def _read_host_link(table: StrictTable) -> tuple[str | None, float | None]:
     link: str | None = table.take("host_link", str, None)
     speed = table.number("host_link_gb_per_second", required=False)
     pcie = _PCIE.fullmatch(link or "")
@@ -206,8 +206,8 @@ def _read_host_link(table: _Table) -> tuple[str | None, float | None]:
     return link, float(pcie[2]) * _PCIE_LANE_GB_PER_SECOND[pcie[1]] * GIGA if pcie else None
 
 
-def _read_sources(table: _Table) -> dict[str, str]:
-    sources = _Table(table.take("sources", dict, {}), f"{table.where}, sources")
+def _read_sources(table: StrictTable) -> dict[str, str]:
+    sources = StrictTable(table.take("sources", dict, {}), f"{table.where}, sources")
     read = {field_name: sources.text(key) for key, field_name in _FIELDS.items() if key in sources.values}
     sources.finish("is not a number of an accelerator")
     return read
@@ -223,63 +223,6 @@ def _parse(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path} is not valid TOML ({error}).") from error
 
-
-_REQUIRED = object()
-
-
-class _Table:
-    """A table of the file: hands out each key once, and knows at the end which keys have no meaning."""
-
-    def __init__(self, values: Any, where: str) -> None:
-        self.where = where
-        if not isinstance(values, Mapping):
-            raise FileFormatError(f"In {where}: this must be a table.")
-        self.values = values
-        self.taken: set[str] = set()
-
-    def refuse(self, key: str, why: str) -> NoReturn:
-        raise FileFormatError(f"In {self.where}: {key} {why}.")
-
-    def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
-        self.taken.add(key)
-        if key not in self.values:
-            return self.refuse(key, "is missing") if default is _REQUIRED else default
-        value = self.values[key]
-        if type(value) is not kind:
-            self.refuse(key, f"must be {_KINDS[kind]}, not {value!r}")
-        if isinstance(value, int) and value <= 0:
-            self.refuse(key, f"must be more than 0, not {value}")
-        return value
-
-    def number(self, key: str, required: bool = True) -> float:
-        """A number above 0; 0 for one that may be missing, and is."""
-        self.taken.add(key)
-        if key not in self.values:
-            return self.refuse(key, "is missing") if required else 0
-        value: object = self.values[key]
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
-            self.refuse(key, f"must be a number, not {value!r}")
-        if value <= 0:
-            self.refuse(key, f"must be more than 0, not {value}")
-        return float(value)
-
-    def text(self, key: str) -> str:
-        value: str = self.take(key, str)
-        return value if value.strip() else self.refuse(key, "must not be empty")
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        values = self.take(key, list, [])
-        if not all(isinstance(value, str) and value.strip() for value in values):
-            self.refuse(key, "must be a list of texts")
-        return tuple(values)
-
-    def finish(self, why: str = "is not a known key") -> None:
-        unknown = [key for key in self.values if key not in self.taken]
-        if unknown:
-            self.refuse(unknown[0], why)
-
-
-_KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 
 # Words that are as often left out as written.
 _NOISE = re.compile(r"nvidia|geforce|tesla|amd|instinct|radeon|intel|graphics|\(r\)|\(tm\)|[^a-z0-9]")

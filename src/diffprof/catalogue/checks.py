@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
-from diffprof.errors import FileFormatError
+from diffprof.catalogue.strict_table import StrictTable
 
 CATALOGUE_FORMAT = 1
 LIBRARIES = ("diffusers", "transformers")
@@ -15,7 +15,7 @@ MEDIA = ("image", "video")
 
 def read_entry(values: Mapping[str, Any], name: str) -> Entry:
     """The entry that the file ``<name>.toml`` describes."""
-    table = _Table(values, name)
+    table = StrictTable(values, f"the catalogue, {name}", smallest=0)
     if table.take("format", int) != CATALOGUE_FORMAT:
         table.refuse("format", f"must be {CATALOGUE_FORMAT}")
     if table.take("name", str) != name:
@@ -41,7 +41,7 @@ def read_entry(values: Mapping[str, Any], name: str) -> Entry:
 
 
 def _part(slot: str, values: Any, where: str) -> Part:
-    table = _Table(values, where)
+    table = StrictTable(values, f"the catalogue, {where}", smallest=0)
     part = Part(
         slot=slot,
         class_name=table.take("class", str),
@@ -66,7 +66,7 @@ def _with_nones(config: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, A
     return result
 
 
-def _tokenizer(table: _Table) -> TokenizerFacts:
+def _tokenizer(table: StrictTable) -> TokenizerFacts:
     return TokenizerFacts(
         model_max_length=table.take("model_max_length", int),
         vocab_size=table.take("vocab_size", int),
@@ -77,48 +77,3 @@ def _tokenizer(table: _Table) -> TokenizerFacts:
         roles=table.take("roles", dict, {}),
         chat_template=table.take("chat_template", str, None),
     )
-
-
-_REQUIRED = object()
-
-
-class _Table:
-    """A table of the file: hands out each key once, and knows at the end which keys nobody asked for."""
-
-    def __init__(self, values: Any, where: str) -> None:
-        self.where = where
-        if not isinstance(values, Mapping):
-            raise FileFormatError(f"In the catalogue, {where} must be a table.")
-        self.values = values
-        self.taken: set[str] = set()
-
-    def refuse(self, key: str, why: str) -> NoReturn:
-        raise FileFormatError(f"In the catalogue, {self.where}: {key} {why}.")
-
-    def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
-        self.taken.add(key)
-        if key not in self.values:
-            return self.refuse(key, "is missing") if default is _REQUIRED else default
-        value = self.values[key]
-        if type(value) is not kind:
-            self.refuse(key, f"must be of type {kind.__name__}")
-        if isinstance(value, int) and value < 0:
-            self.refuse(key, "must not be negative")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        values = self.take(key, list, [])
-        if not all(isinstance(value, str) for value in values):
-            self.refuse(key, "must be a list of texts")
-        return tuple(values)
-
-    def one_of(self, key: str, choices: tuple[str, ...], default: Any = _REQUIRED) -> str:
-        value: str = self.take(key, str, default)
-        if value not in choices:
-            self.refuse(key, f"must be one of {', '.join(choices)}")
-        return value
-
-    def finish(self) -> None:
-        unknown = [key for key in self.values if key not in self.taken]
-        if unknown:
-            self.refuse(unknown[0], "is not a known key")

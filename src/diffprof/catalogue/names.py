@@ -1,4 +1,4 @@
-"""What a model name means: a model on board or of the catalogue, a folder, or one on the hub. Decided without torch.
+"""What a model name means: a bundled model or one of the catalogue, a folder, or one on the hub. Decided without torch.
 
 Every command, the page and Python ask `resolve`, so that one name is one model everywhere.
 """

@@ -1,0 +1,70 @@
+"""A table of a TOML file that is checked key by key: a wrong, missing or unknown key is an error that names it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from diffprof.errors import FileFormatError
+
+_KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
+_REQUIRED = object()
+
+
+class StrictTable:
+    """A table of the file: hands out each key once, and knows at the end which keys have no meaning."""
+
+    def __init__(self, values: Any, where: str, smallest: int = 1) -> None:
+        self.where, self.smallest = where, smallest
+        if not isinstance(values, Mapping):
+            raise FileFormatError(f"In {where}: this must be a table.")
+        self.values = values
+        self.taken: set[str] = set()
+
+    def refuse(self, key: str, why: str) -> NoReturn:
+        raise FileFormatError(f"In {self.where}: {key} {why}.")
+
+    def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
+        self.taken.add(key)
+        if key not in self.values:
+            return self.refuse(key, "is missing") if default is _REQUIRED else default
+        value = self.values[key]
+        if type(value) is not kind:
+            self.refuse(key, f"must be {_KINDS[kind]}, not {value!r}")
+        if isinstance(value, int) and value < self.smallest:
+            self.refuse(key, f"must be at least {self.smallest}, not {value}")
+        return value
+
+    def number(self, key: str, required: bool = True) -> float:
+        """A number above 0; 0 for one that may be missing, and is."""
+        self.taken.add(key)
+        if key not in self.values:
+            return self.refuse(key, "is missing") if required else 0
+        value: object = self.values[key]
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+            self.refuse(key, f"must be a number, not {value!r}")
+        if value <= 0:
+            self.refuse(key, f"must be more than 0, not {value}")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        value: str = self.take(key, str)
+        return value if value.strip() else self.refuse(key, "must not be empty")
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        values = self.take(key, list, [])
+        if not all(isinstance(value, str) and value.strip() for value in values):
+            self.refuse(key, "must be a list of texts")
+        return tuple(values)
+
+    def one_of(self, key: str, choices: tuple[str, ...], default: Any = _REQUIRED) -> str:
+        value: str = self.take(key, str, default)
+        if value not in choices:
+            self.refuse(key, f"must be one of {', '.join(choices)}")
+        return value
+
+    def finish(self, why: str = "is not a known key") -> None:
+        unknown = [key for key in self.values if key not in self.taken]
+        if unknown:
+            self.refuse(unknown[0], why)
