@@ -155,3 +155,10 @@ def test_an_unwritable_place_is_an_output_error(tmp_path: Path) -> None:
         stable_diffusion().save(tmp_path / "none" / "p.json")
     with pytest.raises(OutputError, match="folder"):
         stable_diffusion().save(tmp_path)
+
+
+def test_a_file_of_version_2_is_read_without_what_came_later() -> None:
+    profile = load(Path(__file__).parent / "data" / "sd-2.1-base.v2.json.gz")
+
+    assert profile.components["unet"].macs == 3 * 804_257_464_320
+    assert to_json(profile)["format"]["version"] == FORMAT_VERSION

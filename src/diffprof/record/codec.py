@@ -6,7 +6,8 @@ A file is untrusted: what is decoded has the types that the fields have, numbers
 - a record in a field of `INLINE_FIELDS` has no object of its own: its fields stand among those of the record around it;
 - records of `TABLE_ROWS` are the rows of a table, which names its columns once: a third of the size of objects;
 - properties of `DERIVED` are written for other readers, and checked when read;
-- fields of `OMITTED` are written by whoever encodes the record around it.
+- fields of `OMITTED` are written by whoever encodes the record around it;
+- fields of `ADDED` may be missing in a file, and have their default then.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ TABLE_ROWS = (
 )
 DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
 OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
+
+# Fields that came with version 3 of the format: a file of an earlier version does not have them, and their default
+# stands for "was not recorded".
+ADDED: dict[type, tuple[str, ...]] = {}
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.
 LARGEST = 1e100
@@ -164,6 +169,7 @@ class RecordCodec:
         types_of_fields = typing.get_type_hints(kind)
         own = [field.name for field in dataclasses.fields(kind) if field.name not in OMITTED.get(kind, ())]
         self.codecs = {name: codec_of(types_of_fields[name]) for name in own}
+        self.added = frozenset(ADDED.get(kind, ()))
 
     def encode(self, record: Any) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -180,6 +186,7 @@ class RecordCodec:
         fields = {
             name: codec.decode(values) if name in INLINE_FIELDS else _decode_at(name, codec, _get(values, name))
             for name, codec in self.codecs.items()
+            if name in values or name not in self.added
         }
         record = self.kind(**fields, **omitted)
         for name in self.derived:
@@ -211,6 +218,8 @@ class Table:
                 paths.append(field.name)
         self.columns = list(self.codecs)
         self.read = attrgetter(*paths)
+        defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+        self.added = {name: defaults[name] for name in ADDED.get(kind, ())}
 
     def encode(self, records: Any) -> dict[str, Any]:
         rows = [list(self.read(record)) for record in records]
@@ -225,7 +234,8 @@ class Table:
     def decode(self, value: Any) -> tuple[Any, ...]:
         values = object_of(value)
         names = _decode_at("columns", ListOf(TEXT), _get(values, "columns"))
-        if sorted(names) != sorted(self.columns):
+        missing = [name for name in self.added if name not in names]
+        if sorted([*names, *missing]) != sorted(self.columns):
             raise DecodingError(f"does not have the columns {', '.join(self.columns)}")
         rows = _get(values, "rows")
         if type(rows) is not list or any(type(row) is not list for row in rows):
@@ -236,7 +246,8 @@ class Table:
         if not rows:
             return ()
         cells = dict(zip(names, zip(*rows, strict=True), strict=True))
-        columns = {name: _decode_column(codec, cells[name]) for name, codec in self.codecs.items()}
+        columns: dict[str, Sequence[Any]] = {name: [self.added[name]] * len(rows) for name in missing}
+        columns |= {name: _decode_column(codec, cells[name]) for name, codec in self.codecs.items() if name in cells}
         return self._records(columns)
 
     def _records(self, columns: Mapping[str, Sequence[Any]]) -> tuple[Any, ...]:

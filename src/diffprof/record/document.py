@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from diffprof.record.checks import check_profile
-from diffprof.record.codec import RecordCodec, decode_field, encode_field
+from diffprof.record.codec import ADDED, RecordCodec, decode_field, encode_field
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Call, Cost, Profile, Total, Work
@@ -89,7 +89,11 @@ def _encode_call(call: Call, cost: int) -> dict[str, Any]:
 
 def _decode(values: dict[str, Any]) -> Profile:
     profile = Profile(
-        **{name: decode_field(values, name, _TYPES[name]) for name in _BY_TYPE},
+        **{
+            name: decode_field(values, name, _TYPES[name])
+            for name in _BY_TYPE
+            if name in values or name not in ADDED.get(Profile, ())
+        },
         calls=_decode_calls(values),
         # Only a profile of real runs has it.
         measured=decode_field(values, "measured", Measured) if "measured" in values else None,

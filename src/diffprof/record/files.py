@@ -18,12 +18,13 @@ FORMAT_NAME = "diffprof-profile"
 
 # History of the format; docs/profile.schema.json describes the newest version.
 #
+# 3: Fields that version 2 does not have, each with a default for files that lack it: `ADDED` in codec.py lists them.
 # 2: Shapes are lists of whole numbers instead of text: the `inputs` of calls, with dtypes, and the columns `inputs` and
 #    `outputs` of operations, which had one column `shapes`. `resized` and `computed_size` say what two sentences among
 #    the assumptions said, and `mismatches` of `measured` what a note said. A component names its `slot`. Tables have
 #    their columns in the order of the records' fields.
 # 1: The first. A profile of real runs has the key `measured` besides; files without it and with it are version 1.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 # A file is untrusted: a few kilobytes of gzip can stand for terabytes.
 MAX_FILE_BYTES = 1 << 30
