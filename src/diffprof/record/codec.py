@@ -45,7 +45,7 @@ OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
 
 # Fields that came with version 3 of the format: a file of an earlier version does not have them, and their default
 # stands for "was not recorded".
-ADDED: dict[type, tuple[str, ...]] = {}
+ADDED: dict[type, tuple[str, ...]] = {Operation: ("strided_bytes",)}
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.
 LARGEST = 1e100

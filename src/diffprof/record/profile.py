@@ -87,6 +87,8 @@ class Operation:
     """Of all `count` executions together."""
     known: bool = True
     """False: there is no formula for this operation; the ledger names it."""
+    strided_bytes: int = 0
+    """Of the bytes read, those that do not lie in memory in the order in which they are needed: of a transposed input."""
 
 
 @dataclass(frozen=True)

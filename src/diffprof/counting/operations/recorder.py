@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 import torch
@@ -20,6 +19,7 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
+from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
 from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
@@ -41,6 +41,7 @@ class ExecutedOp:
     other_flops: int
     read_bytes: int
     written_bytes: int
+    strided_bytes: int = 0
 
     def as_attention(self) -> ExecutedOp:
         """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
@@ -69,6 +70,7 @@ def executed_op(
         other_flops=cost.other_flops,
         read_bytes=read,
         written_bytes=written,
+        strided_bytes=strided_bytes(cost.kind, tensors, outputs) if read else 0,
     )
 
 
@@ -87,16 +89,10 @@ def _moved_bytes(
     name = formulas.plain_name(op)
     if formulas.is_view(op) or (kind == kinds.CREATION and "empty" in name):
         return 0, 0
-    written = sum(_stored_bytes(tensor) for tensor in outputs)
+    written = sum(stored_bytes(tensor) for tensor in outputs)
     if name in GATHERS:
-        return written + sum(_stored_bytes(tensor) for tensor in tensors[1:]), written
-    return sum(_stored_bytes(tensor) for tensor in tensors), written
-
-
-def _stored_bytes(tensor: torch.Tensor) -> int:
-    """An expanded dimension (stride 0) is stored, read and written once."""
-    sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride)
-    return prod(sizes) * tensor.element_size()
+        return written + sum(stored_bytes(tensor) for tensor in tensors[1:]), written
+    return sum(stored_bytes(tensor) for tensor in tensors), written
 
 
 def _flatten(value: Any) -> Iterable[Any]:
@@ -206,8 +202,9 @@ class CallTally:
         for path, tally in self.by_module.items():
             sums = [0, 0, 0, 0]
             for op, count in tally.items():
-                row = operations.setdefault((op.name, op.kind, op.shapes, op.dtype), [0, 0, 0, 0, 0])
+                row = operations.setdefault((op.name, op.kind, op.shapes, op.dtype), [0, 0, 0, 0, 0, 0])
                 row[0] += count
+                row[5] += op.strided_bytes * count
                 for i, amount in enumerate((op.macs, op.other_flops, op.read_bytes, op.written_bytes)):
                     row[i + 1] += amount * count
                     sums[i] += amount * count
@@ -216,7 +213,7 @@ class CallTally:
             work=sum((module.work for module in modules), Work()),
             peak_live_bytes=peak_live_bytes,
             operations=tuple(
-                Operation(*key, count=row[0], work=Work(*row[1:]), known=key[1] != kinds.UNKNOWN)
+                Operation(*key, row[0], Work(*row[1:5]), known=key[1] != kinds.UNKNOWN, strided_bytes=row[5])
                 for key, row in sorted(operations.items(), key=lambda item: -item[1][1])
                 if row[0]
             ),
