@@ -88,7 +88,7 @@ class Operation:
     known: bool = True
     """False: there is no formula for this operation; the ledger names it."""
     strided_bytes: int = 0
-    """Of the bytes read, those that do not lie in memory in the order in which they are needed: of a transposed input."""
+    """Of the bytes read, those of inputs that lie in memory in another order than the one in which they are needed."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
-from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
+from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
 from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
