@@ -24,6 +24,7 @@ from diffprof.pipelines.components import (
     schedulers_of,
     unwrap_compiled,
     weight_bytes,
+    weight_bytes_by_dtype,
 )
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -72,6 +73,22 @@ def test_weight_bytes_are_those_of_parameters_and_of_buffers_that_a_checkpoint_s
     module.register_buffer("table", torch.zeros(100), persistent=False)
     assert sum(buffer.numel() for buffer in persistent_buffers(module)) == 9
     assert weight_bytes(module) == 4 * 16 + 8
+    assert weight_bytes_by_dtype(module) == {"float32": 4 * 16, "int64": 8}
+
+
+def test_weight_bytes_of_mixed_dtypes_are_told_apart() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 2, bias=False))
+    module[0].to(torch.float8_e4m3fn)
+    assert weight_bytes_by_dtype(module) == {"float32": 32, "float8_e4m3fn": 16}
+
+
+def test_packed_weights_are_named_by_their_packing() -> None:
+    module = torch.nn.Linear(4, 4, bias=False)
+    module.weight = torch.nn.Parameter(torch.zeros(8, 1, dtype=torch.uint8), requires_grad=False)
+    module.weight.quant_type, module.weight.quant_state = "nf4", None
+    assert weight_bytes_by_dtype(module) == {"uint8": 8}, "bitsandbytes packs when a weight moves to a GPU"
+    module.weight.quant_state = object()
+    assert weight_bytes_by_dtype(module) == {"nf4": 8}
 
 
 def test_a_packed_weight_has_the_elements_that_it_stands_for() -> None:

@@ -28,6 +28,7 @@ DAMAGES = {
     "flops that are not twice the macs": change("components.unet.flops", 1),
     "a component that is not the sum of its calls": change("components.unet.calls", 30),
     "component work that is not the sum of its calls": change("components.vae.read_bytes", 1),
+    "weights that are not the sum of their dtypes": change("components.unet.weight_bytes_by_dtype", {"float16": 1}),
     "a cost that is not the sum of its operations": change("costs.1.operations.rows.0.6", 7),
     "a cost that is not the sum of its modules": change("costs.1.modules.rows.0.3", 7),
     "a call that disagrees with its cost": change("calls.0.other_flops", 1),

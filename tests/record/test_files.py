@@ -161,4 +161,5 @@ def test_a_file_of_version_2_is_read_without_what_came_later() -> None:
     profile = load(Path(__file__).parent / "data" / "sd-2.1-base.v2.json.gz")
 
     assert profile.components["unet"].macs == 3 * 804_257_464_320
+    assert profile.components["unet"].weight_bytes_by_dtype == {}
     assert to_json(profile)["format"]["version"] == FORMAT_VERSION

@@ -25,7 +25,7 @@ from diffprof.pipelines.components import (
     persistent_buffers,
     role_of,
     unwrap_compiled,
-    weight_bytes,
+    weight_bytes_by_dtype,
 )
 from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -161,6 +161,7 @@ def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
         model = models[slot]
         own = [] if id(unwrap_compiled(model)) in counted else [unwrap_compiled(model)]
         counted.add(id(unwrap_compiled(model)))
+        by_dtype = weight_bytes_by_dtype(own[0]) if own else {}
         components[slot] = Component(
             slot=slot,
             class_name=type(unwrap_compiled(model)).__name__,
@@ -168,7 +169,8 @@ def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
             dtype=dtype_text(next(model.parameters(), None)),
             parameters=sum(element_count(weight) for part in own for weight in part.parameters()),
             buffers=sum(buffer.numel() for part in own for buffer in persistent_buffers(part)),
-            weight_bytes=sum(weight_bytes(part) for part in own),
+            weight_bytes=sum(by_dtype.values()),
+            weight_bytes_by_dtype=by_dtype,
             modules=tuple(module for part in own for module in modules_of(part)),
             **_executed_work(slot, calls),
         )

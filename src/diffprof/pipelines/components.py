@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -126,8 +127,35 @@ def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 
 def weight_bytes(component: torch.nn.Module) -> int:
-    tensors = [*unwrap_compiled(component).parameters(), *persistent_buffers(component)]
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    """Bytes of all parameters and persistent buffers, as they are stored."""
+    return sum(weight_bytes_by_dtype(component).values())
+
+
+def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
+    """The bytes of parameters and persistent buffers by the type that they are stored in, the most bytes first."""
+    found: Counter[str] = Counter()
+    for weight in [*unwrap_compiled(component).parameters(), *persistent_buffers(component)]:
+        for tensor in _stored_tensors(weight):
+            found[_storage_type(tensor)] += tensor.numel() * tensor.element_size()
+    return {name: size for name, size in found.most_common() if size}
+
+
+def _stored_tensors(weight: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor itself, or those that a wrapper of torchao or quanto keeps instead of it."""
+    if hasattr(weight, "__tensor_flatten__"):
+        for name in weight.__tensor_flatten__()[0]:
+            yield from _stored_tensors(getattr(weight, name))
+    else:
+        yield weight
+
+
+def _storage_type(tensor: torch.Tensor) -> str:
+    """The dtype, or the kind of packing where a dtype says nothing: ``nf4`` of bitsandbytes, ``Q4_K`` of GGUF."""
+    packing = getattr(tensor, "quant_type", None)
+    is_packed = getattr(tensor, "quant_state", ...) is not None  # bitsandbytes packs when weights move to a GPU
+    if packing is not None and is_packed:
+        return str(getattr(packing, "name", packing))
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Device, Iteration, Span
-from diffprof.record.profile import NO_WORK, Call, Cost, Ledger, Profile, Work
+from diffprof.record.profile import NO_WORK, Call, Component, Cost, Ledger, Profile, Work
 
 
 def check_profile(profile: Profile) -> None:
@@ -38,6 +38,13 @@ def _check_components(profile: Profile) -> None:
             raise DecodingError("is not the name it stands under", f"components.{slot}.slot")
         if calls[slot] != part.calls or work[slot] != part.work:
             raise DecodingError("is not the sum of its calls", f"components.{slot}")
+
+
+def _check_component(component: Component) -> None:
+    """Bytes by dtype may not be recorded; where they are, they are all bytes."""
+    by_dtype = component.weight_bytes_by_dtype
+    if by_dtype and sum(by_dtype.values()) != component.weight_bytes:
+        raise DecodingError("is not the sum of its weight_bytes_by_dtype", "weight_bytes")
 
 
 def _check_cost(cost: Cost) -> None:
@@ -141,6 +148,7 @@ def _lies_within(span: Span, around: Span) -> bool:
 
 
 CHECKS: dict[type, Callable[[Any], None]] = {
+    Component: _check_component,
     Cost: _check_cost,
     Ledger: _check_ledger,
     Device: _check_device,

@@ -27,6 +27,7 @@ from diffprof.record.measured import CacheEvent, MemoryPoint, Move, Sample, Step
 from diffprof.record.profile import (
     Attention,
     Call,
+    Component,
     Module,
     ModuleWork,
     Operation,
@@ -45,7 +46,10 @@ OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
 
 # Fields that came with version 3 of the format: a file of an earlier version does not have them, and their default
 # stands for "was not recorded".
-ADDED: dict[type, tuple[str, ...]] = {Operation: ("strided_bytes",)}
+ADDED: dict[type, tuple[str, ...]] = {
+    Operation: ("strided_bytes",),
+    Component: ("weight_bytes_by_dtype",),
+}
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.
 LARGEST = 1e100

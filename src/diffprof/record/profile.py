@@ -197,6 +197,9 @@ class Component(WorkCounts):
     work: Work = NO_WORK
     peak_live_bytes: int = 0
     modules: tuple[Module, ...] = ()
+    weight_bytes_by_dtype: Mapping[str, int] = field(default_factory=dict)
+    """`weight_bytes` by the type that they are kept in: dtypes of torch, and kinds of packed weights such as ``nf4``
+    or ``Q4_K``. Empty where it was not recorded, and for what has no weights."""
 
 
 @dataclass(frozen=True)
