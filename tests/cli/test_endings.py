@@ -78,6 +78,30 @@ def test_a_closed_pipe_prints_no_error(tmp_path: Path) -> None:
     assert child.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_behind_standard_output_is_one_message(tmp_path: Path) -> None:
+    path = stable_diffusion().save(tmp_path / "p.json")
+    with Path("/dev/full").open("w") as full:
+        child = run_child("-m", "diffprof", "show", path, stdout=full, exit_code=1)
+    assert child.stderr.startswith("diffprof: error: Cannot write to standard output: No space left on device")
+    assert child.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a stream by its number")
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"), [((), 1, "standard output: it is closed"), (("-o", "p.csv"), 0, "Wrote p.csv")]
+)
+def test_a_closed_standard_output_matters_only_to_what_would_go_there(
+    arguments: tuple[str, ...], code: int, words: str, tmp_path: Path
+) -> None:
+    stable_diffusion().save(tmp_path / "p.json")
+    child = run_child(
+        *("-m", "diffprof", "show", "p.json", *arguments), exit_code=code, cwd=tmp_path, preexec_fn=lambda: os.close(1)
+    )
+    assert words in child.stderr
+    assert child.stderr.count("\n") == 1
+
+
 WITHOUT_TORCH = """
 import sys
 sys.argv = ["diffprof", *sys.argv[1:]]

@@ -57,6 +57,9 @@ def test_equal_profiles_pass_every_limit() -> None:
         ("peak_memory=+0", PASSED),
         ("bytes=+10MB", FAILED),
         ("bytes=+1TB", PASSED),
+        ("macs=1G", FAILED),
+        ("macs=1000T", PASSED),
+        ("weights=1MB", FAILED),
         ("macs=+5%,calls=+0", FAILED),
     ],
 )
@@ -137,7 +140,8 @@ def test_limits_are_read_with_their_units() -> None:
         GateLimit("time", "vae_decode", 0.05, relative=True),
     )
     assert parse_limits("peak_memory=+1.5GiB") == (GateLimit("peak_memory", None, 1.5 * 2**30, relative=False),)
-    assert parse_limits("calls=2") == (GateLimit("calls", None, 2, relative=False),)
+    assert parse_limits("calls=+2") == (GateLimit("calls", None, 2, relative=False),)
+    assert parse_limits("weights=24GB") == (GateLimit("weights", None, 24e9, relative=False, ceiling=True),)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +151,8 @@ def test_limits_are_read_with_their_units() -> None:
         ("macs=", "Cannot read the limit"),
         ("macs=lots", "Cannot read the limit"),
         ("macs=+1e999", "not a finite number"),
+        ("macs=5", r"can mean two things: write macs=\+5% or macs=\+5\."),
+        ("calls.unet=0", r"can mean two things: write calls\.unet=\+0% or calls\.unet=\+0\."),
         ("speed=+5%", "There is no metric speed to limit; there are macs,"),
         ("time=+5", r"must be in percent, such as time=\+5%"),
         ("time=+5ms", "must be in percent"),

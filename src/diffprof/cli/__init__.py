@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
+from typing import NoReturn
 
 from diffprof.errors import DiffprofError
 
 INTERRUPTED = 130
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What the system says when standard output takes nothing more."""
 
 
 def main() -> int:
@@ -16,6 +22,7 @@ def main() -> int:
     debug = "--debug" in arguments
     # Accepted anywhere, also after a command.
     arguments = [argument for argument in arguments if argument != "--debug"]
+    _replace_closed_streams()
     try:
         code = _run(arguments or ["--help"])
         sys.stdout.flush()
@@ -54,6 +61,10 @@ def _explain(error: Exception) -> int:
     if type(error).__name__ == "Abort":
         _print_error("interrupted.")
         return INTERRUPTED
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        _silence_output()
+        _print_error(f"error: Cannot write to standard output: {error.strerror}; write a file with -o instead.")
+        return 1
     _print_error(
         f"error: this is a bug in diffprof ({type(error).__name__}: {error}); "
         "run the command again with --debug for the details and report them."
@@ -93,5 +104,22 @@ def _print_error(message: str) -> None:
 
 def _silence_output() -> None:
     """Whoever read our output has gone: let Python's own last flush go nowhere instead of failing."""
+    if isinstance(sys.stdout, _ClosedOutput):
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Standard output that the shell has closed: a command that only writes files never notices."""
+
+    def write(self, text: str) -> NoReturn:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def _replace_closed_streams() -> None:
+    """Python has None for a stream that was closed before it started, which no library expects."""
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()

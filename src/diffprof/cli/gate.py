@@ -33,8 +33,9 @@ def gate(
         typer.Option(
             "--max",
             metavar="NAME=+N[%],...",
-            help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%. "
-            "Repeatable. By default MACs, parameters, memory and calls, and the time where both were measured.",
+            help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%; "
+            "or be at most: weights=24GB. Repeatable. "
+            "By default MACs, parameters, memory and calls, and the time where both were measured.",
         ),
     ] = None,
     allow_different: Annotated[

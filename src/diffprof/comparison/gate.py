@@ -39,7 +39,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class GateLimit:
-    """How much a metric may grow."""
+    """How much a metric may grow, or be."""
 
     figure: str
     """The metric: one of `METRICS` or `TIMES`."""
@@ -48,6 +48,8 @@ class GateLimit:
     amount: float
     """A share of the baseline (0.05 is 5 %) if it is relative, else in the unit of the metric."""
     relative: bool
+    ceiling: bool = False
+    """Is it the most that the metric may be, whatever the baseline has? Else it is how much it may grow."""
 
     @property
     def name(self) -> str:
@@ -119,7 +121,10 @@ def default_limits(pair: Pair) -> tuple[GateLimit, ...]:
 
 
 def parse_limits(text: str) -> tuple[GateLimit, ...]:
-    """The limits of ``macs=+0%,peak_memory=+100MB,time.vae_decode=+5%``."""
+    """The limits of ``macs=+0%,peak_memory=+100MB,weights=24GB,time.vae_decode=+5%``.
+
+    With a sign or in percent, a limit is on growth; an amount with a unit and no sign is a ceiling.
+    """
     limits = tuple(_parse_limit(part.strip()) for part in text.split(",") if part.strip())
     names = [limit.name for limit in limits]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -146,7 +151,11 @@ def _parse_limit(text: str) -> GateLimit:
         return GateLimit(figure, part, amount / 100, relative=True)
     if unit not in _UNITS or (unit.endswith("B") and figure not in BYTES):
         raise RequestError(f"The limit {text!r} has a unit that {figure} does not have.")
-    return GateLimit(figure, part, amount * _UNITS[unit], relative=False)
+    is_signed = match["amount"].startswith(("+", "-"))
+    if not unit and not is_signed:
+        name, number = text.split("=")
+        raise RequestError(f"The limit {text!r} can mean two things: write {name}=+{number}% or {name}=+{number}.")
+    return GateLimit(figure, part, amount * _UNITS[unit], relative=False, ceiling=not is_signed)
 
 
 def _refuse_different(pair: Pair, timed: bool) -> None:
@@ -174,8 +183,9 @@ def _check_count(limit: GateLimit, pair: Pair) -> GateCheck:
             raise RequestError(f"There is no component {limit.part} to limit the {limit.figure} of; there are {known}.")
         figures = {figure.name: figure for figure in components[limit.part]}
     figure = figures[limit.figure]
-    allowed = figure.before * limit.amount if limit.relative else limit.amount
-    return GateCheck(limit, FAILED if figure.difference > allowed else PASSED, figure=figure)
+    growth = figure.before * limit.amount if limit.relative else limit.amount
+    is_exceeded = figure.after > limit.amount if limit.ceiling else figure.difference > growth
+    return GateCheck(limit, FAILED if is_exceeded else PASSED, figure=figure)
 
 
 def _check_time(limit: GateLimit, pair: Pair) -> GateCheck:

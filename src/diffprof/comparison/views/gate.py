@@ -141,7 +141,7 @@ def _limit_text(limit: GateLimit) -> str:
         return f"{100 * limit.amount:+g} %"
     number = round(limit.amount)
     text = numbers.gigabytes(number) if limit.figure in BYTES else numbers.exact(number)
-    return text if number < 0 else f"+{text}"
+    return text if number < 0 or limit.ceiling else f"+{text}"
 
 
 def _check_values(check: GateCheck) -> dict[str, Any]:
