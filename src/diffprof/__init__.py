@@ -44,6 +44,10 @@ _MODULES = {
 """Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'diffprof' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from diffprof.render.progress import describe_to
 from diffprof.runtime.interleaved import measure_interleaved
 from diffprof.runtime.measure import SAMPLES_PER_SECOND, Run, check_pipeline, measure_opened
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
+from diffprof.settings.limits import with_full_names
 
 if TYPE_CHECKING:
     import torch
@@ -32,8 +33,10 @@ def profile(
 
     `model` is a catalogue name, a hub id, a folder in diffusers layout, or a live diffusers pipeline, which is left
     exactly as it was. `progress` is called with a message, how much is done and of how much. All other arguments are
-    those of the pipeline's own call; what is not given has its default.
+    those of the pipeline's own call; what is not given has its default. ``steps``, ``guidance``, ``batch`` and
+    ``frames`` mean what the options of the command line mean.
     """
+    arguments = with_full_names(arguments)
     return profile_call(model, arguments, describe_to(progress), dtype=dtype, scheduler=scheduler, enable=enable)
 
 
@@ -54,6 +57,7 @@ def measure(
     is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
     check_pipeline(pipeline)
+    arguments = with_full_names(arguments)
     return measure_opened(
         open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
         progress=describe_to(progress),
@@ -69,4 +73,4 @@ def measure_in_turns(
     others use too, that shows differences which are far smaller than its noise. Each round has its own random order,
     so that no rhythm of the machine falls on one of them.
     """
-    return measure_interleaved(pipelines, arguments, warmup, iterations, describe_to(progress))
+    return measure_interleaved(pipelines, with_full_names(arguments), warmup, iterations, describe_to(progress))

@@ -10,13 +10,17 @@ import pytest
 from diffprof.record import display
 
 
-def test_the_renderer_of_a_record_is_called_with_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "renderers", SimpleNamespace(show=lambda left, right: left + right))  # type: ignore[arg-type]
+class Sum(display.Displayed):
+    left, right = 2, 3
+
+
+def test_a_record_is_shown_by_the_renderer_of_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "renderers", SimpleNamespace(show=lambda record: record.left + record.right))  # type: ignore[arg-type]
     monkeypatch.setitem(display.TEXT, "Sum", "renderers:show")
-    assert display.text_of("Sum", 2, 3) == "5"
+    monkeypatch.setitem(display.HTML, "Sum", "renderers:show")
+    assert str(Sum()) == Sum()._repr_html_() == "5"
 
 
-def test_every_renderer_that_is_named_exists() -> None:
-    for place in display.TEXT.values():
-        module, _, function = place.partition(":")
-        assert callable(getattr(__import__(module, fromlist=[function]), function))
+@pytest.mark.parametrize("place", [*display.TEXT.values(), *display.HTML.values()])
+def test_every_renderer_that_is_named_exists(place: str) -> None:
+    assert callable(display.function_named(place))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
+from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name, with_full_names
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,19 @@ def test_a_dtype_has_one_full_name(dtype: Any, name: str | None) -> None:
 def test_an_unknown_dtype_is_rejected() -> None:
     with pytest.raises(RequestError, match="Unknown dtype 'int3'; use float32, float16 or bfloat16"):
         dtype_name("int3")
+
+
+def test_short_names_of_the_command_line_become_those_of_the_call() -> None:
+    named = with_full_names({"steps": 3, "guidance": 2.0, "batch": 2, "frames": 9, "prompt": "a cat"})
+    assert named == {
+        "num_inference_steps": 3,
+        "guidance_scale": 2.0,
+        "num_images_per_prompt": 2,
+        "num_frames": 9,
+        "prompt": "a cat",
+    }
+
+
+def test_one_argument_under_two_names_is_refused() -> None:
+    with pytest.raises(RequestError, match="num_inference_steps are the same call argument; leave one out"):
+        with_full_names({"num_inference_steps": 3, "steps": 4})

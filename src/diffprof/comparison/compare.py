@@ -13,6 +13,7 @@ from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.parts import PartChange, part_changes
 from diffprof.comparison.times import TimeChange, time_changes
 from diffprof.errors import RequestError
+from diffprof.record.display import Displayed
 from diffprof.record.profile import Profile
 
 
@@ -30,8 +31,8 @@ class Pair:
     """Empty if one of the two was only counted."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Profiles side by side; each of the others is compared with the first."""
 
     names: tuple[str, ...]
@@ -45,6 +46,9 @@ class Comparison:
     """Of the pairs that have images."""
     growth: Growth | None = None
     """How the cost of the models grows with size and steps, if that was requested."""
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.names)}>"
 
 
 def compare(
@@ -71,6 +75,11 @@ def compare(
         images=_compare_images(images),
         growth=None if count is None else growth(models, names, profiles, count),
     )
+
+
+def compare_two(before: Profile, after: Profile) -> Comparison:
+    """Compare two profiles under the names of their models."""
+    return compare((before, after), (before.request.model, after.request.model))
 
 
 def compare_pair(before: Profile, after: Profile) -> Pair:

@@ -1,15 +1,43 @@
-"""How a record shows itself when printed: renderers are named here, imported when used, so that records need none."""
+"""How records show themselves and become other things: renderers are named here and imported when used.
+
+A record needs none of the rooms above it, so a user who only loads and saves pays for nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-TEXT = {"Run": "diffprof.render.run_console:run_text"}
-"""By the name of the record: the function that makes text of its profile."""
+TEXT = {
+    "Comparison": "diffprof.comparison.views.console:comparison_text",
+    "Profile": "diffprof.render.notebook:profile_text",
+    "Run": "diffprof.render.notebook:runs_text",
+    "TraceExplanation": "diffprof.traces.views.notebook:trace_text",
+}
+"""By the name of the record: the function that gives the text which the command prints."""
+
+HTML = {
+    "Comparison": "diffprof.comparison.views.console:comparison_notebook",
+    "Profile": "diffprof.render.notebook:profile_notebook",
+    "Run": "diffprof.render.notebook:runs_notebook",
+    "TraceExplanation": "diffprof.traces.views.notebook:trace_notebook",
+}
+"""The same for the HTML that a notebook shows."""
 
 
-def text_of(record: str, *values: Any) -> str:
-    """What the console shows of the record."""
-    module, _, function = TEXT[record].partition(":")
-    return str(getattr(import_module(module), function)(*values))
+def function_named(place: str) -> Callable[..., Any]:
+    """The function that ``package.module:function`` names."""
+    module, _, function = place.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+class Displayed:
+    """A record that prints as its command does, and as HTML in a notebook."""
+
+    def __str__(self) -> str:
+        return str(function_named(TEXT[type(self).__name__])(self))
+
+    def _repr_html_(self) -> str:
+        return str(function_named(HTML[type(self).__name__])(self))

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from diffprof.record.measured import Measured
+from diffprof.record.profile_views import ProfileViews
 from diffprof.record.request import Request
 from diffprof.record.tensors import OperationShapes, TensorInput
 
@@ -167,6 +167,10 @@ class Call(WorkCounts):
     @property
     def work(self) -> Work:
         return self.cost.work
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step {self.step}"
+        return f"<Call of {self.component}.{self.method}{step}: {self.macs:,} MACs>"
 
 
 @dataclass(frozen=True)
@@ -328,7 +332,7 @@ class ComputedSize:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(ProfileViews):
     """The cost of one generation, and where it goes."""
 
     request: RecordedRequest
@@ -365,10 +369,9 @@ class Profile:
         for key, call in first.items():
             yield call, counts[key]
 
-    def save(self, path: str | Path) -> Path:
-        """Write the profile to a file that `diffprof.load` reads; an existing file is replaced in one go."""
-        # By name: files are read into profiles, so they are above this module.
-        return cast(Path, import_module("diffprof.record.files").save(self, path))
+    def __iter__(self) -> Iterator[Component]:
+        """The components, in the order in which the pipeline first calls them."""
+        return iter(self.components.values())
 
     def __repr__(self) -> str:
         return f"<Profile of {self.request.model}: {self.total.macs:,} MACs, {self.total.parameters:,} parameters>"

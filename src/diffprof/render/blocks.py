@@ -24,6 +24,8 @@ class Block:
     """Lines below the table."""
     folded: bool = False
     """Whether a page shows only the title until it is opened."""
+    has_total: bool = False
+    """Whether the last row of the table is the sum of the others."""
 
 
 def print_blocks(blocks: Sequence[Block], console: Console) -> None:

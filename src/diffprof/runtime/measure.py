@@ -19,7 +19,7 @@ from typing import Any
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
 from diffprof.pipelines.components import is_pipeline
 from diffprof.pipelines.opening import OpenedPipeline, open_live
-from diffprof.record.display import text_of
+from diffprof.record.display import Displayed
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
@@ -31,7 +31,7 @@ WHOLE_CALL = 1_000_000
 """Active steps of a trace that is not bounded by them: it has a few steps from beginning to end."""
 
 
-class Run:
+class Run(Displayed):
     """What was measured. More calls are added while `measuring` is open."""
 
     def __init__(self, measurement: Measurement) -> None:
@@ -56,10 +56,6 @@ class Run:
     def notes(self) -> tuple[str, ...]:
         """What could not be measured, and why."""
         return tuple(self._measurement.notes)
-
-    def __str__(self) -> str:
-        texts = [text_of("Run", profile) for profile in self.profiles]
-        return "\n\n".join(texts or ("nothing was measured", *self.notes))
 
     def __repr__(self) -> str:
         calls = sum(len(profile.measured.iterations) for profile in self.profiles if profile.measured)

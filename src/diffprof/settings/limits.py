@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,9 @@ LIMITS = {
 CALL_NUMBERS = ("height", "width", "num_inference_steps", "guidance_scale", "num_images_per_prompt", "num_frames")
 """Those that are arguments of a pipeline's call, under the names of most pipelines."""
 
+SHORT_NAMES = {LIMITS[name].option.removeprefix("--"): name for name in CALL_NUMBERS}
+"""What the command line calls them: ``steps``, ``guidance``, ``batch``, ``frames``."""
+
 OTHER_NAMES = {
     "num_images_per_prompt": ("num_videos_per_prompt", "num_waveforms_per_prompt", "batch_size"),
     "num_frames": ("video_length", "frames"),
@@ -87,6 +91,17 @@ DTYPES = {
 """Every way to write a dtype, and its full name in torch."""
 
 OFFLOADS = ("model", "sequential", "group")
+
+
+def with_full_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The call arguments with the names of most pipelines for those that the command line shortens."""
+    named: dict[str, Any] = {}
+    for name, value in arguments.items():
+        full = SHORT_NAMES.get(name, name)
+        if full in named:
+            raise RequestError(f"{name} and {full} are the same call argument; leave one out.")
+        named[full] = value
+    return named
 
 
 def dtype_name(dtype: Any) -> str | None:

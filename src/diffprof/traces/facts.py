@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from diffprof.record.display import Displayed
+
 GAP_THRESHOLD_NS = 10_000
 """Shorter gaps are summed up by default: a launch takes about as long."""
 
@@ -332,8 +334,8 @@ class Collective:
     durations_ns: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class TraceExplanation:
+@dataclass(frozen=True, repr=False)
+class TraceExplanation(Displayed):
     """Everything that diffprof found in one trace."""
 
     source: TraceSource
@@ -356,6 +358,9 @@ class TraceExplanation:
     memory: tuple[MemoryUse, ...]
     host_ops: tuple[HostOp, ...]
     collectives: tuple[Collective, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        return f"<TraceExplanation of {self.source.path}: {self.source.events:,} events>"
 
     @property
     def total_ns(self) -> int:

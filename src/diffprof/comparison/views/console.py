@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 from diffprof.comparison.compare import Comparison
 from diffprof.comparison.views.tables import TOP, blocks
 from diffprof.render.blocks import markdown, print_blocks
+from diffprof.render.console import render_text
+from diffprof.render.notebook import blocks_html
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+TEXT_WIDTH = 100
 
 
 def print_comparison(comparison: Comparison, console: Console, top: int = TOP) -> None:
@@ -20,3 +24,13 @@ def print_comparison(comparison: Comparison, console: Console, top: int = TOP) -
 def comparison_markdown(comparison: Comparison, top: int = TOP) -> str:
     """The same as Markdown."""
     return markdown(blocks(comparison, top))
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """The same as plain text, for Python's ``print``."""
+    return render_text(lambda console: print_comparison(comparison, console), TEXT_WIDTH)
+
+
+def comparison_notebook(comparison: Comparison) -> str:
+    """The same as HTML, for a notebook."""
+    return blocks_html(blocks(comparison, TOP))

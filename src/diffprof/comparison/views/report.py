@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from diffprof.comparison.compare import compare
 from diffprof.comparison.views.page import comparison_html
+from diffprof.record.atomic_files import replace_file
 from diffprof.record.profile import Profile
 from diffprof.render.report.profile_page import profile_html
 
@@ -15,3 +17,8 @@ def report_html(profiles: Sequence[Profile], names: Sequence[str]) -> str:
     if len(profiles) == 1:
         return profile_html(profiles[0])
     return comparison_html(compare(profiles, names))
+
+
+def write_report(profile: Profile, path: str | Path) -> Path:
+    """Write the page of one profile; an existing file is replaced."""
+    return replace_file(path, profile_html(profile).encode())

@@ -121,6 +121,23 @@ def run_csv(profile: Profile, table: RunTable = RunTable.section) -> str:
     return _csv_text(_data_table(source.row_type, source.rows(profile)))
 
 
+def profile_dataframe(profile: Profile, by: str) -> Any:
+    """A table as a DataFrame of pandas; `by` is a word of ``--by`` or the name of a table's file."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise RequestError("A DataFrame needs pandas; install it with `pip install 'diffprof[pandas]'`.") from error
+    # A measured run has two tables of components; the counts are the one that every profile has.
+    words = {table.value: name for table, name in _RUN_TABLES.items()}
+    words |= {table.value: name for table, name in _PROFILE_TABLES.items()}
+    tables = data_tables(profile)
+    name = {**words, "module": "modules", "operation": "operations"}.get(by, by)
+    if name not in tables:
+        known = ", ".join([word for word, one in words.items() if one in tables] + ["module", "operation"])
+        raise RequestError(f"There is no table by {by!r} of this profile; there are {known}.")
+    return pandas.DataFrame(tables[name].rows, columns=list(tables[name].types))
+
+
 def write_tables(profile: Profile, folder: Path, parquet: bool = False) -> list[Path]:
     """Write every table into the folder, which is created if it does not exist."""
     encode, ending = (_parquet, "parquet") if parquet else (_csv, "csv")

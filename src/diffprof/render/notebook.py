@@ -1,0 +1,95 @@
+"""Records in a notebook and in Python's own ``print``: what the commands show, as HTML and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from diffprof.breakdown.memory import memory_table
+from diffprof.findings import findings
+from diffprof.record.profile import Profile
+from diffprof.render.blocks import Block
+from diffprof.render.findings import finding_lines
+from diffprof.render.headline import composition, headline, summary
+from diffprof.render.profile_console import profile_text as counted_text
+from diffprof.render.profile_tables import ProfileTable, fit_profile_table
+from diffprof.render.report.html_table import WIDE, html_table
+from diffprof.render.report.markup import Markup, element
+from diffprof.render.run_console import run_text
+from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines
+from diffprof.render.run_tables import component_columns, peak_columns, section_columns
+
+# Colours come from the notebook's theme, so that it reads in a light and in a dark one.
+STYLE = Markup("""
+.diffprof { line-height: 1.4; }
+.diffprof h4 { margin: .8em 0 .2em; font-size: 1em; }
+.diffprof p { margin: .1em 0; max-width: 70em; }
+.diffprof .scroll { overflow-x: auto; margin: .5em 0; }
+.diffprof table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.diffprof table :is(th, td) { padding: .15em .8em .15em 0; text-align: left; border: 0; background: none;
+  white-space: nowrap; }
+.diffprof table :is(th, td).right { text-align: right; }
+.diffprof table td.wrap { white-space: normal; min-width: 16em; }
+.diffprof table thead th { border-bottom: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
+.diffprof table tr.total td { border-top: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
+.diffprof .below { display: block; opacity: .7; }
+.diffprof .bar { display: inline-block; width: 6em; height: .6em; margin-left: .5em; }
+.diffprof .bar span { display: block; height: 100%; background: #4c8bf5; }
+""")
+
+
+def profile_text(profile: Profile) -> str:
+    """What ``diffprof show`` prints of the profile."""
+    return run_text(profile) if profile.measured is not None else counted_text(profile)
+
+
+def profile_notebook(profile: Profile) -> str:
+    """The profile as HTML: the measured times if it has some, else what was counted."""
+    return blocks_html(_measured_blocks(profile) if profile.measured is not None else _counted_blocks(profile))
+
+
+def runs_text(run: Any) -> str:
+    """Every different call of a run, one after the other."""
+    return "\n\n".join([run_text(profile) for profile in run.profiles] or ["nothing was measured", *run.notes])
+
+
+def runs_notebook(run: Any) -> str:
+    """The same as HTML."""
+    blocks = [block for profile in run.profiles for block in _measured_blocks(profile)]
+    return blocks_html(blocks or [Block("Nothing was measured", run.notes)])
+
+
+def blocks_html(blocks: Sequence[Block]) -> str:
+    """Blocks as one self-contained piece of HTML."""
+    return element("div", element("style", STYLE), *(_block_html(block) for block in blocks), class_="diffprof")
+
+
+def _block_html(block: Block) -> Markup:
+    title = [element("h4", block.title)] if block.title else []
+    lines, after = ([element("p", line) for line in some if line] for some in (block.lines, block.after))
+    return element("div", *title, *lines, html_table(block.columns, block.has_total), *after)
+
+
+def _counted_blocks(profile: Profile) -> list[Block]:
+    table = fit_profile_table(profile, ProfileTable.component, 0, WIDE)
+    return [
+        Block(headline(profile), [composition(profile)], table.columns, has_total=True),
+        Block(lines=_join(summary(profile))),
+    ]
+
+
+def _measured_blocks(profile: Profile) -> list[Block]:
+    measured = require_measured(profile)
+    lines = [device_line(profile, measured.device), *_join(speed_lines(profile, measured))]
+    found = [finding_lines(finding) for finding in findings(profile)]
+    return [
+        Block(headline(profile), lines, component_columns(profile, ascii_only=False), has_total=True),
+        Block("Sections", (), section_columns(profile, ascii_only=False), has_total=True),
+        Block("Memory", (), peak_columns(memory_table(profile))),
+        *(Block(f"{number}. {one.title}", [one.evidence, one.advice]) for number, one in enumerate(found, 1)),
+        Block(lines=_join(note_lines(profile, measured))),
+    ]
+
+
+def _join(lines: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{label}: {line}" if label else line for label, line in lines]
