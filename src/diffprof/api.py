@@ -26,18 +26,22 @@ def profile(
     dtype: str | torch.dtype | None = None,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
+    config: str | None = None,
     progress: ProgressCallback | None = None,
     **arguments: Any,
 ) -> Profile:
     """Profile one call of a pipeline: what every component costs, exactly, without weights and without computing.
 
-    `model` is a catalogue name, a hub id, a folder in diffusers layout, or a live diffusers pipeline, which is left
-    exactly as it was. `progress` is called with a message, how much is done and of how much. All other arguments are
-    those of the pipeline's own call; what is not given has its default. ``steps``, ``guidance``, ``batch`` and
-    ``frames`` mean what the options of the command line mean.
+    `model` is a catalogue name, a hub id, a folder in diffusers layout, a weight file (`config` is the model that it
+    has its configuration from), or a live diffusers pipeline, which is left exactly as it was. `progress` is called
+    with a message, how much is done and of how much. All other arguments are those of the pipeline's own call; what is
+    not given has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command
+    line mean.
     """
     arguments = with_full_names(arguments)
-    return profile_call(model, arguments, describe_to(progress), dtype=dtype, scheduler=scheduler, enable=enable)
+    return profile_call(
+        model, arguments, describe_to(progress), dtype=dtype, scheduler=scheduler, enable=enable, config=config
+    )
 
 
 def measure(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.catalogue.names import Place, resolve
-from diffprof.errors import RequestError
+from diffprof.errors import RequestError, UnsafeModelError
 
 
 def make_model(folder: Path) -> Path:
@@ -61,7 +61,21 @@ def test_an_invalid_model_name_is_rejected(name: str, model_dir: Path) -> None:
         resolve(name)
 
 
-def test_a_file_is_rejected_with_a_hint(model_dir: Path) -> None:
+def test_a_file_that_holds_no_weights_is_rejected_with_a_hint(model_dir: Path) -> None:
     Path("p.json").write_text("{}")
-    with pytest.raises(RequestError, match=r"p\.json is a file; give a folder"):
+    with pytest.raises(RequestError, match=r"p\.json is a file, and no weight file .*`diffprof show`"):
         resolve("p.json")
+
+
+@pytest.mark.parametrize("name", ["own.safetensors", "own.GGUF"])
+def test_a_weight_file_is_found_by_its_path(name: str, model_dir: Path) -> None:
+    Path(name).touch()
+    for given in (name, f"./{name}", Path(name)):
+        resolved = resolve(given)
+        assert (resolved.place, resolved.file, resolved.name) == (Place.file, Path(name), str(given))
+
+
+def test_a_pickle_is_rejected_with_the_reason(model_dir: Path) -> None:
+    Path("old.ckpt").touch()
+    with pytest.raises(UnsafeModelError, match="can run code when it is read"):
+        resolve("old.ckpt")

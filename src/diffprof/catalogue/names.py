@@ -1,4 +1,4 @@
-"""What a model name means: a bundled model or one of the catalogue, a folder, or one on the hub. Decided without torch.
+"""What a model name means: a model on board or of the catalogue, a folder, a file, or one on the hub. Without torch.
 
 Every command, the page and Python ask `resolve`, so that one name is one model everywhere.
 """
@@ -15,7 +15,8 @@ from diffprof import settings
 from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.reader import content, find, unknown_model_message
-from diffprof.errors import RequestError
+from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.record.saved import PICKLE_ENDINGS, WEIGHT_ENDINGS
 
 INDEX = "model_index.json"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -26,6 +27,8 @@ class Place(Enum):
 
     catalogue = "catalogue"
     folder = "folder"
+    file = "file"
+    """One weight file, whose header says what it is."""
     hub = "hub"
 
 
@@ -37,6 +40,8 @@ class ResolvedModel:
     place: Place
     folder: Path | None = None
     """Where its files are, if they are in a folder."""
+    file: Path | None = None
+    """The weight file, if it is one."""
 
     @property
     def entry(self) -> Entry | None:
@@ -56,7 +61,7 @@ def resolve(model: str | Path) -> ResolvedModel:
     """The model that the name means; a `RequestError` says that there is none, and what was perhaps meant.
 
     A name that is not written as a path means, in this order: the model on board, a folder below one of
-    `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a model on the hub.
+    `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a weight file, a model on the hub.
     """
     name = str(model)
     if is_bundled(model):
@@ -72,14 +77,28 @@ def resolve(model: str | Path) -> ResolvedModel:
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
         return ResolvedModel(model, Place.folder, folder)
     if name and os.path.isfile(folder):  # noqa: PTH113
-        raise RequestError(
-            f"{name} is a file; give a folder in diffusers layout (a saved profile opens with `diffprof show`)."
-        )
+        _check_weight_file(folder, name)
+        return ResolvedModel(model, Place.file, file=folder)
     if looks_like_path(model):
         raise RequestError(f"There is no folder {name}; give a folder in diffusers layout or one of `diffprof models`.")
     if HUB_ID.fullmatch(name):
         return ResolvedModel(model, Place.hub)
     raise RequestError(unknown_model_message(name))
+
+
+def _check_weight_file(file: Path, name: str) -> None:
+    """Refuse what is not a weight file, and one that could run code."""
+    ending = file.suffix.lower()
+    if ending in PICKLE_ENDINGS:
+        raise UnsafeModelError(
+            f"{name} is a pickle, which can run code when it is read; "
+            "convert it to safetensors (diffusers and ComfyUI can) and give that"
+        )
+    if ending not in WEIGHT_ENDINGS:
+        raise RequestError(
+            f"{name} is a file, and no weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in diffusers "
+            "layout (a saved profile opens with `diffprof show`)."
+        )
 
 
 def looks_like_path(model: str | Path) -> bool:

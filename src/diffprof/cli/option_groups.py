@@ -62,7 +62,7 @@ class RequestOptions:
         typed = vars(self)
         numbers = {name: typed.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
         texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
-        names = ("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights")
+        names = ("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights", "config")
         rest = {name: typed[name] for name in names if name in typed}
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, **rest, **others)
 
@@ -87,6 +87,7 @@ class CountOptions(CallOptions):
 
     scheduler: options.Scheduler = None
     enable: options.Enable = None
+    config: options.Config = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ VALUES = "VALUE: a number, true/false, none or a [list]; anything else is text."
 
 Model = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id or a folder in diffusers layout."),
+    typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id, a folder or a weight file."),
 ]
 Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to generate.")]
 Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the image.")]
@@ -24,6 +24,10 @@ Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="float32, float1
 Scheduler = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
+]
+Config = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="The model or folder that a weight file has its configuration from."),
 ]
 Settings = Annotated[
     list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -49,12 +50,23 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
         "scheduler": request.scheduler,
         "enable": list(request.enable),
         "arguments": dict(request.arguments),
+        "config": _config_content(request.config),
     }
     return cache.key(resolved.name, content, values)
 
 
+def _config_content(config: str | None) -> str | None:
+    """What the configuration of a weight file holds, where it comes from another model."""
+    content = None if config is None else _content(resolve(config))
+    return None if config is None else f"{config} {content.hex() if content else ''}"
+
+
 def _content(resolved: ResolvedModel) -> bytes | None:
     """What the profile depends on in the model's configuration; None when it is not on this machine."""
+    if resolved.file is not None:
+        # The header says which model of the catalogue it is, so the profile depends on the catalogue too.
+        known = [catalogue.content(entry.name) or b"" for entry in catalogue.entries()]
+        return cache.digest_of_file(resolved.file) + hashlib.sha256(b"".join(known)).digest()
     if resolved.place is Place.catalogue:
         return catalogue.content(resolved.name)
     folder = _hub_snapshot(resolved.name) if resolved.place is Place.hub else resolved.folder

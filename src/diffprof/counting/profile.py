@@ -27,6 +27,7 @@ from diffprof.pipelines.components import (
     unwrap_compiled,
     weight_bytes_by_dtype,
 )
+from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
@@ -55,13 +56,16 @@ def profile_call(
     dtype: str | torch.dtype | None = None,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
+    config: str | None = None,
 ) -> Profile:
     """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
     if isinstance(model, (str, Path)):
-        request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
+        request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config)
         return profile_model(request, progress)
     if dtype is not None:
         raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
+    if config is not None:
+        raise RequestError("config belongs to a weight file; a live pipeline has its own")
     request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
     return profile_pipeline(model, request, progress)
 
@@ -69,7 +73,7 @@ def profile_call(
 def profile_model(request: Request, progress: Progress | None = None) -> Profile:
     """Profile the call that is requested of a model that is opened by name."""
     with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
-        return _profile(open_virtual(request.model, request.dtype, progress), request, progress)
+        return _profile(open_virtual(request.model, request.dtype, progress, request.config), request, progress)
 
 
 def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None = None) -> Profile:
@@ -122,7 +126,7 @@ def compose_profile(
             enable=tuple(enable),
         ),
         environment=_environment(),
-        components=_components(pipeline, calls),
+        components=_components(pipeline, calls, opened.stored),
         steps=Steps(result.stages),
         calls=calls,
         ledger=_ledger(calls, (*stand_ins, *opened.assumptions, *result.assumptions)),
@@ -151,7 +155,7 @@ def _describe_value(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(json_value(value))
 
 
-def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
+def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, StoredWeights]) -> dict[str, Component]:
     """In the order in which the pipeline first calls them; what it does not call comes after."""
     models = components_of(pipeline)
     order = dict.fromkeys([call.component for call in calls if call.component in models] + list(models))
@@ -162,6 +166,9 @@ def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
         own = [] if id(unwrap_compiled(model)) in counted else [unwrap_compiled(model)]
         counted.add(id(unwrap_compiled(model)))
         by_dtype = weight_bytes_by_dtype(own[0]) if own else {}
+        # A request that packs the weights, or keeps them otherwise, changes what the files say.
+        if slot in stored and own and set(by_dtype) <= PLAIN_DTYPES:
+            by_dtype = stored[slot].bytes_by_dtype
         components[slot] = Component(
             slot=slot,
             class_name=type(unwrap_compiled(model)).__name__,
@@ -179,6 +186,10 @@ def _components(pipeline: Any, calls: Sequence[Call]) -> dict[str, Component]:
         weight_bytes=0, **_executed_work(PIPELINE, calls),
     )  # fmt: skip
     return components
+
+
+PLAIN_DTYPES = {"float32", "float16", "bfloat16", "float64", "int64", "int32", "bool"}
+"""Of models that are built as their configuration says."""
 
 
 def _executed_work(slot: str, calls: Sequence[Call]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.catalogue import Entry, TokenizerFacts
+from diffprof.pipelines.headers.stored_weights import StoredWeights
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Blueprint:
 
     name: str
     source: str
-    """catalogue, folder or hub."""
+    """catalogue, folder, file or hub."""
     pipeline: str
     parts: Mapping[str, PartPlan]
     pipeline_config: Mapping[str, Any] = field(default_factory=dict)
@@ -43,6 +44,8 @@ class Blueprint:
     named: tuple[tuple[str, str], ...] = ()
     """Every library and class that the model names, also those that are not built."""
     assumptions: tuple[str, ...] = ()
+    stored: Mapping[str, StoredWeights] = field(default_factory=dict)
+    """By slot, the weights that files hold, where there are any."""
 
 
 def from_entry(entry: Entry) -> Blueprint:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from diffprof.pipelines.architectures import check_fit
 from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build
+from diffprof.pipelines.components import components_of
+from diffprof.pipelines.headers.stored_weights import COMPUTED_IN, StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -27,6 +31,7 @@ class OpenedPipeline:
         dtype: str | None = None,
         call: Mapping[str, Any] | None = None,
         assumptions: tuple[str, ...] = (),
+        stored: Mapping[str, StoredWeights] | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.name = name
@@ -34,6 +39,8 @@ class OpenedPipeline:
         self.dtype = dtype
         self.call = call or {}
         self.assumptions = assumptions
+        self.stored = stored or {}
+        """By slot, the weights that files hold, where they are used as they are stored."""
 
 
 def open_live(pipeline: Any) -> OpenedPipeline:
@@ -46,26 +53,38 @@ _BUILT_LIMIT = 2
 """Pipelines that are kept built in this process: a second profile of one only has to count."""
 
 
-def open_virtual(model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None) -> OpenedPipeline:
-    """The pipeline of a name, folder or hub id, on virtual weights; the last ones stay built."""
+def open_virtual(
+    model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None, config: str | None = None
+) -> OpenedPipeline:
+    """The pipeline of a name, folder, file or hub id, on virtual weights; the last ones stay built."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
-    blueprint = blueprint_of(model)
+    blueprint = blueprint_of(model, config)
+    if dtype is not None:
+        # Loading in another dtype casts what is stored, all but packed weights.
+        packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}
+        blueprint = replace(blueprint, stored=packed)
     return open_blueprint(blueprint, torch_dtype(dtype or blueprint.dtype))
 
 
 def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
     """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is."""
     key = (repr(blueprint), dtype)
+    name = str(dtype).removeprefix("torch.")
     with DRY_RUN_LOCK:
         opened = _BUILT.get(key)
         if opened is None:
             pipeline, assumptions = build(blueprint, dtype)
+            models = components_of(pipeline)
+            stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
+            for slot, weights in stored.items():
+                assumptions += tuple(check_fit(slot, models[slot], weights))
+                if weights.main_dtype not in COMPUTED_IN:
+                    assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {name}",)
             while len(_BUILT) >= _BUILT_LIMIT:
                 _BUILT.pop(next(iter(_BUILT)))
-            name = str(dtype).removeprefix("torch.")
             opened = _BUILT[key] = OpenedPipeline(
-                pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions
+                pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions, stored
             )
     return opened
 

@@ -1,17 +1,26 @@
-"""The plan of a model that is given by name: from the catalogue, from a folder, or from the hub."""
+"""The plan of a model that is given by name: from the catalogue, a folder, a file, or the hub."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from diffprof.catalogue.names import Place, resolve
+from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, from_entry
 from diffprof.pipelines.folder import from_folder
+from diffprof.pipelines.single_file import from_file
 
 
-def blueprint_of(model: str | Path) -> Blueprint:
-    """The plan of the model, wherever its configuration is."""
+def blueprint_of(model: str | Path, config: str | None = None) -> Blueprint:
+    """The plan of the model, wherever its configuration is.
+
+    `config` is the model that a weight file has its configuration from, where it is not to be found out.
+    """
     resolved = resolve(model)
+    if resolved.file is not None:
+        return from_file(resolved.file, resolved.name, config, blueprint_of)
+    if config is not None:
+        raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
     if resolved.folder is not None:
         return from_folder(resolved.folder, resolved.name)
     if resolved.place is Place.hub:

@@ -165,6 +165,11 @@ def _origin(model: str | Path, random_weights: bool) -> _Origin:
     resolved = resolve(model)
     if resolved.folder is not None:
         return _Origin(from_folder(resolved.folder, resolved.name), resolved.folder)
+    if resolved.file is not None:
+        raise RequestError(
+            f"{resolved.name} is a single file: its cost is counted from its header, and it cannot be run; save it in "
+            "diffusers layout (from_single_file, then save_pretrained), or add --random-weights"
+        )
     entry = resolved.entry
     hub_id = entry.hub_id if entry and entry.hub_id else str(model)
     folder = fetch_configuration(hub_id, for_weights=True)

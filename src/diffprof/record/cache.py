@@ -18,6 +18,8 @@ from diffprof.record.files import FORMAT_VERSION, load, save
 from diffprof.record.profile import Profile
 
 MAX_BYTES = 256 * 1024 * 1024
+HEADER_BYTES = 1024 * 1024
+"""What is read of a weight file to tell it from another; its whole header, for most."""
 COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
 
 # Files of the cache, complete or left by a killed writer: nothing else in the folder is ever removed.
@@ -65,6 +67,15 @@ def digest_of_folder(model_folder: Path) -> bytes:
         if path.suffix.lower() in _MODEL_FILES and path.is_file():
             _add_file(digest, path.relative_to(model_folder).as_posix(), path.read_bytes())
     return digest.digest()
+
+
+def digest_of_file(file: Path) -> bytes:
+    """A digest of which file this is: its place, length and last change, and how it begins; the rest is not read."""
+    status = file.stat()
+    with file.open("rb") as opened:
+        begins = opened.read(HEADER_BYTES)
+    facts = f"{file.resolve()} {status.st_size} {status.st_mtime_ns}"
+    return hashlib.sha256(facts.encode("utf-8", "surrogateescape") + begins).digest()
 
 
 def read(entry: str) -> Profile | None:

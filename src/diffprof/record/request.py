@@ -12,7 +12,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
 
-RESERVED = ("model", "dtype", "scheduler", "enable", "progress")
+RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config")
 """What the engine takes beside call arguments: each has an option of its own."""
 
 JSON_WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -40,6 +40,8 @@ class Request:
     cache: str | None = None
     """A cache of diffusers that skips what hardly changes from step to step: ``first_block``."""
     random_weights: bool = False
+    config: str | None = None
+    """The model that a weight file has its configuration from, where it is not to be found out."""
 
     @classmethod
     def create(

@@ -12,6 +12,9 @@ RUN_REPORT = "profiling_report.json"
 """The profile in the folder that `diffprof run` writes."""
 
 PROFILE_ENDINGS = (".json.gz", ".json", ".gz")
+WEIGHT_ENDINGS = (".safetensors", ".sft", ".gguf")
+PICKLE_ENDINGS = (".ckpt", ".bin", ".pt", ".pth", ".pkl")
+"""Files that hold a model, or claim to; never a profile."""
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 GENERATED = ".profile"
 """What `diffprof generate` puts between the name of an image and the ending of its profile."""
@@ -27,6 +30,8 @@ def saved_file(name: str) -> Path | None:
         raise RequestError(f"{name} has {len(generated)} profiles in it; name one of them, such as {generated[0]}.")
     if generated:
         return generated[0]
+    if name.lower().endswith((*WEIGHT_ENDINGS, *PICKLE_ENDINGS)):
+        return None
     return path if path.is_file() or name.lower().endswith(PROFILE_ENDINGS) else None
 
 

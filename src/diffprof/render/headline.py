@@ -175,12 +175,28 @@ def _other_dtypes(profile: Profile) -> str:
     total, dtype = profile.total, _dtype(profile)
     if dtype not in _ITEM_BYTES:
         return ""
+    by_dtype = _bytes_by_dtype(profile)
+    if any(not name.startswith(_PLAIN_DTYPES) for name in by_dtype):
+        # Weights in fewer bits: how many decides whether the model fits.
+        sizes = sorted(by_dtype.items(), key=lambda pair: -pair[1])
+        return f": {', '.join(f'{numbers.gigabytes(size)} in {name}' for name, size in sizes)}"
     more = total.weight_bytes - _ITEM_BYTES[dtype] * (total.parameters + total.buffers)
     others = sorted({part.dtype for part in profile.components.values() if part.weight_bytes} - {dtype})
     if more and others:
         return f", some in {' and '.join(others)}"
     # Buffers may be 8-byte integers: what they can explain says nothing about the parameters.
     return ", some in float32" if _ITEM_BYTES[dtype] == 2 and more > 6 * total.buffers else ""
+
+
+_PLAIN_DTYPES = ("float16", "bfloat16", "float32", "float64", "int64", "int32", "bool")
+
+
+def _bytes_by_dtype(profile: Profile) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for part in profile.components.values():
+        for name, size in part.weight_bytes_by_dtype.items():
+            sizes[name] = sizes.get(name, 0) + size
+    return sizes
 
 
 def stage_lines(profile: Profile) -> list[str]:

@@ -1,0 +1,107 @@
+"""Which architecture the tensors of a file are, as diffusers' single-file loader finds out; and whether they fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError
+from diffprof.pipelines.headers.header import StoredTensor
+from diffprof.pipelines.headers.stored_weights import BESIDE_WEIGHTS, StoredWeights
+
+FALLBACK = "v1"
+"""What diffusers takes everything for that it does not know."""
+
+
+@dataclass(frozen=True)
+class InferredArchitecture:
+    """A type of checkpoint, in the words of diffusers, and the repository that has its configuration."""
+
+    kind: str
+    hub_id: str
+
+
+def infer_architecture(tensors: Mapping[str, StoredTensor]) -> InferredArchitecture | None:
+    """The type of a checkpoint by the names and shapes of its tensors; None where diffusers does not know it."""
+    from diffusers.loaders import single_file_utils as loader
+
+    try:
+        kind = loader.infer_diffusers_model_type(virtual_tensors(tensors))
+    except Exception:  # noqa: BLE001  its code indexes into whatever shapes it meets
+        return None
+    if kind == FALLBACK and not any(name.startswith(loader.LDM_UNET_KEY) for name in tensors):
+        return None
+    place = loader.DIFFUSERS_DEFAULT_PIPELINE_PATHS.get(kind)
+    return InferredArchitecture(kind, place["pretrained_model_name_or_path"]) if place else None
+
+
+def virtual_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, torch.Tensor]:
+    """Tensors of these shapes on the meta device, for code that only looks at shapes."""
+    return {name: torch.empty(tensor.shape, device="meta", dtype=torch.float16) for name, tensor in tensors.items()}
+
+
+def check_fit(slot: str, model: Any, stored: StoredWeights) -> list[str]:
+    """Refuse weights of other shapes than the model's; what the file holds besides is returned as sentences."""
+    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    weights = sum(weight.numel() for weight in model.state_dict().values())
+    parameters = sum(weight.numel() for weight in model.parameters())
+    if stored.elements in (weights, parameters):
+        return []
+    plain = {name: tensor for name, tensor in stored.tensors.items() if not BESIDE_WEIGHTS.search(name)}
+    found = _in_layout_of(model, plain, expected)
+    wrong = [name for name, shape in expected.items() if name in found and found[name] != shape]
+    missing = [name for name in expected if name not in found]
+    if found and not wrong and not missing:
+        return [_difference(slot, stored.elements, parameters)]
+    if getattr(model, "config_class", None) is not None:
+        # How diffusers converts text encoders is no function of its own: only the numbers can be compared.
+        return [_difference(slot, stored.elements, parameters)]
+    raise RequestError(_mismatch(slot, model, stored.elements, parameters, wrong, missing, found, expected))
+
+
+def _in_layout_of(
+    model: Any, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Any]
+) -> dict[str, tuple[int, ...]]:
+    """The shapes by the names that diffusers gives them."""
+    from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
+
+    shapes = {name: tensor.shape for name, tensor in tensors.items()}
+    if set(expected) <= set(shapes):
+        return shapes
+    converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)
+    if converter is None:
+        return shapes
+    try:
+        converted = converter["checkpoint_mapping_fn"](checkpoint=virtual_tensors(tensors), config=dict(model.config))
+    except Exception:  # noqa: BLE001  the converters expect the names of their own architecture
+        return shapes
+    return {name: tuple(tensor.shape) for name, tensor in converted.items()}
+
+
+def _difference(slot: str, elements: int, parameters: int) -> str:
+    return f"the file holds {elements:,} elements for {slot}, whose class has {parameters:,} parameters"
+
+
+def _mismatch(
+    slot: str,
+    model: torch.nn.Module,
+    elements: int,
+    parameters: int,
+    wrong: list[str],
+    missing: list[str],
+    found: Mapping[str, tuple[int, ...]],
+    expected: Mapping[str, tuple[int, ...]],
+) -> str:
+    if wrong:
+        name = wrong[0]
+        shapes = ["x".join(map(str, shape[name])) for shape in (found, expected)]
+        reason = f"{name} is {shapes[0]} in the file and {shapes[1]} in the configuration"
+    else:
+        reason = f"it lacks {missing[0]}" if missing else "none of its names are known"
+    return (
+        f"the weights of {slot} do not fit {type(model).__name__} as it is configured ({reason}; "
+        f"{elements:,} elements where it has {parameters:,}); give the right model with --config"
+    )

@@ -1,0 +1,71 @@
+"""The weights of one component as its files hold them: how many, in which types, of how many bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from diffprof.pipelines.headers.header import StoredTensor, bytes_by_dtype
+
+COMPUTED_IN = ("float32", "bfloat16", "float16", "float64")
+"""Dtypes that layers compute in; weights of any other are unpacked or cast first."""
+
+PACKED_BY_BITSANDBYTES = re.compile(r"^(?P<weight>.+)\.quant_state\.bitsandbytes__(?P<kind>nf4|fp4)$")
+BESIDE_WEIGHTS = re.compile(
+    r"\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+|SCB|weight_format"
+    r"|scale_weight|scale_input|weight_scale|weight_scale_2|input_scale|comfy_quant)$|^scaled_fp8$|\.scaled_fp8$"
+)
+"""Tensors that quantized files keep to unpack others: they take bytes, and are no weights of the model."""
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """The tensors of one component."""
+
+    tensors: Mapping[str, StoredTensor]
+
+    @property
+    def bytes_by_dtype(self) -> dict[str, int]:
+        return bytes_by_dtype(self.tensors.values())
+
+    @property
+    def elements(self) -> int:
+        """Weights of the model, without what quantized files keep beside them."""
+        return sum(tensor.elements for name, tensor in self.tensors.items() if not BESIDE_WEIGHTS.search(name))
+
+    @property
+    def main_dtype(self) -> str:
+        """The type that most of the bytes are stored in."""
+        return next(iter(self.bytes_by_dtype), "")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the bytes stay as they are when the weights are loaded in another dtype."""
+        return any(tensor.dtype not in COMPUTED_IN and not _is_plain(tensor.dtype) for tensor in self.tensors.values())
+
+
+def _is_plain(dtype: str) -> bool:
+    """Of torch, so that loading in another dtype casts it."""
+    return dtype.startswith(("float", "int", "uint", "bool", "complex"))
+
+
+def stored_weights(tensors: Mapping[str, StoredTensor]) -> StoredWeights:
+    """The weights; those that bitsandbytes has packed two to a byte count as what they stand for."""
+    packed = {
+        match["weight"]: match["kind"] for match in map(PACKED_BY_BITSANDBYTES.match, tensors) if match is not None
+    }
+    return StoredWeights(
+        {
+            name: replace(tensor, shape=(2 * tensor.elements,), dtype=packed[name])
+            if name in packed and tensor.dtype == "uint8"
+            else tensor
+            for name, tensor in tensors.items()
+        }
+    )
+
+
+def computing_dtype(stored: StoredWeights | None, otherwise: str) -> str:
+    """The dtype that a component computes in where none was requested: that of its weights, if layers can use it."""
+    dtype = stored.main_dtype if stored is not None else ""
+    return dtype if dtype in COMPUTED_IN else otherwise

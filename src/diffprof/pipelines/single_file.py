@@ -1,0 +1,198 @@
+"""The plan of a pipeline from one weight file, as ComfyUI, A1111 and Civitai have them: its header says what it is.
+
+The architecture is found with the tables of diffusers' own single-file loader, and by the exact number of weights;
+configurations come from the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from diffprof import catalogue
+from diffprof.catalogue import Entry
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.architectures import infer_architecture
+from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.folder import from_folder, read_json
+from diffprof.pipelines.headers.files import read_header
+from diffprof.pipelines.headers.header import StoredTensor, WeightHeader
+from diffprof.pipelines.headers.stored_weights import StoredWeights, computing_dtype, stored_weights
+
+OpenModel = Callable[[str], Blueprint]
+"""Gives the plan of a model by its name."""
+
+DENOISER, VAE, TEXT, UNUSED = "denoiser", "vae", "text", "unused"
+
+# Where a checkpoint of several models keeps each; the first that fits.
+PREFIXES = (
+    ("model_ema.", UNUSED),
+    ("model.diffusion_model.", DENOISER),
+    ("first_stage_model.", VAE),
+    ("vae.", VAE),
+    ("audio_vae.", "audio_vae"),
+    ("vocoder.", "vocoder"),
+    ("cond_stage_model.", TEXT),
+    ("conditioner.embedders.0.", TEXT),
+    ("conditioner.embedders.1.", TEXT),
+    ("text_encoders.", TEXT),
+)
+
+TEXT_NAMES = ("text_model.", "encoder.block.", "shared.", "model.layers.", "token_embd.")
+VAE_CLASSES = ("Autoencoder", "AsymmetricAutoencoder", "VQ", "PaellaVQ")
+NO_MODELS = ("Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "Guidance", "SafetyChecker")
+LEFT_OUT = "safety_checker"
+"""Diffusers does not load one with a single file."""
+
+
+def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) -> Blueprint:
+    """The plan of the pipeline that the file holds, or holds a part of; `config` is the model to take the rest from."""
+    header = read_header(file)
+    groups = _groups(header.tensors)
+    slot = None if config is not None else _slot_beside(file)
+    if config is not None:
+        blueprint, found = open_model(config), f"with the configuration of {config}"
+    elif slot is not None:
+        folder = file.absolute().parents[1]
+        blueprint, found = from_folder(folder, str(folder)), f"as the {slot} of {folder}"
+    else:
+        blueprint, found = _identified(file, header, groups, open_model)
+    parts = {name: plan for name, plan in blueprint.parts.items() if name != LEFT_OUT}
+    stored = {slot: stored_weights(header.tensors)} if slot is not None else _assign(groups, parts, file)
+    absent = [name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NO_MODELS)]
+    assumptions = [f"{file.name} was opened {found}"]
+    if absent:
+        assumptions.append(f"{file.name} does not hold {', '.join(absent)}: taken from {blueprint.name}")
+    main = max(stored.values(), key=lambda weights: weights.elements)
+    return replace(
+        blueprint,
+        name=name,
+        source="file",
+        parts=parts,
+        dtype=computing_dtype(main, "bfloat16" if blueprint.dtype == "float32" else blueprint.dtype),
+        stored=stored,
+        assumptions=(*assumptions, *blueprint.assumptions),
+    )
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Tensors that belong to one model of a checkpoint."""
+
+    kind: str
+    weights: StoredWeights
+
+
+def _groups(tensors: Mapping[str, StoredTensor]) -> list[_Group]:
+    """The models in a checkpoint; a file without the prefixes of a checkpoint holds one."""
+    found: dict[tuple[str, str], dict[str, StoredTensor]] = {}
+    for name, tensor in tensors.items():
+        prefix, kind = next((pair for pair in PREFIXES if name.startswith(pair[0])), ("", UNUSED))
+        if prefix == "text_encoders.":
+            prefix = ".".join(name.split(".")[:2]) + "."
+        found.setdefault((prefix, kind), {})[name] = tensor
+    if not any(kind == DENOISER for _, kind in found):
+        # `vae.` and the like beside a model without a prefix: only LTX and Mochi have published such.
+        alone = found.pop(("", UNUSED), {})
+        found[("", _kind_alone(alone))] = alone
+    return [_Group(kind, stored_weights(group)) for (_, kind), group in found.items() if kind != UNUSED and group]
+
+
+def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
+    """What a model is whose names have no prefix."""
+    if any(name.startswith("decoder.") for name in tensors) and any(name.startswith("encoder.") for name in tensors):
+        return VAE
+    return TEXT if any(name.startswith(TEXT_NAMES) for name in tensors) else DENOISER
+
+
+def _slot_beside(file: Path) -> str | None:
+    """The component whose folder the file lies in, where that is a folder in diffusers layout."""
+    folder = file.absolute().parent
+    index = folder.parent / "model_index.json"
+    if not (folder / "config.json").is_file() or not index.is_file():
+        return None
+    return folder.name if isinstance(read_json(index).get(folder.name), list) else None
+
+
+def _identified(file: Path, header: WeightHeader, groups: list[_Group], open_model: OpenModel) -> tuple[Blueprint, str]:
+    _refuse_adapters(file, header)
+    main = max(groups, key=lambda group: (group.kind == DENOISER, group.weights.elements))
+    elements = main.weights.elements
+    inferred = infer_architecture(header.tensors)
+    same = [entry for entry in catalogue.entries() if _part_with(entry, elements)]
+    if inferred is not None:
+        of_type = [entry for entry in same if inferred.hub_id.lower() in map(str.lower, entry.names)]
+        same = of_type or same
+    if same:
+        others = f" (so have {len(same) - 1} others)" if len(same) > 1 else ""
+        return open_model(same[0].name), f"as {same[0].name}, which has exactly its {elements:,} weights{others}"
+    if inferred is None:
+        raise RequestError(_unknown(file, header, elements))
+    try:
+        return open_model(inferred.hub_id), f"as {inferred.kind}, the type that diffusers sees in it"
+    except DiffprofError as error:
+        raise RequestError(
+            f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be had "
+            f"({error}); give a folder that has it with --config"
+        ) from None
+
+
+def _part_with(entry: Entry, elements: int) -> bool:
+    """Whether a part of the entry has that many weights; a file may hold its buffers too."""
+    return any(
+        part.parameters and elements in (part.parameters, part.parameters + part.buffers)
+        for slot, part in entry.components.items()
+        if slot != LEFT_OUT
+    )
+
+
+def _refuse_adapters(file: Path, header: WeightHeader) -> None:
+    marks = ("lora_A.", "lora_B.", "lora_up.", "lora_down.", ".hada_w1_a", ".lokr_w1")
+    if any(mark in name for name in header.tensors for mark in marks):
+        raise RequestError(f"{file} is a LoRA, which changes a model and is none; profile the model with --lora {file}")
+
+
+def _unknown(file: Path, header: WeightHeader, elements: int) -> str:
+    parts = [(entry, part) for entry in catalogue.entries() for part in entry.components.values() if part.parameters]
+    entry, part = min(parts, key=lambda pair: abs((pair[1].parameters or 0) - elements))
+    example = min(header.tensors, key=len)[:80]
+    return (
+        f"{file} has an architecture that diffusers does not know: {len(header.tensors):,} tensors such as {example} "
+        f"with {elements:,} elements; the nearest in size is the {part.slot} of {entry.name} "
+        f"({part.parameters:,}); give the model to take its configuration from with --config"
+    )
+
+
+def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> dict[str, StoredWeights]:
+    """The weights by slot: by kind, and by size where several parts are of a kind."""
+    stored: dict[str, StoredWeights] = {}
+    for group in sorted(groups, key=lambda group: -group.weights.elements):
+        slots = [slot for slot in _slots_for(group, parts, len(groups) == 1) if slot not in stored]
+        if slots:
+            elements = group.weights.elements
+            nearest = min(slots, key=lambda slot: abs((parts[slot].parameters or 0) - elements))
+            stored[nearest] = group.weights
+    if not stored:
+        raise RequestError(f"{file} holds nothing that fits a part of this pipeline ({', '.join(parts)})")
+    return stored
+
+
+def _slots_for(group: _Group, parts: Mapping[str, PartPlan], is_alone: bool) -> list[str]:
+    models = {slot: plan for slot, plan in parts.items() if not plan.class_name.endswith(NO_MODELS)}
+    if group.kind not in (DENOISER, VAE, TEXT):
+        return [slot for slot in models if slot == group.kind]
+    kinds = {slot: _kind(plan) for slot, plan in models.items()}
+    own = [slot for slot, kind in kinds.items() if kind == group.kind]
+    if is_alone:
+        # A file of one model may be a VAE or a text encoder: exactly as many weights decide.
+        elements = group.weights.elements
+        exact = [slot for slot, plan in models.items() if plan.parameters == elements]
+        return exact or own
+    return own
+
+
+def _kind(plan: PartPlan) -> str:
+    if plan.library == "transformers":
+        return TEXT
+    return VAE if plan.class_name.startswith(VAE_CLASSES) else DENOISER

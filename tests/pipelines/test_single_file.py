@@ -1,0 +1,172 @@
+"""One weight file is opened from its header: the architecture is found, the counts are those of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import pytest
+import torch
+from diffusers import StableDiffusionPipeline
+from safetensors.torch import save_file
+
+import diffprof
+from diffprof.catalogue import find
+from diffprof.errors import RequestError
+from diffprof.pipelines.components import components_of
+from diffprof.pipelines.opening import open_virtual
+from tests.counting.real_run import real_run
+from tests.pipelines.folders import saved
+from tests.pipelines.original_layout import checkpoint
+from tests.pipelines.weight_headers import write_shapes
+from tests.small_pipelines import SMALL_PIPELINES
+
+CALL = {"prompt": "a cat", "num_inference_steps": 2}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The configuration of a small Stable Diffusion."""
+    return saved("stable-diffusion", tmp_path_factory.mktemp("configuration"))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of a small Stable Diffusion in one file, as its first authors named the weights."""
+    path = tmp_path_factory.mktemp("checkpoints") / "all.safetensors"
+    save_file(checkpoint(SMALL_PIPELINES["stable-diffusion"].build().to(torch.float32)), path)
+    return path
+
+
+def test_a_checkpoint_costs_what_a_real_run_of_it_costs(file: Path, folder: Path) -> None:
+    pipeline = StableDiffusionPipeline.from_single_file(str(file), config=str(folder), local_files_only=True)
+    pipeline.set_progress_bar_config(disable=True)
+    real = real_run(pipeline, components_of(pipeline), {"forward", "encode", "decode"}, CALL)
+    profile = diffprof.profile(file, config=str(folder), **CALL)
+    assert [(call.component, call.method, call.macs) for call in profile.calls if call.macs] == real.calls
+    for slot, component in components_of(pipeline).items():
+        parameters = sum(weight.numel() for weight in component.parameters())
+        assert profile.components[slot].parameters == parameters
+        assert profile.components[slot].weight_bytes_by_dtype == {"float32": 4 * parameters}
+    assert profile.request.source == "file"
+
+
+def test_bytes_and_dtypes_are_those_of_the_header(folder: Path, tmp_path: Path) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    tensors = checkpoint(pipeline)
+    mixed = {
+        name: weight.to(torch.float8_e4m3fn if name.startswith("model.diffusion_model.middle") else torch.float16)
+        for name, weight in tensors.items()
+    }
+    save_file(mixed, tmp_path / "mixed.safetensors")
+    profile = diffprof.profile(tmp_path / "mixed.safetensors", config=str(folder), **CALL)
+    eight = sum(weight.numel() for weight in mixed.values() if weight.dtype == torch.float8_e4m3fn)
+    unet = profile.components["unet"]
+    assert unet.weight_bytes_by_dtype == {"float16": 2 * (unet.parameters - eight), "float8_e4m3fn": eight}
+    assert unet.weight_bytes == 2 * unet.parameters - eight
+    assert profile.request.dtype == "float16"
+    cast = diffprof.profile(tmp_path / "mixed.safetensors", config=str(folder), dtype="float32", **CALL)
+    assert cast.components["unet"].weight_bytes == 4 * unet.parameters, "loading in a dtype casts what is stored"
+
+
+def shapes_of(model: str, slot: str) -> dict[str, tuple[int, ...]]:
+    weights = getattr(open_virtual(model, None, None).pipeline, slot).state_dict()
+    return {name: tuple(weight.shape) for name, weight in weights.items()}
+
+
+def test_a_file_of_the_unet_alone_is_recognized_by_its_weights(tmp_path: Path) -> None:
+    file = write_shapes(tmp_path / "unet.safetensors", shapes_of("sd-1.5", "unet"))
+    profile = diffprof.profile(file, num_inference_steps=1, height=64, width=64)
+    entry = find("sd-1.5")
+    assert entry is not None
+    assert profile.components["unet"].parameters == entry.components["unet"].parameters == 859_520_964
+    assert profile.components["unet"].weight_bytes_by_dtype == {"float16": 2 * 859_520_964}
+    assert profile.request.pipeline == "StableDiffusionPipeline"
+    assert "safety_checker" not in profile.components, "diffusers loads none with a single file"
+    said = [text for text in profile.ledger.assumptions if "unet.safetensors" in text]
+    assert said[0].startswith("unet.safetensors was opened as sd-1.5, which has exactly its 859,520,964 weights")
+    assert said[1] == "unet.safetensors does not hold vae, text_encoder: taken from sd-1.5"
+
+
+def test_weights_in_a_component_folder_belong_to_the_pipeline_around_it(tmp_path: Path) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    saved("stable-diffusion", tmp_path)
+    save_file(pipeline.vae.state_dict(), tmp_path / "vae" / "other.safetensors")
+    profile = diffprof.profile(tmp_path / "vae" / "other.safetensors", **CALL)
+    whole = diffprof.profile(pipeline, **CALL)
+    assert profile.total.macs == whole.total.macs
+    assert profile.components["vae"].weight_bytes == whole.components["vae"].weight_bytes
+
+
+def write_gguf(file: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """Weights of two dimensions packed, where rows are whole blocks; all others in full."""
+    writer = gguf.GGUFWriter(file, "sd1")
+    for name, weight in tensors.items():
+        values = weight.float().numpy()
+        if weight.ndim == 2 and weight.shape[-1] % 32 == 0:
+            packed = gguf.GGMLQuantizationType.Q8_0
+            writer.add_tensor(name, gguf.quants.quantize(values, packed), raw_dtype=packed)
+        else:
+            writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def test_gguf_has_the_macs_of_the_layers_and_the_bytes_of_the_blocks(folder: Path, tmp_path: Path) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    tensors = checkpoint(pipeline)
+    unet = {name: weight for name, weight in tensors.items() if name.startswith("model.diffusion_model.")}
+    write_gguf(tmp_path / "unet.gguf", unet)
+    profile = diffprof.profile(tmp_path / "unet.gguf", config=str(folder), dtype="float32", **CALL)
+    whole = diffprof.profile(pipeline, **CALL)
+    packed = sum(weight.numel() for weight in unet.values() if weight.ndim == 2 and weight.shape[-1] % 32 == 0)
+    counted = profile.components["unet"]
+    assert packed
+    assert counted.macs == whole.components["unet"].macs
+    assert counted.parameters == whole.components["unet"].parameters
+    assert counted.weight_bytes_by_dtype == {"Q8_0": packed // 32 * 34, "float32": 4 * (counted.parameters - packed)}
+
+
+def test_an_unknown_architecture_is_described_with_the_nearest(tmp_path: Path) -> None:
+    file = write_shapes(tmp_path / "strange.safetensors", {"strange.weight": (30_000, 28_651), "bias": (3,)})
+    with pytest.raises(RequestError) as raised:
+        diffprof.profile(file)
+    assert "2 tensors such as bias with 859,530,003 elements; the nearest in size is the unet of sd-1.5" in str(
+        raised.value
+    )
+
+
+def test_a_lora_is_no_model(tmp_path: Path) -> None:
+    file = write_shapes(
+        tmp_path / "style.safetensors", {"unet.x.lora_A.weight": (4, 4), "unet.x.lora_B.weight": (4, 4)}
+    )
+    with pytest.raises(RequestError, match=r"is a LoRA.*--lora"):
+        diffprof.profile(file)
+
+
+def test_weights_of_other_shapes_than_the_configuration_are_refused(file: Path, tmp_path: Path) -> None:
+    other = saved("stable-diffusion-xl", tmp_path)
+    with pytest.raises(RequestError, match=r"the weights of unet do not fit UNet2DConditionModel as it is configured"):
+        diffprof.profile(file, config=str(other))
+
+
+def test_a_config_is_only_for_files(folder: Path) -> None:
+    with pytest.raises(RequestError, match="--config belongs to a weight file"):
+        diffprof.profile(folder, config="sd-1.5")
+
+
+@pytest.mark.parametrize("ending", ["ckpt", "bin", "pt", "pth"])
+def test_pickles_are_refused_with_the_reason(ending: str, tmp_path: Path) -> None:
+    pickle = tmp_path / f"model.{ending}"
+    pickle.write_bytes(b"cos\nsystem\n(S'echo'\ntR.")
+    with pytest.raises(RequestError, match="is a pickle, which can run code when it is read"):
+        diffprof.profile(pickle)
+
+
+def test_a_single_file_cannot_be_run(file: Path) -> None:
+    from diffprof.pipelines.weights import plan_loading
+
+    with pytest.raises(RequestError, match="single file: its cost is counted from its header"):
+        plan_loading(file)
