@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffprof.counting.profile import profile_call
-from diffprof.pipelines.opening import open_live
+from diffprof.counting.cached import count_request
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressCallback
+from diffprof.record.request import Request
 from diffprof.render.progress import describe_to
-from diffprof.runtime.interleaved import measure_interleaved
-from diffprof.runtime.measure import SAMPLES_PER_SECOND, Run, check_pipeline, measure_opened
-from diffprof.runtime.timing.trace_recorder import TraceRecorder
-from diffprof.settings.limits import with_full_names
+from diffprof.settings.limits import SAMPLES_PER_SECOND, with_full_names
 
 if TYPE_CHECKING:
     import torch
+
+    from diffprof.runtime.measure import Run
+    from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
 
 def profile(
@@ -28,20 +28,26 @@ def profile(
     enable: Sequence[str] = (),
     config: str | None = None,
     progress: ProgressCallback | None = None,
+    use_cache: bool = True,
     **arguments: Any,
 ) -> Profile:
     """Profile one call of a pipeline: what every component costs, exactly, without weights and without computing.
 
     `model` is a catalogue name, a hub id, a folder in diffusers layout, a weight file (`config` is the model that it
     has its configuration from), or a live diffusers pipeline, which is left exactly as it was. `progress` is called
-    with a message, how much is done and of how much. All other arguments are those of the pipeline's own call; what is
-    not given has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command
-    line mean.
+    with a message, how much is done and of how much. A model that is not a live pipeline and was counted before comes
+    from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that changes classes of
+    diffusers needs it. All other arguments are those of the pipeline's own call; what is not given has its default.
+    ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean.
     """
     arguments = with_full_names(arguments)
-    return profile_call(
-        model, arguments, describe_to(progress), dtype=dtype, scheduler=scheduler, enable=enable, config=config
-    )
+    switches: dict[str, Any] = {"scheduler": scheduler, "enable": enable, "config": config}
+    if isinstance(model, str | Path):
+        request = Request.create(model, arguments, dtype=dtype, **switches)
+        return count_request(request, use_cache, describe_to(progress))
+    from diffprof.counting.profile import profile_call
+
+    return profile_call(model, arguments, describe_to(progress), dtype=dtype, **switches)
 
 
 def measure(
@@ -60,6 +66,9 @@ def measure(
     ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
     is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
+    from diffprof.pipelines.opening import open_live
+    from diffprof.runtime.measure import check_pipeline, measure_opened
+
     check_pipeline(pipeline)
     arguments = with_full_names(arguments)
     return measure_opened(
@@ -77,4 +86,6 @@ def measure_in_turns(
     others use too, that shows differences which are far smaller than its noise. Each round has its own random order,
     so that no rhythm of the machine falls on one of them.
     """
+    from diffprof.runtime.interleaved import measure_interleaved
+
     return measure_interleaved(pipelines, with_full_names(arguments), warmup, iterations, describe_to(progress))

@@ -34,7 +34,20 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("DIFFPROF_MODEL_DIRS", str(folder))
         patch.setenv("DIFFPROF_OUTPUT_DIR", str(tmp_path_factory.mktemp("outputs")))
         patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
+        # How often Gradio looks whether visitors are still there; its own 15 seconds are long to wait for.
+        patch.setenv("GRADIO_HEARTBEAT_INTERVAL", "0.25")
         yield folder
+
+
+@pytest.fixture(scope="package")
+def counted_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all tests of the page: each visit begins with the same model, which is counted once."""
+    return tmp_path_factory.mktemp("app-cache")
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(own_cache: Path, counted_before: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(counted_before))
 
 
 @pytest.fixture(scope="package")

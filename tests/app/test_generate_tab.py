@@ -18,6 +18,9 @@ from diffprof.app.setup import Setup
 from diffprof.inference import generate_image
 from tests.app.conftest import OpenPage, Visitor, served
 
+LONG = "900"
+"""Steps that take far longer than it takes to stop them."""
+
 
 def shown_image(visitor: Visitor) -> Image.Image:
     """What the visitor sees, as it was served."""
@@ -129,9 +132,9 @@ def pictures_made() -> list[str]:
 def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
     before = pictures_made()
     first, second = visit(), visit()
-    for visitor, seed, steps in ((first, "31", "300"), (second, "41", "2")):
+    for visitor, seed, steps in ((first, "31", LONG), (second, "41", "2")):
         visitor.tab("Generate")
-        fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="256x256")
+        fill(visitor, model="tiny-sd", steps=steps, seed=seed, size="128x128")
     first.press("generate-start")
     first.sees("generate-message", "last step", to_come=True)
     second.press("generate-start")
@@ -154,7 +157,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     before = pictures_made()
     visitor = visit()
     visitor.tab("Generate")
-    submit(visitor, model="tiny-sd", steps="300", seed="51", size="256x256")
+    submit(visitor, model="tiny-sd", steps=LONG, seed="51", size="128x128")
     visitor.sees("generate-message", "last step", to_come=True)
     working = [thread for thread in threading.enumerate() if thread.name == "diffprof-work"]
     assert working

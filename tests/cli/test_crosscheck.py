@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from diffprof.crosscheck import run_tools
+from diffprof.crosscheck import run_tools, worker
+from diffprof.crosscheck.tools import CAPTURE, TOOLS
 from diffprof.crosscheck.views import crosscheck_csv, print_crosscheck
 from diffprof.render.console import render_text
 from tests.cli.conftest import Run
@@ -70,13 +72,31 @@ def test_an_unknown_tool_is_rejected_with_those_there_are(run: Run) -> None:
     assert "there is no tool 'ptflops'; there are diffprof, thop-sdpa" in ended.err
 
 
-def test_all_tools_count_the_same_call_of_a_small_pipeline(run: Run, tmp_path: Path) -> None:
+@pytest.fixture
+def one_child(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Only the first process is started; the others do their work in this one, where the libraries are imported."""
+    real, here = run_tools.subprocess.run, []
+
+    def run_child(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        folder, name = Path(command[-2]), command[-1]
+        if name == CAPTURE:
+            return real(command, **options)
+        here.append(name)
+        worker.main(folder, name)
+        return subprocess.CompletedProcess(command, 0, b"", b"")
+
+    monkeypatch.setattr(run_tools.subprocess, "run", run_child)
+    return here
+
+
+def test_all_tools_count_the_same_call_of_a_small_pipeline(run: Run, tmp_path: Path, one_child: list[str]) -> None:
     SMALL_PIPELINES["stable-diffusion"].build().save_pretrained(tmp_path / "small")
     ended = run("crosscheck", str(tmp_path / "small"), "--height", "16", "--width", "16", "--json")
     assert ended.code == 0, ended.err
     made = json.loads(ended.out)
     assert (made["component"], made["inputs"].partition(",")[0]) == ("unet", "sample 2x4x8x8")
     counts = {count["tool"]: count for count in made["counts"]}
+    assert list(counts) == one_child == list(TOOLS)
     truth = counts["diffprof"]
     for tool, count in counts.items():
         package = tool.partition("-")[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from diffusers import attention_backend
 
 from diffprof.counting.cached import count_request
 from diffprof.record.progress import Activity, ProgressEvent
@@ -40,3 +42,20 @@ def test_without_the_cache_it_is_counted_every_time(engine: Engine) -> None:
     for _ in range(2):
         count_request(Request.create("sdxl"), use_cache=False)
     assert len(engine.requests) == 2
+
+
+@pytest.mark.parametrize("value", [(512, 512), object(), [1, (2,)], {1: 2}])
+def test_arguments_that_json_would_change_are_not_cached(engine: Engine, value: object) -> None:
+    for _ in range(2):
+        count_request(Request.create("sdxl", {"size": value}))
+    assert len(engine.requests) == 2
+
+
+def test_settings_of_the_libraries_belong_to_the_key(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for dtype, expected in ((torch.float32, 1), (torch.float64, 2), (torch.float32, 2)):
+        monkeypatch.setattr(torch, "get_default_dtype", lambda dtype=dtype: dtype)
+        count_request(Request.create("sdxl"))
+        assert len(engine.requests) == expected
+    with attention_backend("_native_math"):
+        count_request(Request.create("sdxl"))
+    assert len(engine.requests) == 3

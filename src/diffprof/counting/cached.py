@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
@@ -42,17 +45,36 @@ def _count(request: Request, progress: Progress | None) -> Profile:
 
 
 def _key(request: Request, resolved: ResolvedModel) -> str | None:
-    content = _content(resolved)
-    if content is None:
+    """The key of the request in the cache; None if it cannot be cached."""
+    # Every field belongs to the key, also those that are added later.
+    values = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "model"}
+    values |= {"enable": list(request.enable), "arguments": dict(request.arguments)}
+    if not _is_json(values):
         return None
-    values = {
-        "dtype": request.dtype,
-        "scheduler": request.scheduler,
-        "enable": list(request.enable),
-        "arguments": dict(request.arguments),
-        "config": _config_content(request.config),
+    values["config"] = _config_content(request.config)
+    content = _content(resolved)
+    return None if content is None else cache.key(resolved.name, content, {**values, **_process_settings()})
+
+
+def _is_json(value: Any) -> bool:
+    """Whether JSON keeps the value apart from all others: a tensor has no text, and a tuple would become a list."""
+    if type(value) is dict:
+        return all(type(name) is str and _is_json(item) for name, item in value.items())
+    if type(value) is list:
+        return all(map(_is_json, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def _process_settings() -> dict[str, str]:
+    """Settings of torch and diffusers that change what is counted; a library that is not imported has its defaults."""
+    torch, attention = sys.modules.get("torch"), sys.modules.get("diffusers.models.attention_dispatch")
+    backend = attention._AttentionBackendRegistry._active_backend if attention else None
+    return {
+        "default_dtype": str(torch.get_default_dtype()) if torch else "torch.float32",
+        "attention_backend": str(getattr(backend, "value", backend))
+        if backend is not None
+        else os.environ.get("DIFFUSERS_ATTN_BACKEND", "native"),
     }
-    return cache.key(resolved.name, content, values)
 
 
 def _config_content(config: str | None) -> str | None:

@@ -19,8 +19,8 @@ from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
-from diffprof.runtime.measure import SAMPLES_PER_SECOND
 from diffprof.runtime.measurement import Measurement
+from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 UNSAFE = "the safety checker rejected the image: the pipeline returned a black one"
 

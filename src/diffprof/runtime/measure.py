@@ -25,8 +25,8 @@ from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.repetition import RepeatedCall, check_repeats
 from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
+from diffprof.settings.limits import SAMPLES_PER_SECOND
 
-SAMPLES_PER_SECOND = 10
 WHOLE_CALL = 1_000_000
 """Active steps of a trace that is not bounded by them: it has a few steps from beginning to end."""
 

@@ -14,8 +14,9 @@ from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.weights import plan_loading
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
-from diffprof.runtime.measure import SAMPLES_PER_SECOND, WHOLE_CALL, Run, measure_opened
+from diffprof.runtime.measure import WHOLE_CALL, Run, measure_opened
 from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
+from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 
 @dataclass(frozen=True)

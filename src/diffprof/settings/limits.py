@@ -70,6 +70,9 @@ LIMITS = {
     )
 }
 
+SAMPLES_PER_SECOND = 10
+"""How often the machine is sampled while a pipeline is measured, where nothing else is requested."""
+
 CALL_NUMBERS = ("height", "width", "num_inference_steps", "guidance_scale", "num_images_per_prompt", "num_frames")
 """Those that are arguments of a pipeline's call, under the names of most pipelines."""
 
