@@ -9,6 +9,7 @@ from diffprof.errors import DiffprofError
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
+    from diffprof.advice.predict import predict
     from diffprof.api import measure, measure_in_turns, profile
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
@@ -26,6 +27,7 @@ __all__ = [
     "measure",
     "measure_in_turns",
     "measuring",
+    "predict",
     "profile",
     "register_formula",
 ]
@@ -38,6 +40,7 @@ _MODULES = {
     "measure": "diffprof.api",
     "measure_in_turns": "diffprof.api",
     "measuring": "diffprof.runtime.measure",
+    "predict": "diffprof.advice.predict",
     "profile": "diffprof.api",
     "register_formula": "diffprof.counting.formulas.registry",
 }

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from diffprof.catalogue.efficiency_numbers import NAMES as EFFICIENCY_NAMES
 from diffprof.catalogue.strict_table import StrictTable
 from diffprof.errors import FileFormatError, RequestError
 
@@ -56,6 +57,8 @@ class Accelerator:
     """In one direction."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Field, or dtype of a peak: where that number was published."""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """Numbers of the time model that were measured on it, as in ``efficiency.toml``; empty for published ones."""
 
     def source_of(self, number: str) -> str:
         """Where a number was published: that of a field, or of the peak in a dtype."""
@@ -179,9 +182,17 @@ def _read_entry(values: Any, where: str) -> Accelerator:
         peak_flops_per_second=_read_peaks(table),
         source=table.text("source"),
         sources=_read_sources(table),
+        measured=_read_measured(table),
     )
     table.finish()
     return entry
+
+
+def _read_measured(table: StrictTable) -> dict[str, float]:
+    numbers = StrictTable(table.take("measured", dict, {}), f"{table.where}, measured")
+    read = {name: numbers.number(name) for name in EFFICIENCY_NAMES if name in numbers.values}
+    numbers.finish("is not a number of the time model")
+    return read
 
 
 def _read_peaks(table: StrictTable) -> dict[str, float]:

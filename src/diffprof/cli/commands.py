@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 # Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`.
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
+    "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",

@@ -11,6 +11,7 @@ from typing import Any
 
 TEXT = {
     "Comparison": "diffprof.comparison.views.console:comparison_text",
+    "Prediction": "diffprof.advice.views.prediction_console:prediction_text",
     "Profile": "diffprof.render.notebook:profile_text",
     "Run": "diffprof.render.notebook:runs_text",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_text",
@@ -19,6 +20,7 @@ TEXT = {
 
 HTML = {
     "Comparison": "diffprof.comparison.views.console:comparison_notebook",
+    "Prediction": "diffprof.advice.views.prediction_console:prediction_notebook",
     "Profile": "diffprof.render.notebook:profile_notebook",
     "Run": "diffprof.render.notebook:runs_notebook",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_notebook",

@@ -118,6 +118,17 @@ def parse_number(name: str, text: str) -> Any:
     return LIMITS[name].parse(text, LIMITS[name].option)
 
 
+def parse_rate(option: str, text: str, most: float = 1.0) -> float:
+    """A number from 0 to `most` that was typed for an option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise RequestError(f"{option} must be a number from 0 to {most:,g}, not {text!r}.")
+    return value
+
+
 def parse_setting(setting: str) -> tuple[str, Any]:
     """``KEY=VALUE`` as a name and a value: JSON where it reads as JSON, else text that opens no bracket."""
     name, equals, value = setting.partition("=")

@@ -141,6 +141,30 @@ def duration(seconds: float) -> str:
     return "0s"
 
 
+def estimate(seconds: float) -> str:
+    """``2.7 s``, ``340 ms``, ``12 min``, ``3.1 h``: of a time that is only known to about a tenth."""
+    for unit, size, least in (("h", 3600, 2 * 3600), ("min", 60, 600), ("s", 1, 0.995), ("ms", 1e-3, 0.995e-3)):
+        if seconds >= least:
+            return f"{_two_digits(seconds / size)} {unit}"
+    return f"{_two_digits(seconds * 1e6)} us" if seconds else "0 s"
+
+
+def _two_digits(number: float) -> str:
+    """``0.98``, ``2.7``, ``34``, ``340``"""
+    places = 1 - math.floor(math.log10(abs(float(f"{number:.1e}")))) if number else 0
+    return f"{round(number, places):,.{max(places, 0)}f}"
+
+
+def joules(energy: float) -> str:
+    """``1.6 kJ``, ``340 J``"""
+    return f"{_two_digits(energy / 1000)} kJ" if energy >= 995 else f"{_two_digits(energy)} J"
+
+
+def dollars(price: float) -> str:
+    """``$0.0021``"""
+    return f"${_two_digits(price)}"
+
+
 def nanoseconds(time: float) -> str:
     """``45.234s``, ``59.70ms``, ``50.00us``, ``12ns``: four significant digits below a second, three places above."""
     if time < 0:

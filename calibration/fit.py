@@ -1,0 +1,180 @@
+"""Fits the numbers of the time model to the published figures, and checks it on devices and models that it did not see.
+
+    python -m calibration.fit             # fits, writes efficiency.toml, folds.json and docs/images/prediction-*.svg
+    python -m calibration.fit --no-folds  # without the cross-validation
+
+Each number is a free parameter with a prior: what was known before (architectures, other people's kernels) and how
+well. The fit is a least-squares iteration on logarithms of times, so that twice and half as long are equally wrong;
+errors above a fifth count with their size, not with its square, since a published figure can be wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.data import Run, runs, workloads
+from calibration.kernels import traces
+from calibration.parameters import PARAMETERS, Parameter, written
+from calibration.predictions import category_seconds, log_errors
+from diffprof.catalogue.efficiency import FILE, FittedNumbers, family_of, fitted_numbers
+
+FOLDS = Path(__file__).parent / "folds.json"
+HUBER = 0.2
+ITERATIONS = 12
+SMALLEST_CATEGORY = 0.08
+"""Of a trace: kinds of kernels below this share of its time are noise."""
+
+KERNEL_WEIGHT = 0.3
+PRIOR_WEIGHT = 0.2
+STEP = 1e-2
+
+
+def main() -> None:
+    chosen = training_runs()
+    numbers = fit(chosen)
+    FILE.write_text(written(numbers), encoding="utf-8")
+    report("fitted", chosen, numbers)
+    if "--no-folds" not in sys.argv:
+        folds = cross_validate(chosen, numbers)
+        FOLDS.write_text(json.dumps(folds, indent=1) + "\n", encoding="utf-8")
+
+
+def training_runs() -> tuple[Run, ...]:
+    return tuple(run for run in runs() if run.use == "fit" and run.workload in workloads())
+
+
+@dataclass
+class Problem:
+    """Runs and traces, and how far the model is off each of them for some values of the parameters."""
+
+    runs: Sequence[Run]
+    without_traces_of: str = ""
+
+    def __post_init__(self) -> None:
+        self.weights = run_weights(self.runs)
+        self.families = [{"", family_of(run.device), run.accelerator} for run in self.runs]
+        self.traces = [trace for trace in traces() if trace.accelerator != self.without_traces_of]
+        self.priors = np.array([np.log(parameter.prior) for parameter in PARAMETERS])
+        self.spreads = np.array([parameter.spread for parameter in PARAMETERS])
+
+    def residuals(self, at: np.ndarray, parameter: Parameter | None = None, before: Any = None) -> np.ndarray:
+        """Errors of all runs, traces and priors; `before` are those from which one parameter differs."""
+        numbers = numbers_at(at)
+        own, kernels = self._touched(parameter)
+        errors = np.array(before[: len(self.runs)]) if parameter else np.empty(len(self.runs))
+        chosen = [self.runs[place] for place in own]
+        errors[own] = _huber(log_errors(chosen, numbers) * self.weights[own])
+        of_kernels = self._kernel_errors(numbers) if kernels else before[len(self.runs) : -len(at)]
+        return np.concatenate([errors, of_kernels, (at - self.priors) / self.spreads * PRIOR_WEIGHT])
+
+    def _touched(self, parameter: Parameter | None) -> tuple[list[int], bool]:
+        if parameter is None:
+            return list(range(len(self.runs))), True
+        own = [place for place, families in enumerate(self.families) if parameter.family in families]
+        return own, parameter.family in ("", "hopper", "cdna3", "h100-sxm")
+
+    def _kernel_errors(self, numbers: FittedNumbers) -> np.ndarray:
+        errors = [
+            KERNEL_WEIGHT * np.log(predicted / measured)
+            for trace in self.traces
+            for predicted, measured in large_categories(category_seconds(trace, numbers))
+        ]
+        return _huber(np.array(errors))
+
+    def jacobian(self, at: np.ndarray, now: np.ndarray) -> np.ndarray:
+        columns = []
+        for place, parameter in enumerate(PARAMETERS):
+            moved = at.copy()
+            moved[place] += STEP
+            columns.append((self.residuals(moved, parameter, now) - now) / STEP)
+        return np.stack(columns, axis=1)
+
+
+def fit(chosen: Sequence[Run], without_traces_of: str = "", start: FittedNumbers | None = None) -> FittedNumbers:
+    """The numbers that explain the chosen runs best."""
+    problem = Problem(chosen, without_traces_of)
+    values = problem.priors.copy()
+    if start is not None:
+        values = np.log([start.number(p.name, p.family).value for p in PARAMETERS])
+    return numbers_at(_least_squares(problem, values))
+
+
+def large_categories(categories: dict[str, tuple[float, float]]) -> list[tuple[float, float]]:
+    total = sum(measured for _, measured in categories.values())
+    return [times for times in categories.values() if times[1] >= SMALLEST_CATEGORY * total]
+
+
+def numbers_at(values: np.ndarray) -> FittedNumbers:
+    changes = {
+        (parameter.family, parameter.name): float(np.exp(value))
+        for parameter, value in zip(PARAMETERS, values, strict=True)
+    }
+    return fitted_numbers().with_values(changes)
+
+
+def run_weights(chosen: Sequence[Run]) -> np.ndarray:
+    """Many rows of one model on one device say little more than one."""
+    groups = Counter((run.accelerator, run.model, run.part) for run in chosen)
+    return np.array([groups[run.accelerator, run.model, run.part] ** -0.4 for run in chosen])
+
+
+def _huber(errors: np.ndarray) -> np.ndarray:
+    size = np.abs(errors)
+    return np.sign(errors) * np.where(size <= HUBER, size, np.sqrt(HUBER * np.maximum(HUBER, 2 * size - HUBER)))
+
+
+def _least_squares(problem: Problem, values: np.ndarray) -> np.ndarray:
+    """Levenberg and Marquardt's iteration."""
+    damping, now = 1e-3, problem.residuals(values)
+    for _ in range(ITERATIONS):
+        jacobian = problem.jacobian(values, now)
+        normal, gradient = jacobian.T @ jacobian, jacobian.T @ now
+        while damping < 1e6:
+            step = np.clip(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient), -0.5, 0.5)
+            tried = problem.residuals(values + step)
+            if tried @ tried < now @ now:
+                break
+            damping *= 4
+        else:
+            return values
+        improved = now @ now - tried @ tried
+        values, now, damping = values + step, tried, damping / 5
+        if improved < 1e-3 * (now @ now):
+            return values
+    return values
+
+
+def cross_validate(chosen: Sequence[Run], start: FittedNumbers) -> list[dict[str, object]]:
+    """For each device and each model: the numbers that are fitted without it."""
+    folds: list[dict[str, object]] = []
+    for kind, key in (("accelerator", lambda run: run.accelerator), ("model", lambda run: run.model)):
+        for held in sorted({key(run) for run in chosen}):
+            seen = [run for run in chosen if key(run) != held]
+            numbers = fit(seen, held, _forget(start, held))
+            left = [run for run in chosen if key(run) == held]
+            report(f"without {kind} {held}", left, numbers)
+            values = {f"{p.family}:{p.name}": numbers.number(p.name, p.family).value for p in PARAMETERS}
+            folds.append({"kind": kind, "held": held, "numbers": {key: float(f"{v:.5g}") for key, v in values.items()}})
+    return folds
+
+
+def _forget(numbers: FittedNumbers, accelerator: str) -> FittedNumbers:
+    """The numbers to start from without what is known of one accelerator."""
+    return numbers.with_values({(accelerator, "speed"): 1.0})
+
+
+def report(title: str, chosen: Sequence[Run], numbers: FittedNumbers) -> None:
+    errors = np.abs(np.exp(log_errors(chosen, numbers)) - 1)
+    print(f"{title}: {len(chosen)} runs, median error {np.median(errors):.1%}, largest {np.max(errors):.1%}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

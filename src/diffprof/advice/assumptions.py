@@ -1,0 +1,70 @@
+"""What a predicted time takes for granted, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from diffprof.catalogue.accelerators import Accelerator
+from diffprof.catalogue.efficiency import family_of, fitted_numbers
+from diffprof.prediction.calibration import Calibration
+from diffprof.record.predicted import PredictionSettings
+from diffprof.record.profile import Profile
+
+
+def assumptions_of(
+    profile: Profile,
+    accelerators: Sequence[Accelerator],
+    settings: PredictionSettings,
+    calibration: Calibration | None = None,
+) -> tuple[str, ...]:
+    """The assumptions of a prediction, those of the count last."""
+    return (*_of_the_time(profile, accelerators, settings, calibration), *profile.ledger.assumptions)
+
+
+def _of_the_time(
+    profile: Profile,
+    accelerators: Sequence[Accelerator],
+    settings: PredictionSettings,
+    calibration: Calibration | None,
+) -> Iterator[str]:
+    yield "one warm call on one device, with nothing else running: weights are loaded, kernels are built"
+    mode = "compiled by torch.compile" if settings.compiled else "eager"
+    attention = "fused attention" if settings.attention != "math" else "attention that is not fused"
+    yield f"diffusers on PyTorch, {mode}, with {attention}; other engines are faster or slower"
+    numbers = fitted_numbers()
+    unknown = [
+        entry.name
+        for entry in accelerators
+        if family_of(entry) not in numbers.families and not numbers.is_known(entry) and not entry.measured
+    ]
+    if unknown:
+        yield f"no times of {', '.join(unknown)} or their families were at hand: the intervals are wide"
+    yield from _of_dtypes(profile, accelerators)
+    if settings.offload != "none":
+        yield _OFFLOADS[settings.offload]
+    if settings.skip_rate:
+        yield f"a cache skips {settings.skip_rate:.0%} of the denoiser's calls, and costs nothing itself"
+    for component, scheme in settings.quantize.items():
+        yield f"the linear layers of {component} are in {scheme}: the rest of it computes as before"
+    if settings.layerwise:
+        yield f"the denoiser's layers are kept in {settings.layerwise} and cast before each use"
+    if calibration is not None:
+        yield f"{calibration.accelerator.name} is corrected by a measured run of {calibration.model}"
+    if not any(operation.strided_bytes for call, _ in profile.costs() for operation in call.cost.operations):
+        yield "how tensors lie in memory was not recorded: none is taken to be transposed"
+
+
+_OFFLOADS = {
+    "model": "components travel from ordinary memory of the host before their first call, and back after the last",
+    "sequential": "every layer's weights travel from ordinary memory of the host for each call",
+    "group": "blocks travel from pinned memory of the host while the one before computes, on their own stream",
+    "group-leaf": "layers travel from pinned memory of the host while the one before computes, on their own stream",
+}
+
+
+def _of_dtypes(profile: Profile, accelerators: Sequence[Accelerator]) -> Iterator[str]:
+    used = {op.dtype for call, _ in profile.costs() for op in call.cost.operations if op.work.macs}
+    for dtype in sorted(used & {"bfloat16", "float16"}):
+        lacking = [entry.name for entry in accelerators if dtype not in entry.peak_flops_per_second]
+        if lacking:
+            yield f"{', '.join(lacking)} cannot compute in {dtype}: taken at the speed of float32"

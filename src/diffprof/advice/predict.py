@@ -1,0 +1,156 @@
+"""How long a generation takes on accelerators: of a model, a profile, a file or a live pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diffprof.advice.assumptions import assumptions_of
+from diffprof.catalogue.accelerators import Accelerator, find_accelerator
+from diffprof.catalogue.efficiency import family_of, fitted_numbers
+from diffprof.catalogue.own_accelerators import known_accelerators
+from diffprof.errors import RequestError
+from diffprof.prediction.calibration import Calibration, calibrate_on
+from diffprof.prediction.device import device_of
+from diffprof.prediction.time import Job, job_of, predict_time
+from diffprof.record.predicted import PredictedTime, Prediction, PredictionSettings
+from diffprof.record.profile import Profile
+
+USUAL = ("h100-sxm", "a100-sxm-80gb", "mi300x", "l40s", "rtx-5090", "rtx-4090", "rtx-3090", "l4", "t4")
+"""Accelerators that are shown where none is named."""
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class PredictionRequest:
+    """On which accelerators, and how the pipeline is run there."""
+
+    accelerators: tuple[str, ...] = ()
+    """Names; empty for the usual ones, or for the machine of the measured run."""
+    settings: PredictionSettings = field(default_factory=PredictionSettings)
+    usd_per_hour: Mapping[str, float] = field(default_factory=dict)
+    """Accelerator: price; ``""`` for every other."""
+    file: Path | None = None
+    """Accelerators of one's own."""
+    dtype: str | None = None
+    """The dtype that was asked for: an accelerator that lacks it is refused."""
+
+
+def predict_profile(
+    profile: Profile, request: PredictionRequest | None = None, measured: Profile | None = None
+) -> Prediction:
+    """How long the generation of a profile takes; a `measured` run corrects what is said about its machine."""
+    request = request or PredictionRequest()
+    known = known_accelerators(request.file)
+    calibration = calibrate_on(measured, known) if measured is not None else None
+    chosen = _chosen(request, known, calibration)
+    for accelerator in chosen:
+        _check_dtype(accelerator, request.dtype)
+    job = job_of(profile, request.settings)
+    times = {entry.name: _time_on(entry, job, request, calibration) for entry in chosen}
+    return Prediction(
+        model=profile.request.model,
+        settings=request.settings,
+        accelerators=times,
+        assumptions=assumptions_of(profile, chosen, request.settings, calibration),
+    )
+
+
+def _chosen(
+    request: PredictionRequest, known: Sequence[Accelerator], calibration: Calibration | None
+) -> list[Accelerator]:
+    if request.accelerators == (ALL,):
+        return list(known)
+    if not request.accelerators and calibration is not None:
+        return [calibration.accelerator]
+    own = [calibration.accelerator] if calibration is not None else []
+    names = {entry.name for entry in own}
+    among = [*own, *(entry for entry in known if entry.name not in names)]
+    found = [find_accelerator(name, among) for name in request.accelerators or USUAL]
+    return list({entry.name: entry for entry in found}.values())
+
+
+def _check_dtype(accelerator: Accelerator, dtype: str | None) -> None:
+    peaks = accelerator.peak_flops_per_second
+    if dtype is None or dtype in peaks or dtype == "float64":
+        return
+    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use one of {', '.join(peaks)}.")
+
+
+def _time_on(
+    accelerator: Accelerator,
+    job: Job,
+    request: PredictionRequest,
+    calibration: Calibration | None,
+) -> PredictedTime:
+    prices = request.usd_per_hour
+    is_own = calibration is not None and calibration.accelerator.name == accelerator.name
+    return predict_time(
+        job,
+        calibration.device if is_own and calibration is not None else device_of(accelerator),
+        basis="measured" if is_own or accelerator.measured else basis_of(accelerator),
+        factors=calibration.factors if is_own and calibration is not None else None,
+        usd_per_hour=prices.get(accelerator.name, prices.get("")),
+    )
+
+
+def basis_of(accelerator: Accelerator) -> str:
+    """What the numbers of an accelerator were fitted to: its own times, those of its family, or neither."""
+    numbers = fitted_numbers()
+    if numbers.is_known(accelerator):
+        return "device"
+    return "family" if family_of(accelerator) in numbers.families else "none"
+
+
+def predict(
+    model: Any,
+    *,
+    gpu: str | Sequence[str] = (),
+    compile: bool = False,
+    offload: str = "none",
+    quantize: Mapping[str, str] | None = None,
+    layerwise: str | None = None,
+    attention: str = "sdpa",
+    skip_rate: float = 0.0,
+    price: float | Mapping[str, float] | None = None,
+    profile: Profile | str | Path | None = None,
+    dtype: Any = None,
+    scheduler: str | None = None,
+    enable: Sequence[str] = (),
+    **arguments: Any,
+) -> Prediction:
+    """How long one call of a pipeline takes on accelerators, without having any of them.
+
+    `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` are names of
+    accelerators; `profile` is a measured run that corrects what is said about its machine. All other arguments are
+    those of the pipeline's own call.
+    """
+    from diffprof.settings.limits import dtype_name
+
+    counted = _profile_of(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
+    settings = PredictionSettings(compile, attention, offload, dict(quantize or {}), layerwise, skip_rate)
+    prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
+    names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
+    request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))
+    return predict_profile(counted, request, _profile_of(profile, {}) if profile is not None else None)
+
+
+def _profile_of(model: Any, arguments: Mapping[str, Any], **options: Any) -> Profile:
+    from diffprof.record.request import Request
+    from diffprof.record.saved import load_saved, saved_file
+
+    if isinstance(model, Profile):
+        return model
+    if isinstance(model, str | Path):
+        file = saved_file(str(model))
+        if file is not None:
+            return load_saved(file)
+        from diffprof.counting.cached import count_request
+
+        return count_request(Request.create(model, arguments, **options))
+    from diffprof.counting.profile import profile_call
+
+    return profile_call(model, arguments, **options)

@@ -1,0 +1,1 @@
+"""How fit, predict and advise show what they found."""

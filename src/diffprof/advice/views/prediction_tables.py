@@ -1,0 +1,140 @@
+"""A predicted time as tables: by accelerator, by component and by kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from diffprof.record.predicted import PredictedTime, Prediction
+from diffprof.render import numbers
+from diffprof.render.blocks import Block
+from diffprof.render.columns import Column
+
+LIMITED = {
+    "compute": "compute",
+    "bandwidth": "bandwidth",
+    "launches": "launches",
+    "transfers": "transfers",
+    "host": "the host",
+}
+FITS = {True: "yes", False: "no", None: ""}
+MOST_ACCELERATORS = 8
+"""That have a column of their own in the tables of components and kinds."""
+
+
+class PredictionTable(str, Enum):
+    """What the rows of the table are."""
+
+    accelerator = "accelerator"
+    component = "component"
+    kind = "kind"
+
+
+def blocks(prediction: Prediction, by: PredictionTable | None = None, verbose: bool = False) -> list[Block]:
+    """All tables, or one of them; with all assumptions or with how many there are."""
+    tables = {
+        PredictionTable.accelerator: accelerator_block(prediction),
+        PredictionTable.component: component_block(prediction),
+        PredictionTable.kind: kind_block(prediction),
+    }
+    chosen = list(tables.values()) if by is None else [tables[by]]
+    return [*chosen, *([_assumptions(prediction)] if verbose else [_number_of_assumptions(prediction)])]
+
+
+def accelerator_block(prediction: Prediction) -> Block:
+    """One row for each accelerator, the fastest first."""
+    rows = sorted(prediction.accelerators.items(), key=lambda item: item[1].total_seconds)
+    times = [time for _, time in rows]
+    columns = [
+        Column("accelerator", [name for name, _ in rows], justify="left", style="bold"),
+        Column("expected", [numbers.estimate(time.total_seconds) for time in times]),
+        Column("from ... to", [_interval(time) for time in times], rank=1),
+        Column("at least", [numbers.estimate(time.bound_seconds) for time in times], rank=3),
+        Column("a step", [numbers.estimate(time.step_seconds) for time in times], rank=2),
+        Column("limited by", [LIMITED[time.limited_by] for time in times], rank=4, justify="left"),
+        Column("energy", [_joules(time) for time in times], rank=6),
+        *_optional("price", [_price(time) for time in times]),
+        *_optional("fits", [FITS[time.fits] for time in times]),
+        Column("fitted to", [BASES[time.basis] for time in times], rank=7, justify="left", style="dim"),
+    ]
+    return Block(f"{prediction.model}: time of one generation", [_how(prediction)], columns)
+
+
+BASES = {"device": "this one", "family": "its family", "none": "others", "measured": "this machine"}
+"""Where the numbers of an accelerator came from."""
+
+
+def component_block(prediction: Prediction) -> Block:
+    """Seconds of each component, with a column for each accelerator."""
+    return _parts_block(
+        prediction,
+        "By component",
+        "component",
+        {
+            name: {slot: part.total_seconds for slot, part in time.components.items()}
+            for name, time in prediction.accelerators.items()
+        },
+    )
+
+
+def kind_block(prediction: Prediction) -> Block:
+    """Seconds of each kind of operation, with a column for each accelerator."""
+    return _parts_block(
+        prediction, "By kind of operation", "kind", {name: time.kinds for name, time in prediction.accelerators.items()}
+    )
+
+
+def _parts_block(prediction: Prediction, title: str, heading: str, parts: Mapping[str, Mapping[str, float]]) -> Block:
+    shown = dict(list(parts.items())[:MOST_ACCELERATORS])
+    most: dict[str, float] = {}
+    for table in shown.values():
+        for name, seconds in table.items():
+            most[name] = max(most.get(name, 0.0), seconds)
+    names = sorted(most, key=lambda name: -most[name])
+    columns = [Column(heading, names, justify="left", style="bold")]
+    columns += [
+        Column(accelerator, [numbers.estimate(table.get(name, 0.0)) for name in names], rank=place)
+        for place, (accelerator, table) in enumerate(shown.items())
+    ]
+    left = len(parts) - len(shown)
+    return Block(title, columns=columns, after=[f"and {left} more accelerators"] if left else [])
+
+
+def _how(prediction: Prediction) -> str:
+    settings = prediction.settings
+    parts = ["diffusers", "compiled" if settings.compiled else "eager"]
+    if settings.attention == "math":
+        parts.append("attention not fused")
+    if settings.offload != "none":
+        parts.append(f"{settings.offload} offload")
+    parts += [f"{component} in {scheme}" for component, scheme in settings.quantize.items()]
+    if settings.layerwise:
+        parts.append(f"layers kept in {settings.layerwise}")
+    if settings.skip_rate:
+        parts.append(f"{numbers.percent(settings.skip_rate)} of the denoiser's calls skipped")
+    return f"predicted for {', '.join(parts)}; nine of ten measured times should lie in the interval"
+
+
+def _optional(heading: str, cells: Sequence[str]) -> list[Column]:
+    return [Column(heading, cells, rank=5)] if any(cells) else []
+
+
+def _interval(time: PredictedTime) -> str:
+    return f"{numbers.estimate(time.low_seconds)} ... {numbers.estimate(time.high_seconds)}"
+
+
+def _joules(time: PredictedTime) -> str:
+    return "" if time.energy_joules is None else numbers.joules(time.energy_joules)
+
+
+def _price(time: PredictedTime) -> str:
+    return "" if time.price_usd is None else numbers.dollars(time.price_usd)
+
+
+def _assumptions(prediction: Prediction) -> Block:
+    return Block("Assumptions", [f"- {line}" for line in prediction.assumptions])
+
+
+def _number_of_assumptions(prediction: Prediction) -> Block:
+    count = numbers.times(len(prediction.assumptions), "assumption")
+    return Block(lines=[f"{count}: --verbose lists them."])

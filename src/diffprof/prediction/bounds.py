@@ -1,0 +1,29 @@
+"""What no device of published peaks can be faster than."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diffprof.prediction.device import Device
+from diffprof.prediction.load_table import Floats, LoadTable
+
+FEWEST_PRODUCTS = 4.0
+"""Winograd's way to convolve with kernels of 3 x 3 needs up to so many times fewer products."""
+
+
+def bound_seconds(table: LoadTable, device: Device, compiled: bool = False) -> Floats:
+    """Seconds that one execution of each load takes at least.
+
+    Products at the published peak, of a causal mask only the half that is needed. Without a compiler, every operation
+    reads and writes memory, but for what the L2 cache holds before and after; a compiler may fuse what is no product.
+    """
+    plain = np.array([device.fastest_peak(dtype) for dtype in table.dtypes])[table.dtype]
+    in_convolutions = np.array([device.fastest_peak(dtype, True) for dtype in table.dtypes])[table.dtype]
+    matrix = np.array([device.uses_matrix_cores(dtype, True) for dtype in table.dtypes], dtype=bool)[table.dtype]
+    needed = np.where(table.is_causal, table.macs / 2, table.macs)
+    needed = np.where(table.is_convolution & table.is_winograd & ~matrix, needed / FEWEST_PRODUCTS, needed)
+    compute = 2 * needed / np.where(table.is_convolution, in_convolutions, plain)
+    moved = np.maximum(0.0, table.read + table.written - 2 * device.cache_bytes) / device.bandwidth
+    memory = np.zeros_like(moved) if compiled else moved
+    bound: Floats = np.maximum(compute, memory)
+    return bound

@@ -1,0 +1,161 @@
+"""How long each operation keeps a device busy: its products in tiles and waves, its bytes, and a fixed cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from diffprof.prediction.device import Device
+from diffprof.prediction.load_table import Flags, Floats, LoadTable
+
+TILES = (
+    (256, 128, 1.0),
+    (128, 256, 1.0),
+    (128, 128, 0.95),
+    (128, 64, 0.8),
+    (64, 128, 0.8),
+    (64, 64, 0.62),
+    (128, 32, 0.55),
+)
+"""Rows and columns of the output that one multiprocessor works on at a time, and how fast such a tile is."""
+
+SPLIT_INNER = 512
+"""A sum of so many products is worth sharing among multiprocessors."""
+
+ALIGNMENT, UNALIGNED_SHARE = 8, 0.5
+"""Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
+
+VECTOR_SHARE = 0.8
+"""Of a product's speed, what convolutions and attention reach without matrix cores."""
+
+WINOGRAD_SPEEDUP = 2.0
+"""Of convolutions with kernels of 3 x 3 without matrix cores."""
+
+ATTENTION_ROWS = 128
+ATTENTION_ROWS_EFFICIENT = 64
+
+ROOF_SHARPNESS = 4
+"""Of the smooth maximum of compute and bandwidth: they overlap, but not fully where both are busy."""
+
+MATH_ATTENTION_PASSES = 8
+"""How often unfused attention moves its scores: written, scaled, exponentials read and written, read again."""
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """Seconds of one execution of each load."""
+
+    seconds: Floats
+    compute: Floats
+    """What the products alone would take."""
+    memory: Floats
+    """What the bytes alone would take."""
+
+
+def kernel_times(table: LoadTable, device: Device, compiled: bool = False, fused_attention: bool = True) -> KernelTimes:
+    """Seconds that each load keeps the device busy."""
+    efficiency = device.efficiency
+    compute = _compute_seconds(table, device, fused_attention)
+    if compiled:
+        compute = np.where(table.is_gemm | table.is_convolution, compute / efficiency.compiled_product_speedup, compute)
+    memory = _memory_seconds(table, device, compiled, fused_attention)
+    rest = table.is_memory & compiled
+    left = np.where(table.is_norm, efficiency.compiled_norm_passes, efficiency.compiled_passes)
+    memory = np.where(rest, memory * left, memory)
+    roof: Floats = (compute**ROOF_SHARPNESS + memory**ROOF_SHARPNESS) ** (1 / ROOF_SHARPNESS)
+    fixed = np.where(table.is_view, 0.0, efficiency.kernel_seconds)
+    fixed = np.where(rest, fixed * left, fixed)
+    layout = _conversion_seconds(table, device, compiled)
+    return KernelTimes(roof + fixed + layout, compute, memory + layout)
+
+
+def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) -> Floats:
+    efficiency = device.efficiency
+    rate = np.array([device.product_rate(dtype) for dtype in table.dtypes])[table.dtype]
+    rate_in_convolutions = np.array([device.product_rate(dtype, True) for dtype in table.dtypes])[table.dtype]
+    has_cores = np.array([device.uses_matrix_cores(dtype) for dtype in table.dtypes])[table.dtype]
+    has_cores_in_convolutions = np.array([device.uses_matrix_cores(dtype, True) for dtype in table.dtypes])[table.dtype]
+    seconds = np.zeros(len(table.loads))
+    gemm = table.is_gemm
+    seconds[gemm] = _tiled_operations(table, gemm, device.multiprocessors) / rate[gemm]
+    conv = table.is_convolution
+    vector_share = np.where(table.is_winograd, VECTOR_SHARE * WINOGRAD_SPEEDUP, VECTOR_SHARE)
+    share = np.where(has_cores_in_convolutions, efficiency.convolution_share, vector_share)
+    seconds[conv] = _tiled_operations(table, conv, device.multiprocessors, can_split=False) / (
+        rate_in_convolutions[conv] * share[conv]
+    )
+    own = table.is_attention
+    share = np.where(has_cores, efficiency.attention_share, VECTOR_SHARE)
+    seconds[own] = _attention_operations(table, own, device, fused_attention) / (rate[own] * share[own])
+    return seconds
+
+
+def _tiled_operations(table: LoadTable, chosen: Flags, multiprocessors: int, can_split: bool = True) -> Floats:
+    """Operations of the products, as many as a device of full speed would have to do in the time that they take.
+
+    A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
+    """
+    rows, columns, inner = table.rows[chosen], table.columns[chosen], table.inner[chosen]
+    batch = table.batch[chosen]
+    best = np.full(len(rows), np.inf)
+    for tile_rows, tile_columns, speed in TILES:
+        tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
+        most = np.maximum(1, inner // SPLIT_INNER) if can_split else 1
+        parts = np.clip(multiprocessors // tiles, 1, most)
+        waves = np.ceil(tiles * parts / multiprocessors)
+        work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
+        best = np.minimum(best, work)
+    aligned = (columns % ALIGNMENT == 0) & (inner % ALIGNMENT == 0)
+    return np.where(aligned, best, best / UNALIGNED_SHARE)
+
+
+def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused: bool) -> Floats:
+    efficiency = device.efficiency
+    rows, columns, inner, batch = (
+        table.rows[chosen], table.columns[chosen], table.inner[chosen], table.batch[chosen],
+    )  # fmt: skip
+    if not fused:
+        return 4 * batch * rows * columns * inner / UNFUSED_SHARE * efficiency.attention_share
+    blocks = batch * np.ceil(rows / ATTENTION_ROWS)
+    filled = np.ceil(blocks / device.multiprocessors) * device.multiprocessors / blocks
+    columns = np.ceil(columns / ATTENTION_ROWS_EFFICIENT) * ATTENTION_ROWS_EFFICIENT
+    operations = 4 * batch * np.ceil(rows / 64) * 64 * columns * np.ceil(inner / 32) * 32 * filled
+    narrow = np.where(inner <= 64, efficiency.narrow_head_share, 1.0)
+    masked = np.where(table.is_masked[chosen], efficiency.masked_attention_share, 1.0)
+    causal = np.where(table.is_causal[chosen] & (columns > 2 * ATTENTION_ROWS), 0.6, 1.0)
+    return operations * causal / (narrow * masked)
+
+
+UNFUSED_SHARE = 0.5
+"""Of a large product's speed, what the narrow products of unfused attention reach."""
+
+
+def _memory_seconds(table: LoadTable, device: Device, compiled: bool, fused_attention: bool) -> Floats:
+    efficiency = device.efficiency
+    moved = table.read + table.written + (0 if compiled else efficiency.strided_passes) * table.strided
+    if not fused_attention:
+        scores = 2 * table.batch * table.rows * table.columns
+        moved = np.where(table.is_attention, moved + MATH_ATTENTION_PASSES * scores, moved)
+    seconds = moved / (device.effective_bandwidth * _cache_speedup(moved, device))
+    passes = np.where(table.is_norm, efficiency.norm_passes, np.where(table.is_softmax, SOFTMAX_PASSES, 0.0))
+    if not compiled:
+        passes = np.where(table.is_scattered, 1.0, passes)
+    return np.maximum(seconds, table.elements * passes / device.element_rate)
+
+
+SOFTMAX_PASSES = 2.0
+
+
+def _cache_speedup(moved: Floats, device: Device) -> Floats:
+    """Several times for what lies in the L2 cache since an operation before, none for what is much larger."""
+    speedup: Floats = 1 + (device.efficiency.cache_speedup - 1) / (1 + (moved / device.cache_bytes) ** 2)
+    return speedup
+
+
+def _conversion_seconds(table: LoadTable, device: Device, compiled: bool) -> Floats:
+    """Convolutions on matrix cores want channels last; elsewise input and output are converted."""
+    efficiency = device.efficiency
+    passes = efficiency.compiled_conversion_passes if compiled else efficiency.conversion_passes
+    moved = np.where(table.is_convolution, (table.read - table.weight + table.written) * passes, 0.0)
+    return moved / (device.effective_bandwidth * _cache_speedup(moved, device))

@@ -1,0 +1,210 @@
+"""How long a generation takes on an accelerator, by component, step and kind of operation, with an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from diffprof.errors import RequestError
+from diffprof.prediction.bounds import bound_seconds
+from diffprof.prediction.call_times import PIPELINE, CallTimes, call_times
+from diffprof.prediction.device import Device
+from diffprof.prediction.load_table import Floats, LoadTable, load_table
+from diffprof.prediction.transfers import overlaps, transfer_seconds
+from diffprof.prediction.variants import quantize, skip_calls
+from diffprof.prediction.workload import Workload, workload_of
+from diffprof.record.predicted import (
+    BANDWIDTH,
+    COMPUTE,
+    HOST,
+    LAUNCHES,
+    LIMITS,
+    TRANSFERS,
+    PredictedComponent,
+    PredictedTime,
+    PredictionSettings,
+)
+from diffprof.record.profile import Profile
+
+WAITING, TRANSFER = "waiting for the host", "transfers"
+QUANTILE = 1.645
+"""Standard deviations between which nine of ten lie."""
+
+TRANSFER_SPREAD = 0.4
+UNKNOWN_FAMILY_SPREAD = 0.4
+BASIS_SPREAD = {"measured": 0.6, "device": 1.0, "family": 1.4}
+"""Of the spread on devices whose times were fitted: how much wider it is for others."""
+
+IDLE_POWER, BUSY_POWER = 0.25, 0.6
+"""Of the board's power: always, and besides while kernels run. Published measurements of whole runs lie around it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A workload that is ready to be timed on any number of devices."""
+
+    workload: Workload
+    table: LoadTable
+    settings: PredictionSettings
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the weights of each component."""
+
+
+def job_of(profile: Profile, settings: PredictionSettings | None = None) -> Job:
+    """What a profile asks of a device, run as the settings say."""
+    settings = settings or PredictionSettings()
+    for call, _ in profile.costs():
+        if call.work.macs and not call.cost.operations:
+            raise RequestError(
+                f"The profile of {profile.request.model} does not list the operations of {call.component}, "
+                "which a time depends on; count it again."
+            )
+    workload = quantize(workload_of(profile), settings.quantize, settings.layerwise)
+    if settings.skip_rate:
+        workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
+    weights = {slot: component.weight_bytes for slot, component in profile.components.items()}
+    return Job(workload, load_table(workload), settings, weights)
+
+
+def _denoisers(profile: Profile) -> frozenset[str]:
+    return frozenset(slot for stage in profile.steps.stages for slot in stage.denoisers)
+
+
+def predict_time(
+    job: Job,
+    device: Device,
+    basis: str = "family",
+    factors: Mapping[str, float] | None = None,
+    usd_per_hour: float | None = None,
+    fits: bool | None = None,
+) -> PredictedTime:
+    """The time of a job on a device; `factors` correct components by what was measured there before."""
+    settings = job.settings
+    times = call_times(job.workload, job.table, device, settings.compiled, settings.attention != "math")
+    moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
+    waits = np.maximum(0.0, moved - times.total) if overlaps(settings.offload) else moved
+    floor = bound_seconds(job.table, device, settings.compiled)
+    parts = _Parts(job, device, times, waits, floor, dict(factors or {}))
+    components = parts.components()
+    total = sum(part.total_seconds for part in components.values())
+    bound = sum(part.bound_seconds for part in components.values())
+    spread = _spread(parts, device, basis, total)
+    busy = float(np.sum(times.device * parts.times))
+    power = device.board_power_watts
+    return PredictedTime(
+        total_seconds=total,
+        low_seconds=max(bound, total * math.exp(-QUANTILE * spread)),
+        high_seconds=total * math.exp(QUANTILE * spread),
+        bound_seconds=bound,
+        step_seconds=parts.step_seconds(),
+        components=components,
+        limited_by=_largest(parts.limits(job.workload.calls)),
+        energy_joules=power * (IDLE_POWER * total + BUSY_POWER * min(busy, total)) if power else None,
+        price_usd=usd_per_hour * total / 3600 if usd_per_hour is not None else None,
+        fits=fits,
+        kinds=_added(part.kinds for part in components.values()),
+        basis=basis,
+    )
+
+
+class _Parts:
+    """The times of all calls, taken apart by component, kind of operation and what limits them."""
+
+    def __init__(
+        self, job: Job, device: Device, times: CallTimes, waits: Floats, floor: Floats, factors: Mapping[str, float]
+    ) -> None:
+        self.job, self.device, self.calls = job, device, times
+        self.times = np.array([call.times for call in job.workload.calls], dtype=float)
+        factor = np.array([factors.get(call.component, factors.get("", 1.0)) for call in job.workload.calls])
+        bounds = np.bincount(job.table.call, weights=floor * job.table.count, minlength=len(self.times))
+        # What was measured can be wrong, but not faster than the device can be.
+        self.computing = np.maximum(times.total * factor, bounds)
+        self.waits = waits
+        self.bounds = bounds * self.times
+        self.total = (self.computing + waits) * self.times
+        self.kernels = times.kernels.seconds * job.table.count
+
+    def components(self) -> dict[str, PredictedComponent]:
+        found: dict[str, PredictedComponent] = {}
+        for slot in dict.fromkeys(call.component for call in self.job.workload.calls):
+            own = [number for number, call in enumerate(self.job.workload.calls) if call.component == slot]
+            found[slot] = PredictedComponent(
+                total_seconds=float(sum(self.total[own])),
+                bound_seconds=float(sum(self.bounds[own])),
+                calls=round(float(sum(self.times[own]))),
+                limited_by=_largest(self.limits([self.job.workload.calls[number] for number in own])),
+                kinds=_added(self._kinds(number) for number in own),
+            )
+        return found
+
+    def _kinds(self, number: int) -> dict[str, float]:
+        """Seconds of all calls of one kind, by kind of operation."""
+        own = self.job.table.call == number
+        busy = float(self.calls.device[number])
+        shown = float(self.computing[number]) * float(self.times[number])
+        kinds: dict[str, float] = {}
+        # Kernels and waiting share what the calls take.
+        whole = max(busy, float(self.calls.total[number])) or 1.0
+        for place in np.flatnonzero(own):
+            kind = self.job.table.loads[place].kind
+            kinds[kind] = kinds.get(kind, 0.0) + float(self.kernels[place]) / whole * shown
+        kinds[WAITING] = shown - sum(kinds.values())
+        kinds[TRANSFER] = float(self.waits[number] * self.times[number])
+        return {kind: seconds for kind, seconds in kinds.items() if seconds > 1e-12}
+
+    def limits(self, calls: Iterable[object]) -> dict[str, float]:
+        """Seconds by what limits them."""
+        chosen = {id(call) for call in calls}
+        found = dict.fromkeys(LIMITS, 0.0)
+        table, kernels = self.job.table, self.calls.kernels
+        for number, call in enumerate(self.job.workload.calls):
+            if id(call) not in chosen:
+                continue
+            own = table.call == number
+            times = float(self.times[number])
+            fixed = np.where(table.is_view[own], 0.0, self.device.efficiency.kernel_seconds)
+            rest = np.maximum(0.0, kernels.seconds[own] - fixed) * table.count[own] * times
+            is_compute = kernels.compute[own] >= kernels.memory[own]
+            found[COMPUTE] += float(np.sum(rest[is_compute]))
+            found[BANDWIDTH] += float(np.sum(rest[~is_compute]))
+            found[LAUNCHES] += float(np.sum(np.minimum(fixed, kernels.seconds[own]) * table.count[own])) * times
+            found[HOST] += max(0.0, float(self.calls.total[number] - self.calls.device[number])) * times
+            found[TRANSFERS] += float(self.waits[number]) * times
+        return found
+
+    def step_seconds(self) -> float:
+        steps = self.job.workload.steps
+        if not steps:
+            return 0.0
+        inside = [call.in_loop or call.component == PIPELINE for call in self.job.workload.calls]
+        return float(np.sum(self.total[inside])) / steps
+
+
+def _largest(limits: Mapping[str, float]) -> str:
+    return max(LIMITS, key=lambda name: limits[name])
+
+
+def _added(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    added: dict[str, float] = {}
+    for table in tables:
+        for name, seconds in table.items():
+            added[name] = added.get(name, 0.0) + seconds
+    return dict(sorted(added.items(), key=lambda item: -item[1]))
+
+
+def _spread(parts: _Parts, device: Device, basis: str, total: float) -> float:
+    """Standard deviation of the logarithm: device, host and transfers are off independently of each other."""
+    if not total:
+        return 0.0
+    efficiency = device.efficiency
+    limits = parts.limits(parts.job.workload.calls)
+    own = efficiency.spread * BASIS_SPREAD[basis] if basis in BASIS_SPREAD else UNKNOWN_FAMILY_SPREAD
+    shares: Sequence[tuple[float, float]] = (
+        (own, total - limits[HOST] - limits[TRANSFERS]),
+        (efficiency.host_spread, limits[HOST] + limits[LAUNCHES]),
+        (TRANSFER_SPREAD, limits[TRANSFERS]),
+    )
+    return math.sqrt(sum((spread * seconds / total) ** 2 for spread, seconds in shares))

@@ -1,0 +1,192 @@
+"""What of a profile its time depends on: each kind of component call once, with its operations as loads on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from diffprof.record.profile import Attention, Call, Operation, Profile
+from diffprof.record.tensors import Shape
+
+GEMM, CONVOLUTION, ATTENTION, MEMORY, VIEW = "gemm", "convolution", "attention", "memory", "view"
+"""How an operation loads a device: by products of three sorts, by moving memory, or not at all."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Equal operations of one component call, as a device sees them.
+
+    A product has `batch` times an output of `rows` x `columns`, each element a sum of `inner` products. Of attention,
+    rows are queries, columns are keys and inner is the size of a head.
+    """
+
+    sort: str
+    kind: str
+    """As the profile has it: linear, norm, elementwise..."""
+    dtype: str
+    count: int
+    """How often one call executes it."""
+    macs: int
+    """Of one execution, as all figures below."""
+    other_flops: int
+    read_bytes: int
+    written_bytes: int
+    strided_bytes: int = 0
+    batch: int = 1
+    rows: int = 1
+    columns: int = 1
+    inner: int = 1
+    weight_bytes: int = 0
+    """Of the read bytes, those of a weight: what quantization makes smaller."""
+    taps: int = 1
+    """Positions of a convolution's kernel."""
+    masked: bool = False
+    causal: bool = False
+    elements: int = 0
+    """Of the largest tensor of what is no product."""
+    scattered: bool = False
+    """Must the place of each element be worked out, as for an input that is broadcast or copied elsewhere?"""
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+
+@dataclass(frozen=True)
+class CallLoads:
+    """One kind of component call and how often it is made."""
+
+    component: str
+    method: str
+    times: float
+    in_loop: bool
+    """Is it part of the denoising steps?"""
+    module_calls: int
+    loads: tuple[Load, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All that a generation executes."""
+
+    calls: tuple[CallLoads, ...]
+    steps: int
+
+
+def workload_of(profile: Profile) -> Workload:
+    """The loads of a profile, equal calls together."""
+    grouped: dict[tuple[str, str, int, bool], int] = {}
+    first: dict[tuple[str, str, int, bool], Call] = {}
+    for call in profile.calls:
+        key = (call.component, call.method, id(call.cost), call.step is not None)
+        grouped[key] = grouped.get(key, 0) + 1
+        first.setdefault(key, call)
+    calls = tuple(_call_loads(call, grouped[key]) for key, call in first.items())
+    return Workload(calls, sum(stage.count for stage in profile.steps.stages))
+
+
+def _call_loads(call: Call, times: int) -> CallLoads:
+    cost = call.cost
+    flags = _attention_flags(cost.attention)
+    return CallLoads(
+        component=call.component,
+        method=call.method,
+        times=times,
+        in_loop=call.step is not None,
+        module_calls=sum(module.calls for module in cost.modules),
+        loads=tuple(load_of(operation, flags) for operation in cost.operations if operation.count),
+    )
+
+
+_Flags = Mapping[tuple[int, ...], tuple[bool, bool]]
+
+
+def _attention_flags(attention: Iterable[Attention]) -> _Flags:
+    """Whether attention on certain shapes is masked, and causal."""
+    return {
+        (part.batch * part.heads, part.query_tokens, part.key_tokens, part.head_size): (part.masked, part.causal)
+        for part in attention
+    }
+
+
+def load_of(operation: Operation, flags: _Flags | None = None) -> Load:
+    """The load of one operation of a profile."""
+    count, work = operation.count, operation.work
+    plain = Load(
+        sort=MEMORY if work.moved_bytes or work.other_flops else VIEW,
+        kind=operation.kind,
+        dtype=operation.dtype,
+        count=count,
+        macs=work.macs // count,
+        other_flops=work.other_flops // count,
+        read_bytes=work.read_bytes // count,
+        written_bytes=work.written_bytes // count,
+        strided_bytes=operation.strided_bytes // count,
+    )
+    shape = _product_shape(operation)
+    if shape is None:
+        elements = max(map(prod, (*operation.shapes.inputs, *operation.shapes.outputs)), default=0)
+        return replace(plain, elements=elements, scattered=_is_scattered(operation)) if plain.sort == MEMORY else plain
+    sort, batch, rows, columns, inner, taps = shape
+    product = replace(plain, sort=sort, batch=batch, rows=rows, columns=columns, inner=inner, taps=taps)
+    if sort == ATTENTION:
+        masked, causal = (flags or {}).get((batch, rows, columns, inner), (False, False))
+        return replace(product, masked=masked, causal=causal)
+    has_weight = operation.kind in ("linear", "convolution")
+    return replace(product, weight_bytes=_weight_bytes(operation)) if has_weight else product
+
+
+IN_ORDER = frozenset({"_to_copy", "fill", "zero", "uniform", "normal", "bernoulli"})
+"""Movements that keep every element in its place."""
+
+
+def _is_scattered(operation: Operation) -> bool:
+    if operation.kind == "data movement":
+        return operation.name not in IN_ORDER
+    sizes = {prod(shape) for shape in (*operation.shapes.inputs, *operation.shapes.outputs[:1])}
+    return operation.kind in ("elementwise", "activation") and len(sizes - {1}) > 1
+
+
+_ProductShape = tuple[str, int, int, int, int, int]
+
+
+def _product_shape(operation: Operation) -> _ProductShape | None:
+    """The sort of a product, its batch, rows, columns, inner size and taps; None for what is no product."""
+    macs = operation.work.macs // operation.count
+    inputs, outputs = operation.shapes.inputs, operation.shapes.outputs
+    if not macs or not outputs:
+        return None
+    out = outputs[0]
+    if operation.kind == "attention" and len(inputs) >= 3 and len(inputs[0]) >= 2:
+        return _attention_shape(inputs)
+    if operation.kind == "convolution" and len(inputs) >= 2:
+        return _convolution_shape(inputs, out, macs)
+    columns = out[-1] if out else 1
+    batch = out[0] if len(out) == 3 and operation.kind in ("matmul", "attention") else 1
+    rows = max(1, prod(out) // columns // batch)
+    inner = max(1, macs // max(1, prod(out)))
+    return GEMM, batch, rows, columns, inner, 1
+
+
+def _attention_shape(inputs: tuple[Shape, ...]) -> _ProductShape:
+    query, key = inputs[0], inputs[1]
+    return ATTENTION, prod(query[:-2]), query[-2], key[-2], query[-1], 1
+
+
+def _convolution_shape(inputs: tuple[Shape, ...], out: Shape, macs: int) -> _ProductShape:
+    weight = inputs[1]
+    taps = prod(weight[2:])
+    channels = out[1] if len(out) > 1 else 1
+    inner = max(1, macs // max(1, prod(out)))
+    groups = max(1, inputs[0][1] * taps // inner) if len(inputs[0]) > 1 and inner >= taps else 1
+    groups = groups if channels % groups == 0 else 1
+    return CONVOLUTION, groups, max(1, prod(out) // channels), channels // groups, inner, taps
+
+
+def _weight_bytes(operation: Operation) -> int:
+    inputs, count = operation.shapes.inputs, operation.count
+    if len(inputs) < 2:
+        return 0
+    elements = sum(prod(shape) for shape in inputs)
+    return operation.work.read_bytes // count * prod(inputs[1]) // max(1, elements)
