@@ -10,7 +10,7 @@ from diffprof.version import __version__
 
 if TYPE_CHECKING:
     from diffprof.advice.predict import predict
-    from diffprof.api import measure, measure_in_turns, profile
+    from diffprof.api import measure, measure_in_turns, profile, profile_module
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
     from diffprof.record.files import load
@@ -29,6 +29,7 @@ __all__ = [
     "measuring",
     "predict",
     "profile",
+    "profile_module",
     "register_formula",
 ]
 
@@ -42,6 +43,7 @@ _MODULES = {
     "measuring": "diffprof.runtime.measure",
     "predict": "diffprof.advice.predict",
     "profile": "diffprof.api",
+    "profile_module": "diffprof.api",
     "register_formula": "diffprof.counting.formulas.registry",
 }
 """Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""

@@ -50,6 +50,17 @@ def profile(
     return profile_call(model, arguments, describe_to(progress), dtype=dtype, **switches)
 
 
+def profile_module(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Profile:
+    """Profile one call of any `torch.nn.Module` with these arguments: what ``module(*args, **kwargs)`` costs.
+
+    Nothing is computed, and the module is left exactly as it was. Tensors may be on the meta device, and so may the
+    module's weights.
+    """
+    from diffprof.counting.module_call import profile_module
+
+    return profile_module(module, args, kwargs)
+
+
 def measure(
     pipeline: Any,
     *,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.request import Request, parse_setting
+from diffprof.record.request import Request, parse_inputs, parse_setting
 
 
 def test_options_and_python_give_the_same_request() -> None:
@@ -68,3 +68,22 @@ def test_other_arguments_make_another_request() -> None:
     changed = request.with_arguments({"height": 768, "width": 512})
     assert changed == Request("sdxl", {"height": 768, "width": 512}, dtype="bfloat16")
     assert request.arguments == {"height": 512}
+
+
+def test_inputs_of_a_component_are_names_and_shapes() -> None:
+    assert parse_inputs(["x=1x2", "ids=1x77:int64"], "unet") == {"x": "1x2", "ids": "1x77:int64"}
+    assert parse_inputs([], None) == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "component", "message"),
+    [
+        (["x"], "unet", "--input takes NAME=SHAPE"),
+        (["x="], "unet", "--input takes NAME=SHAPE"),
+        (["x=1", "x=2"], "unet", "The input x is given twice"),
+        (["x=1"], None, "--input belongs to a component"),
+    ],
+)
+def test_inputs_that_cannot_be_meant_are_refused(texts: list[str], component: str | None, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        parse_inputs(texts, component)

@@ -29,6 +29,16 @@ Config = Annotated[
     str | None,
     typer.Option(metavar="MODEL", help="The model or folder that a weight file has its configuration from."),
 ]
+Component = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Count one call of this component alone; MODEL may be its folder."),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="NAME=SHAPE", help="An input of the component: 1x4096x64, 1x77:int64, 3.5. Repeatable."
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help=f"Any call argument of the pipeline. {VALUES} Repeatable."),

@@ -11,6 +11,7 @@ from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import CountOptions, OutputOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
+from diffprof.record.request import parse_inputs
 from diffprof.render.profile_tables import ProfileTable
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -23,6 +24,8 @@ def profile(
     requested: CountOptions,
     output: OutputOptions,
     by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
+    component: options.Component = None,
+    inputs: options.Inputs = None,
     keep: Keep = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Count again instead of using the cache.")] = False,
 ) -> None:
@@ -34,7 +37,7 @@ def profile(
     from diffprof.counting.cached import count_request
 
     result = choose_output(output, by)
-    request = requested.request(model)
+    request = requested.request(model, component=component, inputs=parse_inputs(inputs or (), component))
     keep_profile = make_history_writer(keep, "profile", output.quiet)
     with progress_bar(output.quiet) as progress:
         counted = count_request(request, use_cache=not no_cache, progress=progress)

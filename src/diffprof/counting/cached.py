@@ -39,6 +39,10 @@ def _count(request: Request, progress: Progress | None) -> Profile:
     if progress is not None:
         # Before the libraries are imported, which takes seconds.
         progress(ProgressEvent(Activity.opening, str(request.model)))
+    if request.component is not None:
+        from diffprof.counting.module_call import profile_component
+
+        return profile_component(request, progress)
     from diffprof.counting.profile import profile_model
 
     return profile_model(request, progress)

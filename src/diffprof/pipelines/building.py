@@ -59,6 +59,16 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         raise RequestError(f"{blueprint.pipeline} cannot be put together from these components: {error}") from error
 
 
+def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
+    """One model of the plan on virtual weights, and what had to be assumed to build it."""
+    assumptions = list(blueprint.assumptions)
+    with DRY_RUN_LOCK:
+        part = _part(blueprint, blueprint.parts[slot], dtype, assumptions, _virtual_model)
+    if not isinstance(part, torch.nn.Module):
+        raise RequestError(f"{slot} is a {type(part).__name__}, which computes nothing by itself; name a model")
+    return part, tuple(assumptions)
+
+
 def _part(
     blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions: list[str], make_model: MakeModel
 ) -> Any:

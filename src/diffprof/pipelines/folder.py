@@ -51,6 +51,24 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     )
 
 
+def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
+    """The plan of one component, from the folder that holds its ``config.json`` or one of that name."""
+    place = next((place for place in (folder, folder / slot) if (place / "config.json").is_file()), None)
+    if place is None:
+        raise RequestError(f"{folder} has neither model_index.json nor a config.json; give the folder of a component")
+    config = read_json(place / "config.json")
+    class_name = config.get("_class_name")
+    library = "diffusers" if isinstance(class_name, str) else "transformers"
+    listed = config.get("architectures")
+    if library == "transformers" and isinstance(listed, list) and listed:
+        class_name = listed[0]
+    if not isinstance(class_name, str):
+        raise RequestError(f"{place / 'config.json'} names no class (_class_name or architectures); add it")
+    _refuse_foreign_code(place, config)
+    part = PartPlan(slot=slot, library=library, class_name=class_name, config=config)
+    return Blueprint(name=name, source="folder", pipeline="", parts={slot: part})
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file that may be anything."""
     try:

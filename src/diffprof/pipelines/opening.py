@@ -11,11 +11,11 @@ import torch
 
 from diffprof.pipelines.architectures import check_fit
 from diffprof.pipelines.blueprint import Blueprint
-from diffprof.pipelines.building import build
+from diffprof.pipelines.building import build, build_component
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.headers.stored_weights import COMPUTED_IN, StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
-from diffprof.pipelines.source import blueprint_of
+from diffprof.pipelines.source import blueprint_of, component_blueprint
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.settings.limits import dtype_name
 
@@ -87,6 +87,20 @@ def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
                 pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions, stored
             )
     return opened
+
+
+def open_component(
+    model: str | Path, slot: str, dtype: str | None, progress: Progress | None, config: str | None = None
+) -> OpenedPipeline:
+    """One component of a model on virtual weights, in the place of a pipeline."""
+    if progress:
+        progress(ProgressEvent(Activity.opening, str(model)))
+    blueprint = component_blueprint(model, slot, config)
+    chosen = torch_dtype(dtype or blueprint.dtype)
+    part, assumptions = build_component(blueprint, slot, chosen)
+    name = str(chosen).removeprefix("torch.")
+    stored = {} if dtype is not None else {slot: blueprint.stored[slot]} if slot in blueprint.stored else {}
+    return OpenedPipeline(part, f"{slot} of {blueprint.name}", blueprint.source, name, {}, assumptions, stored)
 
 
 def torch_dtype(dtype: str | torch.dtype) -> torch.dtype:

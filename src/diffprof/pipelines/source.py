@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diffprof.catalogue.names import Place, resolve
+from diffprof.catalogue.names import Place, is_model_folder, resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, from_entry
-from diffprof.pipelines.folder import from_folder
+from diffprof.pipelines.folder import from_component_folder, from_folder
 from diffprof.pipelines.single_file import from_file
 
 
@@ -29,3 +29,14 @@ def blueprint_of(model: str | Path, config: str | None = None) -> Blueprint:
         return from_folder(fetch_configuration(resolved.name), resolved.name, source="hub")
     assert resolved.entry is not None, "its place was found by looking for the entry"
     return from_entry(resolved.entry)
+
+
+def component_blueprint(model: str | Path, slot: str, config: str | None = None) -> Blueprint:
+    """The plan of a model that has this component; the folder of one component is enough."""
+    resolved = resolve(model)
+    if resolved.folder is not None and not is_model_folder(resolved.folder):
+        return from_component_folder(resolved.folder, slot, resolved.name)
+    blueprint = blueprint_of(model, config)
+    if slot not in blueprint.parts:
+        raise RequestError(f"{blueprint.name} has no component {slot!r}; it has {', '.join(blueprint.parts)}.")
+    return blueprint

@@ -42,6 +42,10 @@ class Request:
     random_weights: bool = False
     config: str | None = None
     """The model that a weight file has its configuration from, where it is not to be found out."""
+    component: str | None = None
+    """The one component that is called, by itself and once; all of them in a pipeline's call if None."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
 
     @classmethod
     def create(
@@ -127,6 +131,21 @@ def parse_rate(option: str, text: str, most: float = 1.0) -> float:
     if not 0 <= value <= most:
         raise RequestError(f"{option} must be a number from 0 to {most:,g}, not {text!r}.")
     return value
+
+
+def parse_inputs(texts: Iterable[str], component: str | None) -> dict[str, str]:
+    """``NAME=SHAPE`` of every input of a component."""
+    inputs: dict[str, str] = {}
+    for text in texts:
+        name, equals, shape = text.partition("=")
+        if not equals or not name.isidentifier() or not shape.strip():
+            raise RequestError(f"--input takes NAME=SHAPE, such as hidden_states=1x4096x64, not {text!r}.")
+        if name in inputs:
+            raise RequestError(f"The input {name} is given twice; leave one out.")
+        inputs[name] = shape
+    if inputs and component is None:
+        raise RequestError("--input belongs to a component; name it with --component.")
+    return inputs
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:

@@ -24,7 +24,9 @@ _SOURCES = {
     "catalogue": "from the catalogue",
     "folder": "from a folder",
     "hub": "from the hub",
+    "file": "from a weight file",
     "object": "a live pipeline",
+    "module": "one call of a module",
 }
 
 

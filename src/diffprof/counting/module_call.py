@@ -1,0 +1,73 @@
+"""`diffprof.profile_module`: what one call of a module costs, by itself and without a pipeline around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from diffprof.counting.dry_run import dry_run
+from diffprof.counting.profile import compose_profile
+from diffprof.errors import RequestError
+from diffprof.pipelines.arguments import CallArguments
+from diffprof.pipelines.module_inputs import input_tensors
+from diffprof.pipelines.opening import OpenedPipeline, open_component
+from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
+from diffprof.record.request import Request
+
+SLOT = "module"
+"""What the module is called in its profile where it has no other name."""
+
+
+def profile_module(
+    module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None = None
+) -> Profile:
+    """Profile one call of a live module, which is left exactly as it was."""
+    if not isinstance(module, torch.nn.Module):
+        raise RequestError(f"profile_module takes a torch.nn.Module, not a {type(module).__name__}")
+    opened = OpenedPipeline(_caller(module, SLOT), type(module).__name__, "module")
+    return _profile(opened, SLOT, args, kwargs, progress)
+
+
+def profile_component(request: Request, progress: Progress | None = None) -> Profile:
+    """Profile one call of the component that is requested, on virtual weights, with inputs of the requested shapes."""
+    assert request.component is not None
+    with quiet_libraries():
+        opened = open_component(request.model, request.component, request.dtype, progress, request.config)
+        module = opened.pipeline
+        inputs = input_tensors(module, request.inputs, str(opened.dtype))
+        opened.pipeline = _caller(module, request.component)
+        return _profile(opened, request.component, (), inputs, progress)
+
+
+def _profile(
+    opened: OpenedPipeline, slot: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None
+) -> Profile:
+    result = dry_run(opened.pipeline, {"args": args, "kwargs": kwargs}, None, progress)
+    given = {str(number): value for number, value in enumerate(args)} | dict(kwargs)
+    return compose_profile(opened, CallArguments(given, {}, {}, {}), {}, result)
+
+
+class _ModuleCaller:
+    """Takes the place of a pipeline around one module: its call is one call of the module."""
+
+    def __init__(self, module: torch.nn.Module, slot: str) -> None:
+        self.config = {slot: None}
+        self.slot = slot
+        vars(self)[slot] = module
+
+    def register_modules(self, **modules: Any) -> None:
+        """What makes a pipeline one."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        vars(self)[self.slot](*args, **kwargs)
+
+
+def _caller(module: torch.nn.Module, slot: str) -> _ModuleCaller:
+    """By the name of the module's class, which is what an error should name."""
+    return type(type(module).__name__, (_ModuleCaller,), {})(module, slot)
