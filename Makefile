@@ -3,17 +3,18 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Python compiles what it imports; pip would compile every file of every package, one after another.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 .PHONY: demo test lint check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/diffprof profile sd-2.1-base --height 512 --width 512 --steps 30 --guidance 7.5
 
-# The browser is fetched while pip works.
+# The browser is fetched while pip works, and the type checker runs beside the tests.
 test:
 	@$(MAKE) --no-print-directory -j 2 $(VENV)/.installed-dev $(VENV)/.browser
-	@$(MAKE) --no-print-directory lint check
+	@$(MAKE) --no-print-directory -j 2 lint check
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

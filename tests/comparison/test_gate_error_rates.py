@@ -15,7 +15,7 @@ from diffprof.record.profile import Profile
 from tests.comparison.noise import busy_in_turns, busy_one_after_the_other, quiet, run_of
 
 SAMPLES = 20
-PAIRS = 200
+PAIRS = 100
 
 Runs = Callable[[random.Random, int, float], tuple[Profile, Profile]]
 

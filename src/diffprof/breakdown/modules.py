@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from diffprof.breakdown.shares import share
 from diffprof.record.profile import NO_WORK, Component, Profile, Work
@@ -29,6 +30,11 @@ class ModuleRow:
     """How many equal siblings the row stands for; its numbers are those of all of them together."""
 
 
+_FIGURES = attrgetter(
+    "class_name", "depth", "calls", "parameters", "macs", "other_flops", "read_bytes", "written_bytes", "repeats"
+)
+
+
 def module_table(profile: Profile, depth: int, fold: bool = True) -> list[ModuleRow]:
     """The trees of all components, parents before children, down to `depth` (0: the components themselves).
 
@@ -51,8 +57,10 @@ class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
 
     def child(self, name: str) -> _Node:
-        path = f"{self.path}.{name}" if self.path else name
-        return self.children.setdefault(name, _Node(path))
+        node = self.children.get(name)
+        if node is None:
+            node = self.children[name] = _Node(f"{self.path}.{name}" if self.path else name)
+        return node
 
     def at(self, path: str) -> _Node:
         node = self
@@ -114,24 +122,27 @@ def _fold(branches: list[list[ModuleRow]]) -> list[list[ModuleRow]]:
     """Neighbouring branches that differ in their running number only become one branch."""
     groups: list[list[list[ModuleRow]]] = []
     for branch in branches:
-        if groups and _number(branch[0].path) is not None and _shape(groups[-1][0]) == _shape(branch):
+        if groups and _is_repeated(groups[-1][0], branch):
             groups[-1].append(branch)
         else:
             groups.append([branch])
     return [_merge(group) for group in groups]
 
 
+def _is_repeated(branch: list[ModuleRow], other: list[ModuleRow]) -> bool:
+    """Whether two branches differ in the number of their roots only."""
+    root, other_root = branch[0].path, other[0].path
+    if len(branch) != len(other) or _number(root) is None or _number(other_root) is None:
+        return False
+    return all(
+        _FIGURES(one) == _FIGURES(two) and one.path[len(root) :] == two.path[len(other_root) :]
+        for one, two in zip(branch, other, strict=True)
+    )
+
+
 def _number(path: str) -> int | None:
     last = path.rpartition(".")[2]
     return int(last) if last.isdecimal() else None
-
-
-def _shape(branch: list[ModuleRow]) -> list[ModuleRow] | None:
-    """The branch without the name of its root; None for a root that has no number."""
-    root = branch[0].path
-    if _number(root) is None:
-        return None
-    return [replace(row, path=row.path[len(root) :]) for row in branch]
 
 
 def _merge(group: list[list[ModuleRow]]) -> list[ModuleRow]:
