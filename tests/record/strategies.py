@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, compress, step_number
 from diffprof.record.profile import (
     NO_WORK,
     Attention,
@@ -59,12 +60,19 @@ plain_values = st.recursive(
 )
 
 
+_EVENTS = (AllocationEvent(ALLOCATE, 512), AllocationEvent(RELEASE, 1), AllocationEvent(ALLOCATE, 4, step_number(-3)))
+allocations = st.lists(st.sampled_from([[0], [0, 1], [2]]), max_size=40).map(
+    lambda parts: compress(_EVENTS, [number for part in parts for number in part])
+)
+
+
 @st.composite
 def costs(draw: st.DrawFn) -> Cost:
     parts = draw(st.lists(operations, max_size=3))
     work = sum((part.work for part in parts), NO_WORK) if parts else draw(works)
     modules = (ModuleWork("", "Model", 1, work),) if draw(st.booleans()) else ()
-    return Cost(work, draw(counts), tuple(parts), modules, tuple(draw(st.lists(attentions, max_size=2))))
+    attention = tuple(draw(st.lists(attentions, max_size=2)))
+    return Cost(work, draw(counts), tuple(parts), modules, attention, draw(allocations))
 
 
 @st.composite

@@ -52,7 +52,7 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
         heads_first = given.get("tensor_layout", "HND" if backend.__name__ in HEADS_FIRST else "NHD") == "HND"
         mask = given.get("attn_mask", given.get("attn_bias"))
         causal = bool(given.get("is_causal", given.get("causal", False)))
-        result = _attend(mode, query, key, value, heads_first, mask is not None, causal)
+        result = _attend(mode, query, key, value, heads_first, mask, causal)
         if given.get("return_lse"):
             return result, torch.empty((*query.shape[:-1],), dtype=torch.float32, device=query.device)
         return result
@@ -61,12 +61,12 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
 
 
 def _attend(
-    mode: VirtualMode, query: Any, key: Any, value: Any, heads_first: bool, masked: bool, causal: bool
+    mode: VirtualMode, query: Any, key: Any, value: Any, heads_first: bool, mask: Any, causal: bool
 ) -> torch.Tensor:
     if not heads_first and query.dim() == 4:
         query, key, value = (tensor.transpose(1, 2) for tensor in (query, key, value))
     elif not heads_first and query.dim() == 3:  # xformers: [batch x heads, tokens, size]
         query, key, value = (tensor.unsqueeze(0) for tensor in (query, key, value))
-        return virtual_attention(mode.recorder, query, key, value, masked, causal).squeeze(0)
-    result = virtual_attention(mode.recorder, query, key, value, masked, causal)
+        return virtual_attention(mode.recorder, query, key, value, mask, causal).squeeze(0)
+    result = virtual_attention(mode.recorder, query, key, value, mask, causal)
     return result if heads_first else result.transpose(1, 2)

@@ -55,29 +55,41 @@ def signature(value: Any) -> Any:
     return id(getattr(value, "__code__", value))
 
 
-def with_real_zeros(value: Any) -> Any:
-    """An output for the pipeline: small virtual tensors become writable zeros, in copies of whatever holds them."""
+Copies = list[tuple[torch.Tensor, torch.Tensor]]
+"""Virtual tensors, and what the pipeline is given instead."""
+
+
+def with_real_zeros(value: Any, copies: Copies | None = None) -> Any:
+    """An output for the pipeline: small virtual tensors become writable zeros, in copies of whatever holds them.
+
+    Each virtual tensor and its copy are appended to `copies`.
+    """
+    copies = [] if copies is None else copies
     if isinstance(value, torch.Tensor):
-        if not value.is_meta:
-            return value
-        with torch._C._DisableTorchDispatch():
-            return real_zeros(value)
+        return _copy_of(value, copies) if value.is_meta else value
     if isinstance(value, Mapping):
-        return _rebuild_mapping(value)
+        return _rebuild_mapping(value, copies)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(with_real_zeros, value))
+        return type(value)(*(with_real_zeros(part, copies) for part in value))
     if isinstance(value, (list, tuple)):
-        return type(value)(map(with_real_zeros, value))
+        return type(value)(with_real_zeros(part, copies) for part in value)
     if _holds_tensors(value):
         twin = copy.copy(value)
         for name, part in vars(value).items():
-            twin.__dict__[name] = with_real_zeros(part)
+            twin.__dict__[name] = with_real_zeros(part, copies)
         return twin
     return value
 
 
-def _rebuild_mapping(value: Mapping[Any, Any]) -> Any:
-    parts = {name: with_real_zeros(part) for name, part in value.items()}
+def _copy_of(tensor: torch.Tensor, copies: Copies) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch():
+        made = real_zeros(tensor)
+    copies.append((tensor, made))
+    return made
+
+
+def _rebuild_mapping(value: Mapping[Any, Any], copies: Copies) -> Any:
+    parts = {name: with_real_zeros(part, copies) for name, part in value.items()}
     return type(value)(**parts) if dataclasses.is_dataclass(value) else type(value)(parts)  # type: ignore[call-arg]
 
 

@@ -15,7 +15,16 @@ from typing import Any
 import torch
 
 from diffprof.counting import environment_patches
-from diffprof.counting.boundary import is_replayable, leaves, output_sizes, signature, tensor_inputs, with_real_zeros
+from diffprof.counting.boundary import (
+    Copies,
+    is_replayable,
+    leaves,
+    output_sizes,
+    signature,
+    tensor_inputs,
+    with_real_zeros,
+)
+from diffprof.counting.operations.allocation_log import AllocationLog
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
@@ -313,15 +322,21 @@ class _DryRun:
             and not self.watchers[slot].any()
         )
         known = self._recall(key, inputs) if may_replay else None
+        place = len(self.recorder.outside.log.raw)
+        log = None
         if known is None:
-            known = self._count(slot, method, original, module, args, kwargs, inputs)
+            known, log = self._count(slot, method, original, module, args, kwargs, inputs)
             if may_replay:
                 self.known.setdefault(key, []).append(known)
         if known.cost.operations:
             self._note(slot, method, original, args, kwargs, known.cost)
+            self.recorder.outside.log.raw.insert(place, None)
         if method == "decode" and self.roles[slot] == "vae":
             self.decoded = output_sizes((next(iter(leaves(known.output)), None),))
-        return known.output if torch.is_grad_enabled() else with_real_zeros(known.output)
+        copies: Copies = []
+        output = known.output if torch.is_grad_enabled() else with_real_zeros(known.output, copies)
+        self.recorder.live.hand_over(log, copies)
+        return output
 
     def _state(self, slot: str) -> Any:
         """What a call can depend on beside its inputs: attributes that the pipeline has changed, and the dtype."""
@@ -336,7 +351,7 @@ class _DryRun:
 
     def _count(
         self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
-    ) -> _CountedCall:
+    ) -> tuple[_CountedCall, AllocationLog]:
         if self.progress:
             self.progress(ProgressEvent(Activity.counting, slot))
         recorder = self.recorder
@@ -355,7 +370,7 @@ class _DryRun:
             inputs_read = frozenset(call.origins.inputs_read)
             cost = call.cost(recorder.live.peak - call.live_bytes_before)
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
-        return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read))
+        return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read)), call.log
 
     def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
         if method == "forward" and self.roles[slot] in DENOISING_ROLES:

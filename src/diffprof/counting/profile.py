@@ -38,6 +38,7 @@ from diffprof.record.profile import (
     Component,
     Environment,
     Ledger,
+    Placement,
     Profile,
     RecordedRequest,
     ResizedOutput,
@@ -132,7 +133,14 @@ def compose_profile(
         ledger=_ledger(calls, (*stand_ins, *opened.assumptions, *result.assumptions)),
         resized=tuple(resized),
         computed_size=result.computed_size,
+        placement=_placement(pipeline),
     )
+
+
+def _placement(pipeline: Any) -> Placement:
+    order = getattr(pipeline, "model_cpu_offload_seq", None) or ""
+    stay = getattr(pipeline, "_exclude_from_cpu_offload", None) or ()
+    return Placement(tuple(slot for slot in order.split("->") if slot), tuple(stay))
 
 
 def count(

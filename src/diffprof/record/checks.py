@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from diffprof.record.allocations import ALLOCATE, EVENT_KINDS, MOST_EVENTS, RELEASE, Allocations
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Device, Iteration, Span
 from diffprof.record.profile import NO_WORK, Call, Component, Cost, Ledger, Profile, Work
@@ -62,6 +63,27 @@ def _sum_of(works: Sequence[Work]) -> Work:
         sum(work.read_bytes for work in works),
         sum(work.written_bytes for work in works),
     )
+
+
+def _check_allocations(allocations: Allocations) -> None:
+    """Every event is there, every reference leads to events before it, and what it stands for can be gone through."""
+    known, total, allocated = len(allocations.events), 0, 0
+    for event in allocations.events:
+        if event.kind not in EVENT_KINDS:
+            raise DecodingError("holds an event of a kind that is unknown", "events")
+    places = iter(allocations.order)
+    for number in places:
+        length = next(places, None) if number >= known else 1
+        if length is None or (number >= known and not 0 < number - known <= total):
+            raise DecodingError("repeats events that are not there", "order")
+        total += length
+        if total > MOST_EVENTS:
+            raise DecodingError("stands for too many events", "order")
+    for number in allocations.expand():
+        event = allocations.events[number]
+        allocated += event.kind == ALLOCATE
+        if event.kind == RELEASE and not 0 < event.value <= allocated:
+            raise DecodingError("releases memory that was not allocated", "order")
 
 
 def _check_ledger(ledger: Ledger) -> None:
@@ -149,6 +171,7 @@ def _lies_within(span: Span, around: Span) -> bool:
 
 CHECKS: dict[type, Callable[[Any], None]] = {
     Component: _check_component,
+    Allocations: _check_allocations,
     Cost: _check_cost,
     Ledger: _check_ledger,
     Device: _check_device,

@@ -21,6 +21,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, NoReturn, Protocol
 
+from diffprof.record.allocations import AllocationEvent
 from diffprof.record.checks import CHECKS
 from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import CacheEvent, MemoryPoint, Move, Sample, StepSpan, SystemPoint
@@ -28,9 +29,11 @@ from diffprof.record.profile import (
     Attention,
     Call,
     Component,
+    Cost,
     Module,
     ModuleWork,
     Operation,
+    Profile,
     Stage,
     Steps,
     Work,
@@ -38,7 +41,7 @@ from diffprof.record.profile import (
 
 INLINE_FIELDS = ("work", "span", "shapes")
 TABLE_ROWS = (
-    *(Module, ModuleWork, Operation, Attention),
+    *(Module, ModuleWork, Operation, Attention, AllocationEvent),
     *(Sample, StepSpan, MemoryPoint, Move, CacheEvent, SystemPoint),
 )
 DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
@@ -49,6 +52,8 @@ OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
 ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),
+    Cost: ("allocations",),
+    Profile: ("placement",),
 }
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.

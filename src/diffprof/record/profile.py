@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from diffprof.record.allocations import NO_ALLOCATIONS, Allocations
 from diffprof.record.measured import Measured
 from diffprof.record.profile_views import ProfileViews
 from diffprof.record.request import Request
@@ -150,6 +151,8 @@ class Cost:
     operations: tuple[Operation, ...] = ()
     modules: tuple[ModuleWork, ...] = ()
     attention: tuple[Attention, ...] = ()
+    allocations: Allocations = field(default=NO_ALLOCATIONS, compare=False)
+    """What memory the call takes and gives back; nothing where that was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -332,6 +335,16 @@ class ComputedSize:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """How the pipeline's own switch for model offload (``enable_model_cpu_offload``) treats its components."""
+
+    offload_order: tuple[str, ...] = ()
+    """Slots of which each leaves the device when the next one is called."""
+    stay_on_device: tuple[str, ...] = ()
+    """Slots that are never moved off the device."""
+
+
+@dataclass(frozen=True)
 class Profile(ProfileViews):
     """The cost of one generation, and where it goes."""
 
@@ -344,6 +357,8 @@ class Profile(ProfileViews):
     resized: tuple[ResizedOutput, ...] = ()
     computed_size: ComputedSize | None = None
     """None where the pipeline computes at the size that it makes."""
+    placement: Placement | None = None
+    """None where it was not recorded."""
     measured: Measured | None = None
     """What real runs took; None where it was only counted."""
 

@@ -71,9 +71,10 @@ MOVES = TO_ACCELERATOR | {torch.Tensor.to}
 
 
 def virtual_attention(
-    recorder: OperationRecorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, masked: bool, causal: bool
+    recorder: OperationRecorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, causal: bool
 ) -> torch.Tensor:
     """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
+    masked = mask is not None
     key_of_shape = (signature_of((query, key, value)), masked)
     known = _ATTENTION.get(key_of_shape)
     if known is None:
@@ -87,7 +88,21 @@ def virtual_attention(
     op, shape, result_shape = known
     recorder.add(op)
     recorder.add_attention(shape, causal, masked)
-    return _attention_result(recorder, result_shape, value.dtype)
+    bias = _bias_of(recorder, mask, query.dtype)
+    result = _attention_result(recorder, result_shape, value.dtype)
+    recorder.note_workspace(op, masked)
+    del bias
+    return result
+
+
+def _bias_of(recorder: OperationRecorder, mask: Any, dtype: torch.dtype) -> torch.Tensor | None:
+    """PyTorch turns a mask of true and false into numbers that are added to the scores; they are gone afterwards."""
+    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
+        return None
+    with torch._C._DisableTorchDispatch():
+        bias = torch.empty(mask.shape, dtype=dtype, device="meta")
+        recorder.live.add(bias)
+    return bias
 
 
 _SDPA = torch.ops.aten.scaled_dot_product_attention.default
@@ -104,8 +119,7 @@ def _attention_result(recorder: OperationRecorder, shape: tuple[int, ...], dtype
         else:
             *batch, heads, tokens, size = shape
             result = torch.empty((*batch, tokens, heads, size), dtype=dtype, device="meta").transpose(-2, -3)
-        if recorder.open is not None:
-            recorder.live.add(result)
+        recorder.live.add(result)
     return result
 
 
@@ -113,7 +127,7 @@ def _scaled_dot_product_attention(mode: VirtualMode, func: Any, args: tuple[Any,
     query, key, value, mask, causal = _attention_arguments(*args, **kwargs)
     if _needs_graph(query, key, value) or not any(map(mode.is_virtual, (query, key, value))):
         return func(*args, **kwargs)
-    return virtual_attention(mode.recorder, query, key, value, mask is not None, causal)
+    return virtual_attention(mode.recorder, query, key, value, mask, causal)
 
 
 def _attention_arguments(
@@ -135,8 +149,7 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
         if op is None:
             tensors = tensors_in((x, weight, bias))
             op = _LINEAR[key] = executed_op(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
-        if mode.recorder.open is not None:
-            mode.recorder.live.add(result)
+        mode.recorder.live.add(result)
     mode.recorder.add(op)
     return result
 

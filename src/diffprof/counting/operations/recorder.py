@@ -18,10 +18,12 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
+from diffprof.counting.operations.allocation_log import AllocationLog, LiveBytes
 from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
+from diffprof.record.allocations import Allocations
 from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
 from diffprof.record.tensors import OperationShapes, Shape
 
@@ -103,38 +105,6 @@ def _flatten(value: Any) -> Iterable[Any]:
         yield value
 
 
-class LiveBytes:
-    """Bytes of tensor storage that are alive now, and the most there were since `start_peak`."""
-
-    def __init__(self) -> None:
-        self.now = 0
-        self.peak = 0
-        self._references: dict[int, _Storage] = {}
-
-    def start_peak(self) -> int:
-        """Begin a new peak; returns the bytes that are alive at this moment."""
-        self.peak = self.now
-        return self.now
-
-    def add(self, tensor: torch.Tensor) -> None:
-        storage = tensor.untyped_storage()
-        reference = _Storage(storage, self._remove)
-        reference.size = storage.nbytes()
-        self._references[id(reference)] = reference
-        self.now += reference.size
-        if self.now > self.peak:
-            self.peak = self.now
-
-    def _remove(self, reference: weakref.ref[Any]) -> None:
-        gone = self._references.pop(id(reference))
-        self.now -= gone.size
-
-
-class _Storage(weakref.ref):  # type: ignore[type-arg]
-    __slots__ = ("size",)
-    size: int
-
-
 @dataclass(frozen=True)
 class AttentionCall:
     """What one attention call was: the key under which equal calls are added up."""
@@ -183,6 +153,7 @@ class CallTally:
 
     def __init__(self, live_bytes_before: int) -> None:
         self.live_bytes_before = live_bytes_before
+        self.log = AllocationLog()
         self.by_module: dict[str, dict[ExecutedOp, int]] = {}
         self.module_calls: dict[str, int] = {}
         self.module_classes: dict[str, str] = {}
@@ -209,17 +180,22 @@ class CallTally:
                     row[i + 1] += amount * count
                     sums[i] += amount * count
             modules.append(ModuleWork(path, self.module_classes[path], self.module_calls.get(path, 0), Work(*sums)))
+        rows = [item for item in sorted(operations.items(), key=lambda item: -item[1][1]) if item[1][0]]
         return Cost(
             work=sum((module.work for module in modules), Work()),
             peak_live_bytes=peak_live_bytes,
             operations=tuple(
                 Operation(*key, row[0], Work(*row[1:5]), known=key[1] != kinds.UNKNOWN, strided_bytes=row[5])
-                for key, row in sorted(operations.items(), key=lambda item: -item[1][1])
-                if row[0]
+                for key, row in rows
             ),
             modules=tuple(modules),
             attention=tuple(_attention_record(call, count) for call, count in self.attention.items()),
+            allocations=self._allocations({key: number for number, (key, _) in enumerate(rows)}),
         )
+
+    def _allocations(self, numbers: Mapping[tuple[str, str, OperationShapes, str], int]) -> Allocations:
+        places = {path: place for place, path in enumerate(self.by_module)}
+        return self.log.record(places, lambda op: numbers.get((op.name, op.kind, op.shapes, op.dtype)))
 
 
 def _attention_record(call: AttentionCall, count: int) -> Attention:
@@ -240,6 +216,7 @@ class OperationRecorder:
     def __init__(self) -> None:
         self.live = LiveBytes()
         self.outside = CallTally(0)
+        self.live.log = self.outside.log
         self.open: CallTally | None = None
         self.frames: list[Frame] = []
         self.assumptions: dict[str, None] = {}
@@ -250,13 +227,15 @@ class OperationRecorder:
     def component_call(self, class_name: str) -> Any:
         """Everything executed inside belongs to this call; yields its tally."""
         call = CallTally(self.live.start_peak())
-        before, frames = self._tally, self.frames
+        before, frames, owner = self._tally, self.frames, self.live.owner
         self.open, self.frames = call, []
+        self.live.log, self.live.owner = call.log, ""
         self._tally = call.module_tally("", class_name)
         try:
             yield call
         finally:
             self.open, self._tally, self.frames = None, before, frames
+            self.live.log, self.live.owner = self.outside.log, owner
 
     def enter_module(self, path: str, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         call = self.open or self.outside
@@ -264,9 +243,15 @@ class OperationRecorder:
         tally = call.module_tally(path, type(module).__name__)
         self.frames.append(Frame(path, module, args, kwargs, self._tally))
         self._tally = tally
+        self.live.owner = path
 
     def leave_module(self) -> None:
         self._tally = self.frames.pop().tally
+        self.live.owner = self.frames[-1].path if self.frames else ""
+
+    def note_workspace(self, op: ExecutedOp, masked: bool = False) -> None:
+        """The operation may need memory beside its inputs and outputs while it executes, as kernels of a GPU do."""
+        self.live.log.raw.append((op, masked))
 
     def add(self, op: ExecutedOp) -> None:
         tally = self._tally

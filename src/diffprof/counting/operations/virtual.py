@@ -155,11 +155,12 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     recorder = mode.recorder
     recorder.add(op)
     result = make()
-    if recorder.open is not None:
-        live = recorder.live
-        for output in result if isinstance(result, (list, tuple)) else (result,):
-            if output is not None:
-                live.add(output)
+    live = recorder.live
+    for output in result if isinstance(result, (list, tuple)) else (result,):
+        if output is not None:
+            live.add(output)
+    if op.kind == kinds.CONVOLUTION:
+        recorder.note_workspace(op)
     if op.name in WATCHED:
         recorder.watch(op, args, result)
     return result
@@ -240,6 +241,8 @@ def _run_real(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
     result = func(*args, **kwargs)
+    if not func._schema.is_mutable:
+        mode.recorder.live.add_result(result)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
     key = (func, signature_of(tensors if _spreads(func) else args), signature_of(result))
     op = _REAL_OPS.get(key)
@@ -294,6 +297,7 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
         if device is not None and torch.device(device).type == "meta":
             kwargs = {**kwargs, "device": generator.device if generator is not None else torch.device("cpu")}
         result = func(*args, **kwargs)
+    mode.recorder.live.add(result)
     mode.recorder.add(executed_op(func, [], args, result))
     return result
 
@@ -311,8 +315,7 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
         if "ones" in func.overloadpacket.__name__:
             value = 1
         result = torch.full(result.shape, value, dtype=result.dtype)
-    elif mode.recorder.open is not None:
-        mode.recorder.live.add(result)
+    mode.recorder.live.add(result)
     mode.recorder.add(executed_op(func, [], args, result))
     return result
 
@@ -383,6 +386,7 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
     mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {value}")
     args = _as_real(mode, args)
     result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
+    mode.recorder.live.add_result(result)
     mode.recorder.add(executed_op(func, tensors, args, result))
     return result
 
@@ -402,7 +406,7 @@ def stand_in(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def real_zeros(tensor: torch.Tensor) -> torch.Tensor:
-    """A writable real tensor of the same shape, all zeros, where that is small enough; else the tensor itself."""
+    """A writable real tensor of the same shape, all zeros, where that is small enough; else a virtual one."""
     if tensor.numel() > LARGEST_REAL:
-        return tensor
+        return _empty(tensor.shape, tensor.stride(), tensor.dtype)
     return torch.zeros(tensor.shape, dtype=tensor.dtype)

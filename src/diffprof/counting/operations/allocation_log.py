@@ -1,0 +1,158 @@
+"""Writes down what memory comes and goes while a pipeline runs dry: which bytes, in which order, for which module."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from diffprof.record.allocations import (
+    ALLOCATE,
+    CALL,
+    MASKED_ATTENTION,
+    OPERATION,
+    RELEASE,
+    AllocationEvent,
+    Allocations,
+    compress,
+    step_number,
+)
+
+if TYPE_CHECKING:
+    from diffprof.counting.operations.recorder import ExecutedOp
+
+
+class AllocationLog:
+    """The events of one component call, or of the pipeline's own code around the calls."""
+
+    def __init__(self) -> None:
+        self.raw: list[Any] = []
+        """(bytes, path of the module) of an allocation, the number of one that is released, (an operation,
+        whether it was masked) of what may need workspace, None for a component call."""
+        self.count = 0
+        """Allocations so far."""
+
+    def allocate(self, size: int, owner: str) -> int:
+        self.raw.append((size, owner))
+        self.count += 1
+        return self.count - 1
+
+    def record(self, modules: Mapping[str, int], number_of: Callable[[ExecutedOp], int | None]) -> Allocations:
+        """The sequence, with modules and operations by the numbers that they have in the `Cost`."""
+        events: dict[tuple[str, int, int], int] = {}
+        numbers: list[int] = []
+        allocated = latest_owner = 0
+        for entry in self.raw:
+            if entry.__class__ is int:
+                key = (RELEASE, allocated - entry, 0)
+            elif entry is None:
+                key = (CALL, 0, 0)
+            elif entry[0].__class__ is int:
+                owner = modules[entry[1]]
+                key = (ALLOCATE, entry[0], step_number(owner - latest_owner))
+                latest_owner = owner
+                allocated += 1
+            else:
+                number = number_of(entry[0])
+                if number is None:
+                    continue
+                key = (MASKED_ATTENTION if entry[1] else OPERATION, number, 0)
+            numbers.append(events.setdefault(key, len(events)))
+        return compress([AllocationEvent(*key) for key in events], numbers)
+
+
+class LiveBytes:
+    """Bytes of tensor storage that are alive now, the most since `start_peak`, and a log of what comes and goes."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.peak = 0
+        self.log = AllocationLog()
+        """Where events go now."""
+        self.owner = ""
+        """Path of the module that allocates now."""
+        self._references: dict[int, _Storage] = {}
+
+    def start_peak(self) -> int:
+        """Begin a new peak; returns the bytes that are alive at this moment."""
+        self.peak = self.now
+        return self.now
+
+    def add(self, tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        size = storage.nbytes()
+        if not size:
+            return
+        reference = _Storage(storage, self._remove)
+        reference.size = size
+        reference.log = log = self.log
+        reference.number = log.count
+        log.raw.append((size, self.owner))
+        log.count += 1
+        self._references[id(reference)] = reference
+        self.now += size
+        if self.now > self.peak:
+            self.peak = self.now
+
+    def add_result(self, result: Any) -> None:
+        """What a real operation put out: a tensor, several, or none."""
+        if isinstance(result, torch.Tensor):
+            self.add(result)
+        elif isinstance(result, (list, tuple)):
+            for part in result:
+                self.add_result(part)
+
+    def hand_over(self, log: AllocationLog | None, outputs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """A component call has ended: what its `log` still holds belongs to the log of now.
+
+        Of `outputs`, pairs of a tensor and the copy that the pipeline was given instead, the copies live on.
+        """
+        groups: dict[int, list[torch.Tensor]] = {}
+        sizes: dict[int, int] = {}
+        for output, copy in outputs:
+            storage = output.untyped_storage()
+            if storage.nbytes():
+                sizes[storage._cdata] = storage.nbytes()
+                groups.setdefault(storage._cdata, []).append(copy)
+        for reference in self._references.values() if log is not None else ():
+            alive = reference()
+            if reference.log is not log or alive is None:
+                continue
+            if alive._cdata in groups:
+                reference.log = None
+            else:
+                reference.log, reference.number = self.log, self.log.allocate(reference.size, "")
+        for key, copies in groups.items():
+            _SharedStorage(self.log, sizes[key], copies)
+
+    def _remove(self, reference: weakref.ref[Any]) -> None:
+        gone = self._references.pop(id(reference))
+        self.now -= gone.size
+        if gone.log is not None:
+            gone.log.raw.append(gone.number)
+
+
+class _Storage(weakref.ref):  # type: ignore[type-arg]
+    __slots__ = ("log", "number", "size")
+    size: int
+    log: AllocationLog | None
+    number: int
+
+
+class _SharedStorage:
+    """One storage that several tensors stand for: it is released with the last of them."""
+
+    def __init__(self, log: AllocationLog, size: int, copies: list[torch.Tensor]) -> None:
+        self.log = log
+        self.number = log.allocate(size, "")
+        self.alive = len(copies)
+        for copy in copies:
+            # Not a weak reference to be kept somewhere: this lives exactly as long as the storage does.
+            weakref.finalize(copy.untyped_storage(), self._remove).atexit = False
+
+    def _remove(self) -> None:
+        self.alive -= 1
+        if not self.alive:
+            self.log.raw.append(self.number)
