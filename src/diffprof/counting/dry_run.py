@@ -35,6 +35,7 @@ from diffprof.pipelines.components import (
     SchedulerSlots,
     components_of,
     entry_methods,
+    named_modules_of,
     pipelines_in,
     replaced_methods,
     role_of,
@@ -182,7 +183,7 @@ class _DryRun:
         for slot, component in self.components.items():
             for root in (component, unwrap_compiled(component)):
                 self.slots.setdefault(id(root), slot)
-            for path, module in unwrap_compiled(component).named_modules():
+            for path, module in named_modules_of(component, wrappers=True):
                 self.paths.setdefault(id(module), path)
         modules = {slot: list(unwrap_compiled(part).modules()) for slot, part in self.components.items()}
         self.never_replayed = {slot for slot, own in modules.items() if environment_patches.has_state(own)}
@@ -196,7 +197,7 @@ class _DryRun:
         schedulers: dict[str, Any],
         changes: Callable[[Any, Patches], None] | None,
     ) -> None:
-        with Patches() as patches, environment_patches.force_eager(self.components.values()):
+        with Patches() as patches:
             environment_patches.prepare(patches, self.mode, self.pipeline)
             if changes is not None:
                 changes(self.pipeline, patches)
@@ -247,9 +248,11 @@ class _DryRun:
                     if slot is not None:
                         return self._component_call(slot, "forward", original, module, args, kwargs)
                 path = self.paths.get(id(module))
-                if path is None:
+                inner = unwrap_compiled(module)
+                # The wrapper of a compiled module may call it in this way, or directly.
+                if path is None or (recorder.frames and recorder.frames[-1].module is inner):
                     return original(module, *args, **kwargs)
-                recorder.enter_module(path, module, args, kwargs)
+                recorder.enter_module(path, inner, args, kwargs)
                 try:
                     return environment_patches.call_module(original, module, args, kwargs)
                 finally:
@@ -360,7 +363,7 @@ class _DryRun:
                 {i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta}
             )
             if method == "forward":
-                recorder.enter_module("", module, args, kwargs)
+                recorder.enter_module("", unwrap_compiled(module), args, kwargs)
                 try:
                     output = environment_patches.call_module(original, module, args, kwargs)
                 finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ import torch.nn.functional as F
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.pipelines.components import is_compiled
 from diffprof.pipelines.patching import Patches
 
 
@@ -21,6 +21,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     """Everything that has to be changed for a dry run; `Patches` puts it back."""
     from diffusers import DiffusionPipeline
 
+    run_uncompiled(patches)
     catch_attention_backends(patches, mode)
     patches.function(DiffusionPipeline, "progress_bar", lambda original: _silent_progress_bar)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
@@ -42,14 +43,16 @@ def without_autocast() -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def force_eager(components: Iterable[torch.nn.Module]) -> Iterator[None]:
-    """Compiled modules run their own Python code: kernels that were compiled for data have no use for shapes."""
-    if any(map(is_compiled, components)):
-        with torch.compiler.set_stance("force_eager"):
-            yield
-    else:
-        yield
+def run_uncompiled(patches: Patches) -> None:
+    """Let whatever was handed to `torch.compile` run its own Python code, and let nothing be compiled.
+
+    Kernels that were compiled for data have no use for shapes, and code that is compiled among the patches of a dry
+    run is discarded with them, for ever. `torch.compiler.set_stance` does the same, but for all threads.
+    """
+    # Not imported: as long as nobody has, nothing was compiled, and importing it takes seconds.
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    if dynamo is not None:
+        patches.function(dynamo, "_callback_from_stance", lambda original: lambda callback: None)
 
 
 def real_weight_ids(components: Iterable[torch.nn.Module]) -> frozenset[int]:

@@ -95,14 +95,29 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
 
 def unwrap_compiled(component: torch.nn.Module) -> torch.nn.Module:
     """The module inside a `torch.compile` wrapper."""
-    return getattr(component, "_orig_mod", component)
+    inner: torch.nn.Module = component.__dict__["_modules"].get(WRAPPED, component)
+    return inner
+
+
+WRAPPED = "_orig_mod"
+"""Under this name a `torch.compile` wrapper holds the module that it compiles."""
+
+
+def named_modules_of(component: torch.nn.Module, wrappers: bool = False) -> Iterator[tuple[str, torch.nn.Module]]:
+    """The modules of a component by path, those that were compiled as if they were not wrapped.
+
+    With `wrappers`, the wrappers too, by the path of what is in them.
+    """
+    for path, module in unwrap_compiled(component).named_modules():
+        if wrappers or unwrap_compiled(module) is module:
+            yield (path.replace(f".{WRAPPED}", "") if WRAPPED in path else path), module
 
 
 def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
     """Every module with the parameters it holds itself; a shared parameter belongs to the first that holds it."""
     seen: set[int] = set()
     modules = []
-    for path, module in unwrap_compiled(component).named_modules():
+    for path, module in named_modules_of(component):
         own = 0
         for parameter in module._parameters.values():
             if parameter is not None and id(parameter) not in seen:
@@ -188,15 +203,16 @@ def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]
 
 def is_compiled(component: torch.nn.Module) -> bool:
     """Was it, or a part of it, handed to `torch.compile`?"""
-    if component is not unwrap_compiled(component) or any(
-        map(is_compiled_function, replaced_methods(component).values())
-    ):
-        return True
-    return any(module._compiled_call_impl is not None for module in component.modules())
+    return any(
+        module._compiled_call_impl is not None
+        or unwrap_compiled(module) is not module
+        or any(map(is_compiled_function, vars(module).values()))
+        for module in component.modules()
+    )
 
 
-def is_compiled_function(function: Callable[..., Any]) -> bool:
-    return hasattr(function, "_torchdynamo_orig_callable")
+def is_compiled_function(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and hasattr(value, "_torchdynamo_orig_callable")
 
 
 SHARED_BASES = frozenset(

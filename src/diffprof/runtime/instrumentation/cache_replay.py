@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from diffprof.errors import DiffprofError
-from diffprof.pipelines.components import components_of, unwrap_compiled
+from diffprof.pipelines.components import components_of, named_modules_of
 from diffprof.pipelines.patching import Patches
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.cache_lookups import (
@@ -80,7 +80,7 @@ class _Replay:
         self._places = {
             id(module): (slot, path)
             for slot, part in reversed(components_of(pipeline).items())
-            for path, module in unwrap_compiled(part).named_modules()
+            for path, module in named_modules_of(part)
         }
         self._recorded: dict[tuple[str, str | None, str], deque[bool]] = {}
         for event in events:

@@ -25,6 +25,7 @@ from diffprof.pipelines.components import (
     components_of,
     entry_methods,
     is_compiled,
+    named_modules_of,
     parts_of,
     replaced_methods,
     role_of,
@@ -101,11 +102,16 @@ class PipelineMonitor:
         """Find the present parts of the pipeline."""
         self._parts = parts_of(self.pipeline)
         self._components = components_of(self.pipeline)
-        self._slots = {id(part): slot for slot, part in reversed(self._components.items())}
+        # `torch.compile(vae)` compiles `forward` only: `decode` is a method of the module inside the wrapper.
+        self._slots = {
+            id(root): slot
+            for slot, part in reversed(self._components.items())
+            for root in (part, unwrap_compiled(part))
+        }
         self._places = {
             id(module): (slot, path)
             for slot, part in reversed(self._components.items())
-            for path, module in unwrap_compiled(part).named_modules()
+            for path, module in named_modules_of(part)
         }
         self._denoisers = {slot for slot, part in self._components.items() if role_of(slot, part) in DENOISING_ROLES}
 
