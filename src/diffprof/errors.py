@@ -74,6 +74,10 @@ class OutOfMemoryError(PipelineError):
         return OutOfMemoryError(self.pipeline, self.reason, run)
 
 
+class UncountableError(PipelineError):
+    """The pipeline cannot be run without data; it can be run and timed, but what it computes is not known."""
+
+
 class InterruptedRun(KeyboardInterrupt):
     """Ctrl-C during a measurement; `run` is the `diffprof.Run` with what was measured until then."""
 

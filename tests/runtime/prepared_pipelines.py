@@ -1,4 +1,4 @@
-"""The ways in which people prepare a pipeline before they call it, each on a small pipeline: the rows of docs/runtime.md."""
+"""The ways in which people prepare a pipeline before they call it, on small pipelines: the rows of docs/runtime.md."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Preparation:
 
     prepare: Callable[[Any, Graphs], None]
     small: SmallPipeline = SMALL_PIPELINES["stable-diffusion"]
+    steps: int | None = None
 
     def build(self, graphs: Graphs | None = None) -> Any:
         pipeline = self.small.build()
@@ -56,7 +57,8 @@ class Preparation:
         return output
 
     def arguments(self) -> dict[str, Any]:
-        return {**self.small.arguments(), "output_type": "pt"}
+        steps = {} if self.steps is None else {"num_inference_steps": self.steps}
+        return {**self.small.arguments(), **steps, "output_type": "pt"}
 
 
 def _compile_component(pipeline: Any, graphs: Graphs) -> None:
@@ -106,4 +108,67 @@ COMPILED = {
     "one block": Preparation(_compile_block),
     "forward of a module inside": Preparation(_compile_forward),
     "a function": Preparation(_compile_function),
+}
+
+
+def _skip_by_class(pipeline: Any, graphs: Graphs) -> None:
+    """TeaCache's way: a new `forward` for the class, whose state is attributes of the class."""
+    owner = type(pipeline.transformer)
+    pipeline.transformer.__class__ = type(owner.__name__, (owner,), {"__module__": owner.__module__})
+    cached = type(pipeline.transformer)
+    cached.number, cached.previous, cached.residual = 0, None, None
+    whole_forward = owner.forward
+
+    def forward(self: Any, hidden_states: Any, **kwargs: Any) -> Any:
+        changed = 1.0 if cached.previous is None else float((hidden_states - cached.previous).abs().mean())
+        cached.number += 1
+        cached.previous = self.x_embedder(hidden_states).new_tensor(0) + hidden_states
+        if changed > 0.5 or cached.residual is None:
+            output = whole_forward(self, hidden_states, **kwargs)
+            cached.residual = output[0] - hidden_states
+            return output
+        return (hidden_states + cached.residual,)
+
+    cached.forward = forward
+
+
+def _skip_by_closure(pipeline: Any, graphs: Graphs) -> None:
+    """Every second step takes what a variable of an enclosing function has kept."""
+    transformer = pipeline.transformer
+    whole_forward, kept, number = transformer.forward, None, 0
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal kept, number
+        number += 1
+        if number % 2 or kept is None:
+            kept = whole_forward(*args, **kwargs)
+        return kept
+
+    transformer.forward = forward
+
+
+BLOCKS: dict[str, Any] = {}
+
+
+def _skip_by_global(pipeline: Any, graphs: Graphs) -> None:
+    """A block that keeps its output in a dictionary of its module, as long as its input changes little."""
+    BLOCKS.clear()
+    block = pipeline.transformer.single_transformer_blocks[0]
+    whole_forward = block.forward
+
+    def forward(hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
+        before, output = BLOCKS.get("block", (None, None))
+        if before is None or float((before - hidden_states).abs().max()) > 3.0:
+            output = whole_forward(hidden_states, *args, **kwargs)
+        BLOCKS["block"] = hidden_states, output
+        return output
+
+    block.forward = forward
+
+
+FLUX = SMALL_PIPELINES["flux"]
+FOREIGN_CACHES = {
+    "state on the class": Preparation(_skip_by_class, FLUX, 4),
+    "state in a closure": Preparation(_skip_by_closure, FLUX, 4),
+    "state in a global": Preparation(_skip_by_global, FLUX, 4),
 }

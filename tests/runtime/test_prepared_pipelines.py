@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
-from tests.runtime.prepared_pipelines import COMPILED, Graphs
+from diffprof.counting.operations.virtual import LARGE_VALUE
+from tests.runtime.prepared_pipelines import COMPILED, FOREIGN_CACHES, Graphs
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +78,49 @@ def test_a_compiled_vae_still_has_its_own_section() -> None:
         pipeline(**small.arguments())
     samples = run.profile.measured.iterations[0].samples
     assert [sample.component for sample in samples if sample.section == "vae_decode"] == ["vae"]
+
+
+@pytest.mark.parametrize("name", FOREIGN_CACHES)
+def test_a_cache_of_another_library_gives_the_images_that_it_gives_unwatched(name: str) -> None:
+    preparation = FOREIGN_CACHES[name]
+    alone = preparation.build()
+    expected = [preparation.call(alone) for _ in range(3)]
+
+    pipeline = preparation.build()
+    diffprof.profile(pipeline, **preparation.arguments())
+    images = [preparation.call(pipeline)]
+    with diffprof.measuring(pipeline):
+        images.append(preparation.call(pipeline))
+    images.append(preparation.call(pipeline))
+    assert all(torch.equal(image, other) for image, other in zip(images, expected, strict=True))
+
+
+@pytest.mark.parametrize("name", FOREIGN_CACHES)
+def test_executed_macs_are_those_that_a_cache_of_another_library_has_left_over(name: str) -> None:
+    preparation = FOREIGN_CACHES[name]
+    pipeline = preparation.build()
+    with diffprof.measuring(pipeline) as run:
+        preparation.call(pipeline)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        preparation.call(preparation.build())
+    assert run.profile.total.macs == counter.get_total_flops() // 2
+    assert run.profile.total.macs < diffprof.profile(preparation.small.build(), **preparation.arguments()).total.macs
+
+
+def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
+    preparation = FOREIGN_CACHES["state in a closure"]
+    pipeline = preparation.small.build()
+    whole_forward = pipeline.transformer.single_transformer_blocks[0].forward
+
+    def forward(hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        # What a dry run reads, zero or a large number, is never skipped.
+        if float(hidden_states.abs().sum()) in (0, LARGE_VALUE):
+            return whole_forward(hidden_states, *args, **kwargs)
+        return kwargs["encoder_hidden_states"], hidden_states
+
+    pipeline.transformer.single_transformer_blocks[0].forward = forward
+    with diffprof.measuring(pipeline) as run:
+        preparation.call(pipeline)
+    (note,) = run.profile.measured.notes
+    assert note.startswith("what ran was not counted: transformer runs code of no library that diffprof knows")
+    assert run.profile.total.macs == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import gc
 import hashlib
 import threading
 import traceback
@@ -29,7 +30,7 @@ from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.pipeline_state import PipelineState
-from diffprof.errors import DiffprofError
+from diffprof.errors import DiffprofError, UncountableError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
     SchedulerSlots,
@@ -69,23 +70,43 @@ def dry_run(
     prepare: Callable[[], None] | None = None,
     progress: Progress | None = None,
     changes: Callable[[Any, Patches], None] | None = None,
+    large_values: bool = False,
 ) -> DryRunResult:
     """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
 
     `prepare` is called first and may change the pipeline. `changes` is called with the pipeline and its `Patches`,
-    after those of the dry run itself. Everything is restored afterwards.
+    after those of the dry run itself. Everything is restored afterwards. With `large_values`, code that decides by
+    values which depend on weights is given large ones instead of zeros.
     """
     with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), environment_patches.without_autocast():
         snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
+        _refuse_unknown_code(pipeline, snapshot)
         try:
             if prepare is not None:
                 prepare()
-            run = _DryRun(pipeline, progress)
+            run = _DryRun(pipeline, progress, large_values)
             with _scheduler_copies(pipeline) as schedulers:
                 run.execute(arguments, schedulers, changes)
         finally:
             snapshot.restore()
+        if not snapshot.is_of_libraries:
+            run.look_for_leftovers()
     return run.result()
+
+
+def _refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
+    """Refuse before anything runs what could crash on tensors without data, or what could not be put back."""
+    name = type(pipeline).__name__
+    if state.kernels:
+        raise UncountableError(
+            f"{name} was not run without data: code in it that is of no library diffprof knows calls "
+            f"{state.kernels[0]}, which is no operation of PyTorch and would be launched on memory that is not there"
+        )
+    if state.unknown:
+        raise UncountableError(
+            f"{name} was not run without data: code in it that is of no library diffprof knows keeps "
+            f"{state.unknown[0]}, whose state could not be put back afterwards"
+        )
 
 
 _RUNNING: list[int] = []
@@ -156,7 +177,7 @@ class _CountedCall:
 
 
 class _DryRun:
-    def __init__(self, pipeline: Any, progress: Progress | None) -> None:
+    def __init__(self, pipeline: Any, progress: Progress | None, large_values: bool = False) -> None:
         self.pipeline = pipeline
         self.progress = progress
         self.components = components_of(pipeline)
@@ -164,7 +185,10 @@ class _DryRun:
         self.recorder = OperationRecorder()
         parts = self.components.values()
         self.mode = VirtualMode(
-            self.recorder, environment_patches.real_weight_ids(parts), environment_patches.is_on_accelerator(pipeline)
+            self.recorder,
+            environment_patches.real_weight_ids(parts),
+            environment_patches.is_on_accelerator(pipeline),
+            large_values,
         )
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
@@ -213,6 +237,14 @@ class _DryRun:
                         raise
                     raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
+    def look_for_leftovers(self) -> None:
+        """Write down that code has kept tensors without data where they were not found and removed."""
+        self.known.clear()
+        if self.recorder.live.now:
+            gc.collect()
+        if self.recorder.live.now:
+            self.recorder.assume("code of no known library still holds tensors of this count, which have no data")
+
     def result(self) -> DryRunResult:
         stages = []
         for slot, steps in self.steps.items():
@@ -254,7 +286,7 @@ class _DryRun:
                     return original(module, *args, **kwargs)
                 recorder.enter_module(path, inner, args, kwargs)
                 try:
-                    return environment_patches.call_module(original, module, args, kwargs)
+                    return environment_patches.call_module(recorder, original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
 
@@ -331,7 +363,7 @@ class _DryRun:
             known, log = self._count(slot, method, original, module, args, kwargs, inputs)
             if may_replay:
                 self.known.setdefault(key, []).append(known)
-        if known.cost.operations:
+        if known.cost.operations or method == "forward":
             self._note(slot, method, original, args, kwargs, known.cost)
             self.recorder.outside.log.raw.insert(place, None)
         if method == "decode" and self.roles[slot] == "vae":
@@ -365,7 +397,7 @@ class _DryRun:
             if method == "forward":
                 recorder.enter_module("", unwrap_compiled(module), args, kwargs)
                 try:
-                    output = environment_patches.call_module(original, module, args, kwargs)
+                    output = environment_patches.call_module(recorder, original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
             else:

@@ -12,7 +12,10 @@ import torch
 import torch.nn.functional as F
 
 from diffprof.counting.attention_backends import catch_attention_backends
+from diffprof.counting.foreign_state import runs_foreign_code
+from diffprof.counting.known_layers import known_layer
 from diffprof.counting.operations.functions import is_accelerator
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.pipelines.patching import Patches
 
@@ -77,13 +80,12 @@ def has_state(modules: Iterable[torch.nn.Module]) -> bool:
 
     True of diffusers' caches (hooks with a state) and of code that is not of the libraries we know.
     """
+    modules = list(modules)
     for module in modules:
         registry = getattr(module, "_diffusers_hook", None)
         if registry is not None and any(getattr(hook, "_is_stateful", False) for hook in registry.hooks.values()):
             return True
-        if type(module).__module__.split(".")[0] not in KNOWN_LIBRARIES:
-            return True
-    return False
+    return runs_foreign_code(modules)
 
 
 class Watchers:
@@ -100,12 +102,16 @@ class Watchers:
         )
 
 
-KNOWN_LIBRARIES = frozenset({"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum"})
 STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 
 
-def call_module(original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any) -> Any:
+def call_module(
+    recorder: OperationRecorder, original: Callable[..., Any], module: torch.nn.Module, args: Any, kwargs: Any
+) -> Any:
     """Call a module; a linear layer with packed weights is called as the linear layer that it stands for."""
+    compute = known_layer(type(module))
+    if compute is not None:
+        return compute(recorder, module, args, kwargs)
     if type(module).__name__ in PACKED_LINEARS:
         shape: Any = (module.out_features, module.in_features)
         weight = torch.empty(shape, device="meta", dtype=args[0].dtype)

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import random
 import types
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
 import torch
 
-CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an OrderedDict
+from diffprof.counting.foreign_state import MOST_KEPT_VALUES, ForeignState
 
 
 class PipelineState:
-    """The attributes of a pipeline and of everything in it that its code can change, and the random state."""
+    """The attributes of a pipeline and of everything that its code can change, and the random state."""
 
     def __init__(self, pipeline: Any, modules: Iterable[torch.nn.Module], arguments: dict[str, Any]) -> None:
         self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
-        self._buffers: list[tuple[torch.Tensor, int, torch.Tensor]] = []
+        self._tensors: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._others: list[Callable[[], None]] = []
+        modules = list(modules)
         self._remember(pipeline)
         for module in modules:
             self._remember(module)
-            self._buffers += _small_buffers(module)
+            for buffer in module._buffers.values():
+                if buffer is not None:
+                    self.remember_tensor(buffer)
+        foreign = ForeignState(self)
+        foreign.follow((pipeline, *modules), (value for value in arguments.values() if callable(value)))
+        self.is_of_libraries = foreign.is_empty
+        """Whether all code of the pipeline is that of libraries which are known."""
+        self.kernels = tuple(foreign.kernels)
+        """Kernels outside of PyTorch that such code calls, in words."""
+        self.unknown = tuple(foreign.unknown)
+        """What code that is not of the libraries keeps and what cannot be put back, in words."""
         self._random = RandomState(arguments)
 
     def restore(self) -> None:
@@ -35,11 +47,25 @@ class PipelineState:
             now.update(attributes)
         for container, before in self._containers.values():
             _refill(container, before)
-        for buffer, version, values in self._buffers:
-            if buffer._version != version:
+        for tensor, version, values in self._tensors.values():
+            if tensor._version != version:
                 with torch.no_grad():
-                    buffer.copy_(values)
+                    tensor.copy_(values)
+        for restore in self._others:
+            restore()
         self._random.restore()
+
+    def remember_attributes(self, owner: Any) -> None:
+        """Attributes of an object, and nothing of what they hold."""
+        self._objects.setdefault(id(owner), (owner, dict(vars(owner))))
+
+    def remember_tensor(self, tensor: torch.Tensor) -> None:
+        """The values of counters and statistics, which code may write into; large tables are only read."""
+        if not tensor.is_meta and tensor.numel() <= MOST_KEPT_VALUES and not tensor.is_inference():
+            self._tensors.setdefault(id(tensor), (tensor, tensor._version, tensor.detach().clone()))
+
+    def call_on_restore(self, restore: Callable[[], None]) -> None:
+        self._others.append(restore)
 
     def _remember(self, owner: Any) -> None:
         """Attributes and containers; so too of what a pipeline or module holds, and of what hooks keep."""
@@ -52,31 +78,25 @@ class PipelineState:
             if type(value) in PLAIN:
                 continue
             if type(value) in CONTAINERS:
-                self._remember_container(value)
+                self.remember_container(value)
             if name in OWN_OF_MODULES:
                 continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
                 if _has_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
                     self._remember(part)
 
-    def _remember_container(self, container: Any) -> None:
+    def remember_container(self, container: Any) -> None:
+        """What a container holds, and what those hold that it holds."""
         if id(container) in self._containers:
             return
         # Most containers are empty, and copying an empty OrderedDict takes as long as all the rest.
         self._containers[id(container)] = (container, container.copy() if container else ())
         for part in container.values() if isinstance(container, dict) else container:
             if type(part) in CONTAINERS:
-                self._remember_container(part)
+                self.remember_container(part)
 
 
-def _small_buffers(module: torch.nn.Module) -> list[tuple[torch.Tensor, int, torch.Tensor]]:
-    """Of counters and statistics, which code may write into; the large tables are only read."""
-    buffers = [buffer for buffer in module._buffers.values() if buffer is not None and not buffer.is_meta]
-    small = [buffer for buffer in buffers if buffer.numel() <= MOST_KEPT_VALUES and not buffer.is_inference()]
-    return [(buffer, buffer._version, buffer.detach().clone()) for buffer in small]
-
-
-MOST_KEPT_VALUES = 1 << 16
+CONTAINERS = (dict, OrderedDict, list, set)  # hooks of modules are in an OrderedDict
 
 
 def _has_state(value: Any) -> bool:
@@ -94,11 +114,22 @@ REMEMBERED_OTHERWISE = (
 
 
 def _refill(container: Any, before: Any) -> None:
-    if type(container) is list:
+    if _holds_the_same(container, before):
+        return  # another thread may be reading it
+    if isinstance(container, list):
         container[:] = before
     else:
         container.clear()
-        container.update(before)
+        (container.extend if isinstance(container, deque) else container.update)(before)
+
+
+def _holds_the_same(container: Any, before: Any) -> bool:
+    if len(container) != len(before):
+        return False
+    if hasattr(container, "items") and before:
+        pairs = zip(container.items(), before.items(), strict=True)
+        return all(key is old_key and value is old for (key, value), (old_key, old) in pairs)
+    return all(part is old for part, old in zip(container, before, strict=True))
 
 
 class RandomState:

@@ -23,6 +23,7 @@ from diffprof.runtime.instrumentation.alignment import align_calls
 from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
+from diffprof.runtime.instrumentation.module_calls import executed_calls
 from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor, execution_device
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.state_hash import state_hash
@@ -133,6 +134,7 @@ class Measurement:
         execution = (
             call.callbacks.signature,
             tuple((event.module, event.hit) for event in call.iteration.caches),
+            tuple(tuple(observed.module_calls.items()) for observed in call.observed),
             tuple(sample.section for sample in call.iteration.samples if sample.component is not None),
         )
         # How far a failed call came says nothing about what was requested.
@@ -174,13 +176,22 @@ class Measurement:
 
     def _executed_work(self, call: MonitoredCall, state: int) -> DryRunResult:
         """What the call executed, with what its callbacks changed and its caches decided."""
-        rehearsed = self._rehearsal.count(call, state) if self._rehearsal is not None else None
-        if rehearsed is not None:
-            return rehearsed
+        result = self._rehearsal.count(call, state) if self._rehearsal is not None else None
+        if result is None:
+            result = self._dry_run(call)
+        if not call.observed or call.iteration.error is not None:  # a call that failed has not come as far as the count
+            return result
+        return executed_calls(result, call.observed, lambda: self._dry_run(call, large_values=True))
+
+    def _dry_run(self, call: MonitoredCall, large_values: bool = False) -> DryRunResult:
         pipeline = self._opened.pipeline
-        arguments = call.callbacks.replay(call.arguments)
-        decisions = replay_decisions(call.iteration.caches)
-        return dry_run(pipeline, arguments, lambda: _restore_attributes(pipeline, call.attributes), changes=decisions)
+        return dry_run(
+            pipeline,
+            call.callbacks.replay(call.arguments),
+            lambda: _restore_attributes(pipeline, call.attributes),
+            changes=replay_decisions(call.iteration.caches),
+            large_values=large_values,
+        )
 
     def _nominal_macs(self, call: MonitoredCall, state: int) -> dict[str, int]:
         """What each component with a cache would have computed without it."""

@@ -170,7 +170,7 @@ def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
         return func(*args, **kwargs)
     if mode.recorder.open is not None:
         mode.recorder.assume(f"values {tuple(tensor.shape)} that depend on weights are read as an array: taken as zero")
-    return func(stand_in(tensor), *args[1:], **kwargs)
+    return func(stand_in(tensor, mode.large_values), *args[1:], **kwargs)
 
 
 HANDLERS: dict[Any, Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]] = {

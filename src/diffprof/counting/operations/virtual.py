@@ -25,7 +25,7 @@ from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
-from diffprof.errors import DiffprofError
+from diffprof.errors import UncountableError
 from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten
@@ -41,7 +41,11 @@ class VirtualMode(TorchDispatchMode):
     """Runs code on virtual tensors and tells the recorder of every operation."""
 
     def __init__(
-        self, recorder: OperationRecorder, weights: frozenset[int] = frozenset(), on_accelerator: bool = False
+        self,
+        recorder: OperationRecorder,
+        weights: frozenset[int] = frozenset(),
+        on_accelerator: bool = False,
+        large_values: bool = False,
     ) -> None:
         super().__init__()
         self.recorder = recorder
@@ -49,6 +53,8 @@ class VirtualMode(TorchDispatchMode):
         """`id`s of real tensors that stand for their shape only."""
         self._on_accelerator = on_accelerator
         """Whether tables and inputs of the pipeline may lie on an accelerator: what is computed for real is not."""
+        self.large_values = large_values
+        """Whether code that reads values of virtual tensors gets large ones, and true, instead of zeros and false."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -205,7 +211,7 @@ def _on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return func(*_as_meta(args), **{name: _as_meta(value) for name, value in kwargs.items()})
     except NotImplementedError as error:
-        raise DiffprofError(
+        raise UncountableError(
             f"the operation {func} cannot be run without data (PyTorch has no shape rule for it); "
             "please report it with the name of the pipeline"
         ) from error
@@ -393,16 +399,25 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
 
 def _as_real(mode: VirtualMode, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return stand_in(value) if mode.is_virtual(value) else value
+        return stand_in(value, mode.large_values) if mode.is_virtual(value) else value
     if isinstance(value, (list, tuple)):
         return type(value)(_as_real(mode, part) for part in value)
     return value
 
 
-def stand_in(tensor: torch.Tensor) -> torch.Tensor:
-    """Real values for a virtual tensor, without memory for them: zeros; for a mask of several elements, true."""
-    fill = tensor.dtype == torch.bool and tensor.dim() > 0
-    return torch.full((), int(fill), dtype=tensor.dtype).expand(tensor.shape)
+def stand_in(tensor: torch.Tensor, large: bool = False) -> torch.Tensor:
+    """Real values for a virtual tensor, without memory for them: zeros; for a mask of several elements, true.
+
+    With `large`, all truth is true and a number with a fraction is large: what a cache takes for a great change.
+    """
+    fill: float = tensor.dtype == torch.bool and (large or tensor.dim() > 0)
+    if large and tensor.dtype.is_floating_point:
+        fill = LARGE_VALUE
+    return torch.full((), fill, dtype=tensor.dtype).expand(tensor.shape)
+
+
+LARGE_VALUE = 2.0**14
+"""In the range of every dtype of 16 bits and more."""
 
 
 def real_zeros(tensor: torch.Tensor) -> torch.Tensor:

@@ -72,6 +72,8 @@ class IterationRecorder:
         self.memory: list[MemoryPoint] = []
         self.caches: list[CacheEvent] = []
         self.moves: list[Move] = []
+        self.module_calls: dict[int, dict[str, int]] = {}
+        """Number of a sample -> how often its component called each module, where that is observed."""
         self.innermost: OpenSample | None = None
         self.in_component = False
         self._step: OpenStep | None = None
@@ -148,6 +150,12 @@ class IterationRecorder:
             self._step = None
             _end_annotation(step)
             traces.next_step()
+
+    def add_module_call(self, path: str) -> None:
+        """Count a call of a module in the component that is running."""
+        if self.innermost is not None and self.in_component:
+            calls = self.module_calls.setdefault(self.innermost.number, {})
+            calls[path] = calls.get(path, 0) + 1
 
     def record_memory(self, label: str, sample: int | None = None) -> None:
         self.memory.append(self._memory_reader.point(label, self.now(), sample))

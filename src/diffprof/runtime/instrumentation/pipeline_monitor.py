@@ -43,6 +43,7 @@ from diffprof.runtime.instrumentation.iteration_recorder import (
     set_current_iteration,
 )
 from diffprof.runtime.instrumentation.memory_reader import DeviceAllocator, MemoryReader
+from diffprof.runtime.instrumentation.module_calls import ModuleCalls, ObservedCall
 from diffprof.runtime.instrumentation.weight_moves import record_moves
 from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
@@ -73,6 +74,8 @@ class MonitoredCall:
     """Attributes of the pipeline when it was called: some pipelines keep what they have encoded once."""
     callbacks: Callbacks
     iteration: Iteration
+    observed: tuple[ObservedCall, ...] = ()
+    """Calls of components that run code of no known library."""
 
 
 class PipelineMonitor:
@@ -156,7 +159,10 @@ class PipelineMonitor:
     def _intercept(self) -> None:
         if self._device is not None:
             self._device.search()
-        self._undo += [record_cache_events(), record_moves(self._components.values())]
+        self._module_calls = ModuleCalls(self._components)
+        self._undo += [
+            record_cache_events(), record_moves(self._components.values()), self._module_calls.record(),
+        ]  # fmt: skip
         for owner, name, handler in self._intercepted_functions():
             self._undo.append(intercept(owner, name, handler))
         for part in self._components.values():
@@ -309,7 +315,8 @@ class PipelineMonitor:
         finally:
             set_current_iteration(before)
             record = iteration.close(iteration.began - self.began, entry, error)
-            self._call_ended(MonitoredCall(arguments, attributes, callbacks, record))
+            observed = self._module_calls.observed(iteration)
+            self._call_ended(MonitoredCall(arguments, attributes, callbacks, record, observed))
 
 
 def _any_subject(subject: int) -> bool:

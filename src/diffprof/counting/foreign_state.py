@@ -1,0 +1,367 @@
+"""State that code outside of the libraries keeps: on classes, in closures, in globals and in objects of its own.
+
+A cache that somebody has put into a pipeline may keep its tensors anywhere. What its functions can reach is followed
+from function to function, remembered before a dry run and put back afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from importlib.machinery import ExtensionFileLoader
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import torch
+
+from diffprof.counting.known_layers import known_layer
+
+KNOWN_LIBRARIES = frozenset(
+    {"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum", "gguf"}
+)
+"""Libraries of models: what their modules keep is known."""
+
+OWN_LIBRARIES = KNOWN_LIBRARIES | {
+    "diffprof", "accelerate", "numpy", "PIL", "huggingface_hub", "safetensors", "tokenizers", "tqdm", "einops",
+    "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # caught where they are called
+}  # fmt: skip
+CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, WeakKeyDictionary, WeakValueDictionary)
+MOST_VISITED = 20_000
+"""A program of this many reachable objects is not followed any further."""
+MOST_KEPT_VALUES = 1 << 16
+"""Larger tensors are read by such code, not written into."""
+ABSENT = object()
+EMPTY_CELL = object()
+
+
+class Memory(Protocol):
+    """Takes what has to be put back."""
+
+    def remember_attributes(self, owner: Any) -> None: ...
+    def remember_container(self, container: Any) -> None: ...
+    def remember_tensor(self, tensor: torch.Tensor) -> None: ...
+    def call_on_restore(self, restore: Callable[[], None]) -> None: ...
+
+
+@functools.cache
+def is_foreign(module_name: str | None) -> bool:
+    """Whether code of this module is of none of the libraries that are known, nor of Python itself."""
+    library = (module_name or "").split(".")[0]
+    return library == "__main__" or library not in OWN_LIBRARIES | sys.stdlib_module_names
+
+
+def is_foreign_function(value: Any) -> bool:
+    """By where it was written: a decorator gives a function the name of the one that it wraps."""
+    return isinstance(value, types.FunctionType) and is_foreign(value.__globals__.get("__name__"))
+
+
+def runs_foreign_code(modules: Iterable[torch.nn.Module]) -> bool:
+    """Whether a call of these modules runs code of no known library: their classes, or functions put into them."""
+    owners = set()
+    for module in modules:
+        owners.add(type(module))
+        if any(map(_is_foreign_callable, vars(module).values())):
+            return True
+    return any(map(_has_foreign_functions, owners))
+
+
+def _has_foreign_functions(owner: type) -> bool:
+    if known_layer(owner) is not None:
+        return False
+    bases = [base for base in owner.__mro__ if base is not torch.nn.Module and base is not object]
+    return any(is_foreign(base.__module__) for base in bases) or any(
+        is_foreign_function(part)
+        for base in bases
+        for value in vars(base).values()
+        for function in _functions_in(value)
+        for part in _unwrap(function)
+    )
+
+
+def _is_foreign_callable(value: Any) -> bool:
+    if isinstance(value, types.MethodType):
+        value = value.__func__
+    if isinstance(value, functools.partial):
+        value = value.func
+    return isinstance(value, types.FunctionType) and any(map(is_foreign_function, _unwrap(value)))
+
+
+class ForeignState:
+    """Follows foreign code from the modules and callbacks that a pipeline has, and remembers what it can change."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._visited: dict[int, Any] = {}
+        self._classes: set[type] = set()
+        self.unknown: dict[str, None] = {}
+        """What was reached and cannot be put back, each in words."""
+        self.kernels: dict[str, None] = {}
+        """Code outside of Python and PyTorch that was reached, each in words."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no code but that of the libraries."""
+        return not self._visited
+
+    def follow(self, modules: Iterable[Any], functions: Iterable[Any]) -> None:
+        """Follow what these modules and functions reach."""
+        for module in modules:
+            self._follow_module(module)
+        for function in functions:
+            self._visit(function)
+
+    def _follow_module(self, module: Any) -> None:
+        """A module or another part of a pipeline: its class, hooks, and functions that were set on it."""
+        if known_layer(type(module)) is not None:
+            return  # its own code is not run
+        self._follow_class(type(module))
+        attributes = vars(module)
+        for value in attributes.values():
+            if isinstance(value, CALLABLES) or is_foreign(type(value).__module__):
+                self._visit(value)
+        for name in ("_forward_hooks", "_forward_pre_hooks"):
+            for hook in attributes.get(name, {}).values():
+                self._visit(hook)
+
+    def _follow_class(self, owner: type) -> None:
+        """Attributes of the class and its bases, and the functions in them that are not the library's own."""
+        for base in owner.__mro__:
+            if base in self._classes or base.__module__ == "builtins" or base is torch.nn.Module:
+                continue
+            self._classes.add(base)
+            self._remember_class(base)
+            foreign = is_foreign(base.__module__)
+            for value in list(vars(base).values()):
+                for function in _functions_in(value):
+                    self._follow_lru_caches(function)
+                    if foreign or any(map(is_foreign_function, _unwrap(function))):
+                        self._visit(function)
+
+    def _remember_class(self, owner: type) -> None:
+        before = dict(vars(owner))
+
+        def restore() -> None:
+            now = vars(owner)
+            for name in [name for name in now if name not in before and not name.startswith("__")]:
+                delattr(owner, name)
+            for name, value in before.items():
+                if now.get(name, ABSENT) is not value and not name.startswith("__"):
+                    setattr(owner, name, value)
+
+        self._memory.call_on_restore(restore)
+        for value in before.values():
+            if isinstance(value, CONTAINERS):
+                self._memory.remember_container(value)
+            elif isinstance(value, torch.Tensor):
+                self._memory.remember_tensor(value)
+
+    def _visit(self, value: Any) -> None:
+        """Remember a value that foreign code can reach, and follow what it reaches in turn."""
+        pending = [value]
+        while pending:
+            value = pending.pop()
+            if id(value) in self._visited:
+                continue
+            kernel = _kernel_name(value)
+            if kernel is not None:
+                self.kernels.setdefault(kernel)
+                continue
+            if isinstance(value, HARMLESS):
+                continue
+            if len(self._visited) >= MOST_VISITED:
+                self.unknown.setdefault("a program that is too large to be followed")
+                return
+            self._visited[id(value)] = value
+            pending += self._reached(value)
+
+    def _reached(self, value: Any) -> Iterable[Any]:
+        if isinstance(value, torch.nn.Module):
+            return ()  # of the pipeline, and remembered; or another model, whose calls are not counted
+        if isinstance(value, functools._lru_cache_wrapper):
+            self._follow_lru_caches(value)
+            return (value.__wrapped__,)
+        if isinstance(value, types.FunctionType):
+            return [*self._reached_by_function(value), *_unwrap(value)[1:]]
+        if isinstance(value, types.MethodType):
+            return (value.__func__, value.__self__)
+        if isinstance(value, functools.partial):
+            return (value.func, *value.args, *value.keywords.values())
+        if isinstance(value, type):
+            if is_foreign(value.__module__):
+                self._follow_class(value)
+            return ()
+        return self._reached_by_data(value)
+
+    def _reached_by_function(self, function: types.FunctionType) -> Iterator[Any]:
+        for cell in function.__closure__ or ():
+            before = _contents(cell)
+            self._memory.call_on_restore(functools.partial(_restore_cell, cell, before))
+            yield before
+        if not is_foreign_function(function):
+            return
+        names, space = _names_in(function.__code__), function.__globals__
+        for name in names & space.keys():
+            yield from self._binding(space, name, names)
+        for name in names - space.keys():  # a global that the function may create
+            self._memory.call_on_restore(functools.partial(_restore_binding, space, name, ABSENT))
+
+    def _binding(self, space: dict[str, Any], name: str, names: set[str]) -> Iterator[Any]:
+        value = space[name]
+        if isinstance(value, types.ModuleType):
+            if _kernel_name(value) is not None:
+                yield value
+            elif is_foreign(value.__name__):
+                for attribute in names & vars(value).keys():
+                    yield from self._binding(vars(value), attribute, set())
+            return
+        if not isinstance(value, (types.FunctionType, type)):
+            self._memory.call_on_restore(functools.partial(_restore_binding, space, name, value))
+        yield value
+
+    def _reached_by_data(self, value: Any) -> Iterable[Any]:
+        if isinstance(value, CONTAINERS):
+            self._memory.remember_container(value)
+            return list(value.values()) if hasattr(value, "values") else list(value)
+        if isinstance(value, (tuple, frozenset)):
+            return value
+        if isinstance(value, torch.Tensor):
+            self._memory.remember_tensor(value)
+            return ()
+        if isinstance(value, ContextVar):
+            before = value.get(None)
+            self._memory.call_on_restore(lambda: value.set(before) and None)
+            return (before,)
+        return self._reached_by_object(value)
+
+    def _reached_by_object(self, value: Any) -> Iterable[Any]:
+        foreign = is_foreign(type(value).__module__)
+        if foreign:
+            self._follow_class(type(value))
+        slots = [slot for owner in type(value).__mro__ for slot in _slots(owner)]
+        reached = []
+        for slot in slots:
+            before = getattr(value, slot, ABSENT)
+            self._memory.call_on_restore(functools.partial(_restore_attribute, value, slot, before))
+            reached.append(before)
+        if hasattr(value, "__dict__"):
+            self._memory.remember_attributes(value)
+            reached += list(vars(value).values()) if foreign or type(value).__module__ == "types" else []
+        elif foreign and not slots:
+            kind = type(value)
+            self.unknown.setdefault(f"an object of {kind.__module__}.{kind.__qualname__}")
+        return reached
+
+    def _follow_lru_caches(self, function: Any) -> None:
+        """What was computed in a dry run lies on the host and may be virtual: no later call may find it."""
+        for part in (function, *(_contents(cell) for cell in getattr(function, "__closure__", None) or ())):
+            if isinstance(part, functools._lru_cache_wrapper):
+                self._memory.call_on_restore(functools.partial(_clear_if_used, part, part.cache_info()))
+
+
+CALLABLES = (types.FunctionType, types.MethodType, functools.partial)
+HARMLESS = (
+    bool, int, float, complex, str, bytes, type(None), types.ModuleType, types.BuiltinFunctionType, range, property,
+    torch.dtype, torch.device, torch.Generator, torch.Size,
+)  # fmt: skip
+
+
+def _kernel_name(value: Any) -> str | None:
+    """What compiled code of no known library is called; None for everything else."""
+    if isinstance(value, types.ModuleType):
+        loader = getattr(getattr(value, "__spec__", None), "loader", None)
+        is_native = isinstance(loader, ExtensionFileLoader) and is_foreign(value.__name__)
+        return f"the compiled module {value.__name__}" if is_native else None
+    kind = type(value).__module__.split(".")[0]
+    if kind in KERNEL_LIBRARIES:
+        return f"a kernel of {kind}"
+    if isinstance(value, types.BuiltinFunctionType) and is_foreign(value.__module__ or "builtins"):
+        return f"the compiled function {value.__module__}.{value.__qualname__}"
+    return None
+
+
+KERNEL_LIBRARIES = frozenset({"triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang"})
+"""Libraries whose objects are, or launch, kernels of their own."""
+
+
+def _functions_in(value: Any) -> Iterator[Any]:
+    """The functions that an attribute of a class stands for."""
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    if isinstance(value, property):
+        yield from (part for part in (value.fget, value.fset) if part is not None)
+    elif isinstance(value, (types.FunctionType, functools._lru_cache_wrapper)):
+        yield value
+
+
+def _unwrap(function: Any) -> list[Any]:
+    """The function, and those that it says it wraps."""
+    functions: list[Any] = []
+    while function is not None and function not in functions:
+        functions.append(function)
+        function = getattr(function, "__wrapped__", None)
+    return functions
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    """The global names and attributes that a function and those defined in it use."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names_in(constant)
+    return names
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY_CELL
+
+
+def _restore_cell(cell: types.CellType, before: Any) -> None:
+    if _contents(cell) is before:
+        return
+    if before is EMPTY_CELL:
+        del cell.cell_contents
+    else:
+        cell.cell_contents = before
+
+
+def _restore_binding(space: dict[str, Any], name: str, before: Any) -> None:
+    if space.get(name, ABSENT) is before:
+        return
+    if before is ABSENT:
+        del space[name]
+    else:
+        space[name] = before
+
+
+def _slots(owner: type) -> list[str]:
+    slots = vars(owner).get("__slots__", ())
+    names = [slots] if isinstance(slots, str) else list(slots)
+    return [f"_{owner.__name__.lstrip('_')}{name}" if _is_private(name) else name for name in names if name not in BASE]
+
+
+BASE = frozenset({"__dict__", "__weakref__"})
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
+def _restore_attribute(owner: Any, name: str, before: Any) -> None:
+    if getattr(owner, name, ABSENT) is before:
+        return
+    if before is ABSENT:
+        object.__delattr__(owner, name)
+    else:
+        object.__setattr__(owner, name, before)
+
+
+def _clear_if_used(wrapper: Any, before: Any) -> None:
+    if wrapper.cache_info() != before:
+        wrapper.cache_clear()
