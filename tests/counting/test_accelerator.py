@@ -37,3 +37,24 @@ def test_a_pipeline_on_a_gpu_costs_what_it_costs_on_the_cpu(name: str) -> None:
         (call.component, call.macs) for call in on_cpu.calls
     ]
     assert counted.total == on_cpu.total
+
+
+class GeneratorOnGpu(torch.Generator):
+    """A generator that says it belongs to a GPU, and fails when numbers are drawn on the host."""
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the device must be missing for this to show anything")
+@pytest.mark.parametrize("several", [False, True], ids=["one", "list"])
+@pytest.mark.parametrize("name", ["stable-diffusion", "stable-diffusion-img2img"])
+def test_a_generator_of_a_gpu_is_not_refused(name: str, several: bool) -> None:
+    small = SMALL_PIPELINES[name]
+    generator = GeneratorOnGpu().manual_seed(7)
+    before = generator.get_state()
+    on_gpu, on_cpu = ([one] if several else one for one in (generator, torch.Generator()))
+    counted = diffprof.profile(on_a_gpu(small.build()), **{**small.arguments(), "generator": on_gpu})
+    assert counted.total == diffprof.profile(small.build(), **{**small.arguments(), "generator": on_cpu}).total
+    assert torch.equal(generator.get_state(), before)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections import deque
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -111,7 +113,9 @@ KERNEL: Any = None
 
 
 @pytest.mark.parametrize("kind", ["a Triton kernel", "an extension module"])
-def test_a_kernel_outside_of_torch_is_refused_before_it_is_launched(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_outside_of_torch_is_refused_before_it_is_launched(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     launched: list[Any] = []
     if kind == "a Triton kernel":
         owner = type("JITFunction", (), {"__module__": "triton.runtime.jit", "__call__": launched.append})
@@ -119,8 +123,11 @@ def test_a_kernel_outside_of_torch_is_refused_before_it_is_launched(kind: str, m
     else:
         from importlib.machinery import ExtensionFileLoader, ModuleSpec
 
+        library = tmp_path / "_C.so"
+        library.write_bytes(b"\x7fELF" + b"libtorch_python.so\0libc10.so")
         extension = types.ModuleType("nunchaku._C")
-        extension.__spec__ = ModuleSpec("nunchaku._C", ExtensionFileLoader("nunchaku._C", "_C.so"))
+        extension.__spec__ = ModuleSpec("nunchaku._C", ExtensionFileLoader("nunchaku._C", str(library)))
+        monkeypatch.setitem(sys.modules, "nunchaku._C", extension)
         monkeypatch.setitem(globals(), "KERNEL", extension)
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
@@ -131,8 +138,12 @@ def test_a_kernel_outside_of_torch_is_refused_before_it_is_launched(kind: str, m
 
 
 def test_an_object_whose_state_cannot_be_put_back_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    # As an object of an extension module: neither attributes nor slots.
-    engine = type("Engine", (), {"__slots__": (), "__module__": "nunchaku"})
-    monkeypatch.setitem(globals(), "KERNEL", [engine()])
+    monkeypatch.setitem(globals(), "KERNEL", iter(list(range(3))))
     state = PipelineState(SimpleNamespace(), [NativeModule()], {})
-    assert state.unknown == ("an object of nunchaku.Engine",)
+    assert state.unknown == ("an object of builtins.list_iterator",)
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    pipeline.unet.conv_act = NativeModule()
+    with pytest.raises(UncountableError, match="whose state could not be put back afterwards"):
+        diffprof.profile(pipeline, **small.arguments())
+    assert list(KERNEL) == [0, 1, 2]

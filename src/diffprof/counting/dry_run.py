@@ -26,7 +26,7 @@ from diffprof.counting.boundary import (
     with_real_zeros,
 )
 from diffprof.counting.operations.allocation_log import AllocationLog
-from diffprof.counting.operations.functions import FunctionMode
+from diffprof.counting.operations.functions import FunctionMode, is_accelerator
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.pipeline_state import PipelineState
@@ -86,12 +86,27 @@ def dry_run(
                 prepare()
             run = _DryRun(pipeline, progress, large_values)
             with _scheduler_copies(pipeline) as schedulers:
-                run.execute(arguments, schedulers, changes)
+                run.execute(_with_generators_on_host(arguments), schedulers, changes)
         finally:
             snapshot.restore()
         if not snapshot.is_of_libraries:
             run.look_for_leftovers()
     return run.result()
+
+
+def _with_generators_on_host(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with generators of the CPU for those of an accelerator.
+
+    What is computed for real in a dry run lies on the host, where diffusers refuses to draw numbers from a generator of
+    another device. Which numbers come is of no interest.
+    """
+
+    def on_host(value: Any) -> Any:
+        if isinstance(value, torch.Generator) and is_accelerator(value.device):
+            return torch.Generator()
+        return type(value)(map(on_host, value)) if type(value) in (list, tuple) else value
+
+    return {name: on_host(value) for name, value in arguments.items()}
 
 
 def _refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:

@@ -7,12 +7,15 @@ from function to function, remembered before a dry run and put back afterwards.
 from __future__ import annotations
 
 import functools
+import gc
+import mmap
 import sys
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -28,6 +31,7 @@ KNOWN_LIBRARIES = frozenset(
 OWN_LIBRARIES = KNOWN_LIBRARIES | {
     "diffprof", "accelerate", "numpy", "PIL", "huggingface_hub", "safetensors", "tokenizers", "tqdm", "einops",
     "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # caught where they are called
+    "pytest", "_pytest", "pluggy", "rich", "typer", "click",
 }  # fmt: skip
 CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, WeakKeyDictionary, WeakValueDictionary)
 MOST_VISITED = 20_000
@@ -173,8 +177,7 @@ class ForeignState:
             if isinstance(value, HARMLESS):
                 continue
             if len(self._visited) >= MOST_VISITED:
-                self.unknown.setdefault("a program that is too large to be followed")
-                return
+                return  # what is left over afterwards is looked for
             self._visited[id(value)] = value
             pending += self._reached(value)
 
@@ -250,7 +253,7 @@ class ForeignState:
         if hasattr(value, "__dict__"):
             self._memory.remember_attributes(value)
             reached += list(vars(value).values()) if foreign or type(value).__module__ == "types" else []
-        elif foreign and not slots:
+        elif isinstance(value, Iterator) or (foreign and not slots and gc.is_tracked(value)):
             kind = type(value)
             self.unknown.setdefault(f"an object of {kind.__module__}.{kind.__qualname__}")
         return reached
@@ -272,19 +275,38 @@ HARMLESS = (
 def _kernel_name(value: Any) -> str | None:
     """What compiled code of no known library is called; None for everything else."""
     if isinstance(value, types.ModuleType):
-        loader = getattr(getattr(value, "__spec__", None), "loader", None)
-        is_native = isinstance(loader, ExtensionFileLoader) and is_foreign(value.__name__)
-        return f"the compiled module {value.__name__}" if is_native else None
-    kind = type(value).__module__.split(".")[0]
-    if kind in KERNEL_LIBRARIES:
-        return f"a kernel of {kind}"
-    if isinstance(value, types.BuiltinFunctionType) and is_foreign(value.__module__ or "builtins"):
+        return f"the compiled module {value.__name__}" if _uses_torch_memory(value.__name__) else None
+    library, _, _ = type(value).__module__.partition(".")
+    if library in KERNEL_LIBRARIES:
+        return f"a kernel of {library}"
+    if isinstance(value, types.BuiltinFunctionType) and _uses_torch_memory(value.__module__ or "builtins"):
         return f"the compiled function {value.__module__}.{value.__qualname__}"
+    if _uses_torch_memory(type(value).__module__):
+        return f"an object of {type(value).__module__}"
     return None
 
 
-KERNEL_LIBRARIES = frozenset({"triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang"})
+KERNEL_LIBRARIES = frozenset(
+    ["triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang", "tensorrt"]
+)
 """Libraries whose objects are, or launch, kernels of their own."""
+
+MEMORY_OF_TORCH = (b"libc10", b"libtorch", b"c10.dll", b"torch.dll")
+
+
+@functools.cache
+def _uses_torch_memory(module_name: str) -> bool:
+    """Whether it is a compiled module of no known library that is linked with PyTorch, so that it can take tensors."""
+    if not is_foreign(module_name):
+        return False
+    spec = getattr(sys.modules.get(module_name), "__spec__", None)
+    if not isinstance(getattr(spec, "loader", None), ExtensionFileLoader):
+        return False
+    try:
+        with Path(spec.loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(name) >= 0 for name in MEMORY_OF_TORCH)
+    except (OSError, ValueError):
+        return True  # what cannot be looked into is not trusted
 
 
 def _functions_in(value: Any) -> Iterator[Any]:
