@@ -200,12 +200,13 @@ class ForeignState:
         return self._reached_by_data(value)
 
     def _reached_by_function(self, function: types.FunctionType) -> Iterator[Any]:
-        for cell in function.__closure__ or ():
-            before = _contents(cell)
+        cells = [(cell, _contents(cell)) for cell in function.__closure__ or ()]
+        if not is_foreign_function(function):
+            yield from (contents for _, contents in cells if isinstance(contents, CALLABLES))  # a decorator's
+            return
+        for cell, before in cells:
             self._memory.call_on_restore(functools.partial(_restore_cell, cell, before))
             yield before
-        if not is_foreign_function(function):
-            return
         names, space = _names_in(function.__code__), function.__globals__
         for name in names & space.keys():
             yield from self._binding(space, name, names)
