@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -222,7 +223,7 @@ def test_user_hooks_see_every_call_once_and_keep_nothing(capsys: pytest.CaptureF
 
     def look(module: Any, args: Any, output: Any) -> None:
         shapes.append(output[0].shape)
-        print(tuple(output[0].shape))
+        sys.stdout.write(f"{tuple(output[0].shape)}\n")
 
     pipeline.unet.register_forward_hook(look)
     diffprof.profile(pipeline, **arguments)

@@ -300,11 +300,11 @@ def _uses_torch_memory(module_name: str) -> bool:
     """Whether it is a compiled module of no known library that is linked with PyTorch, so that it can take tensors."""
     if not is_foreign(module_name):
         return False
-    spec = getattr(sys.modules.get(module_name), "__spec__", None)
-    if not isinstance(getattr(spec, "loader", None), ExtensionFileLoader):
+    loader = getattr(getattr(sys.modules.get(module_name), "__spec__", None), "loader", None)
+    if not isinstance(loader, ExtensionFileLoader):
         return False
     try:
-        with Path(spec.loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with Path(loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return any(content.find(name) >= 0 for name in MEMORY_OF_TORCH)
     except (OSError, ValueError):
         return True  # what cannot be looked into is not trusted

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from math import prod
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -27,9 +27,17 @@ from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 Compute = Callable[[OperationRecorder, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-@cache
 def known_layer(owner: type) -> Compute | None:
     """How a layer of this class is counted; None where its own code is run."""
+    if owner not in _FOUND:
+        _FOUND[owner] = _find(owner)
+    return _FOUND[owner]
+
+
+_FOUND: WeakKeyDictionary[type, Compute | None] = WeakKeyDictionary()
+
+
+def _find(owner: type) -> Compute | None:
     for base in owner.__mro__:
         library = base.__module__.split(".")[0]
         compute = LAYERS.get((library, base.__name__))
