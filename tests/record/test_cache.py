@@ -46,13 +46,21 @@ def test_true_and_one_are_different_requests() -> None:
     assert cache.key("m", b"", {"a": 1}) != cache.key("m", b"", {"a": True})
 
 
-def test_the_digest_of_a_folder_sees_configurations_and_not_weights(tmp_path: Path) -> None:
+def test_the_digest_of_a_folder_sees_configurations_and_the_headers_of_weights(tmp_path: Path) -> None:
     (tmp_path / "unet").mkdir()
     config = tmp_path / "unet" / "config.json"
     config.write_text("{}")
     first = cache.digest_of_folder(tmp_path)
-    (tmp_path / "unet" / "weights.safetensors").write_bytes(b"1")
+    (tmp_path / "unet" / "weights.bin").write_bytes(b"1")
     assert cache.digest_of_folder(tmp_path) == first
+    weights = tmp_path / "unet" / "weights.safetensors"
+    digests = []
+    for begin, end in ((b"1", b"1"), (b"2", b"1"), (b"2", b"2"), (b"2", b"22")):
+        weights.write_bytes(begin + bytes(cache.HEADER_BYTES) + end)
+        digests.append(cache.digest_of_folder(tmp_path))
+    assert len({first, *digests}) == 4, "the second and the third differ behind the header only"
+    assert digests[1] == digests[2]
+    weights.unlink()
     config.write_text("{ }")
     second = cache.digest_of_folder(tmp_path)
     config.rename(tmp_path / "unet" / "other.json")

@@ -43,8 +43,8 @@ def virtual_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, torch.Tens
     return {name: torch.empty(tensor.shape, device="meta", dtype=torch.float16) for name, tensor in tensors.items()}
 
 
-def check_fit(slot: str, model: Any, stored: StoredWeights) -> list[str]:
-    """Refuse weights of other shapes than the model's; what the file holds besides is returned as sentences."""
+def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = True) -> list[str]:
+    """Refuse weights of other shapes than the model's, if they must fit; any other difference is a sentence."""
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     weights = sum(weight.numel() for weight in model.state_dict().values())
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -56,7 +56,7 @@ def check_fit(slot: str, model: Any, stored: StoredWeights) -> list[str]:
     missing = [name for name in expected if name not in found]
     if found and not wrong and not missing:
         return [_difference(slot, stored.elements, parameters)]
-    if getattr(model, "config_class", None) is not None:
+    if getattr(model, "config_class", None) is not None or not must_fit:
         # How diffusers converts text encoders is no function of its own: only the numbers can be compared.
         return [_difference(slot, stored.elements, parameters)]
     raise RequestError(_mismatch(slot, model, stored.elements, parameters, wrong, missing, found, expected))

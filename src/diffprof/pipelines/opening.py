@@ -13,7 +13,7 @@ from diffprof.pipelines.architectures import check_fit
 from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build, build_component
 from diffprof.pipelines.components import components_of
-from diffprof.pipelines.headers.stored_weights import COMPUTED_IN, StoredWeights
+from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of, component_blueprint
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -59,7 +59,8 @@ def open_virtual(
     """The pipeline of a name, folder, file or hub id, on virtual weights; the last ones stay built."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
-    blueprint = blueprint_of(model, config)
+    requested = None if dtype is None else str(torch_dtype(dtype)).removeprefix("torch.")
+    blueprint = blueprint_of(model, config, requested)
     if dtype is not None:
         # Loading in another dtype casts what is stored, all but packed weights.
         packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}
@@ -78,8 +79,8 @@ def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
             models = components_of(pipeline)
             stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
             for slot, weights in stored.items():
-                assumptions += tuple(check_fit(slot, models[slot], weights))
-                if weights.main_dtype not in COMPUTED_IN:
+                assumptions += tuple(check_fit(slot, models[slot], weights, blueprint.source == "file"))
+                if weights.main_dtype != name:
                     assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {name}",)
             while len(_BUILT) >= _BUILT_LIMIT:
                 _BUILT.pop(next(iter(_BUILT)))

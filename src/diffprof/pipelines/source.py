@@ -7,14 +7,16 @@ from pathlib import Path
 from diffprof.catalogue.names import Place, is_model_folder, resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, from_entry
+from diffprof.pipelines.component_files import with_folder_weights, with_hub_weights
 from diffprof.pipelines.folder import from_component_folder, from_folder
 from diffprof.pipelines.single_file import from_file
 
 
-def blueprint_of(model: str | Path, config: str | None = None) -> Blueprint:
+def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None = None) -> Blueprint:
     """The plan of the model, wherever its configuration is.
 
-    `config` is the model that a weight file has its configuration from, where it is not to be found out.
+    `config` is the model that a weight file has its configuration from, where it is not to be found out. `dtype` is
+    the one that is requested: weights may lie in a folder in several.
     """
     resolved = resolve(model)
     if resolved.file is not None:
@@ -22,11 +24,13 @@ def blueprint_of(model: str | Path, config: str | None = None) -> Blueprint:
     if config is not None:
         raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
     if resolved.folder is not None:
-        return from_folder(resolved.folder, resolved.name)
+        return with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder, dtype)
     if resolved.place is Place.hub:
         from diffprof.pipelines.hub import fetch_configuration
 
-        return from_folder(fetch_configuration(resolved.name), resolved.name, source="hub")
+        folder = fetch_configuration(resolved.name)
+        blueprint = with_folder_weights(from_folder(folder, resolved.name, source="hub"), folder, dtype)
+        return blueprint if blueprint.stored else with_hub_weights(blueprint, resolved.name, dtype)
     assert resolved.entry is not None, "its place was found by looking for the entry"
     return from_entry(resolved.entry)
 

@@ -19,6 +19,7 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import MakeModel, build
 from diffprof.pipelines.classes import part_class
+from diffprof.pipelines.component_files import with_folder_weights
 from diffprof.pipelines.components import components_of, element_count, weight_bytes
 from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.free_memory import check_memory
@@ -164,7 +165,8 @@ def _origin(model: str | Path, random_weights: bool) -> _Origin:
         return _Origin(blueprint_of(model))
     resolved = resolve(model)
     if resolved.folder is not None:
-        return _Origin(from_folder(resolved.folder, resolved.name), resolved.folder)
+        blueprint = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
+        return _Origin(blueprint, resolved.folder)
     if resolved.file is not None:
         raise RequestError(
             f"{resolved.name} is a single file: its cost is counted from its header, and it cannot be run; save it in "

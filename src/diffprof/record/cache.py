@@ -61,21 +61,26 @@ def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
 
 
 def digest_of_folder(model_folder: Path) -> bytes:
-    """A digest of every configuration and tokenizer file below the folder, names included; weights are not read."""
+    """A digest of every configuration and tokenizer file below the folder, names included; of weights, the headers."""
     digest = hashlib.sha256()
     for path in sorted([*model_folder.glob("*"), *model_folder.glob("*/*")]):
         if path.suffix.lower() in _MODEL_FILES and path.is_file():
             _add_file(digest, path.relative_to(model_folder).as_posix(), path.read_bytes())
+        elif path.suffix.lower() == ".safetensors" and path.is_file():
+            _add_file(digest, path.relative_to(model_folder).as_posix(), _header(path))
     return digest.digest()
 
 
 def digest_of_file(file: Path) -> bytes:
     """A digest of which file this is: its place, length and last change, and how it begins; the rest is not read."""
-    status = file.stat()
+    facts = f"{file.resolve()} {file.stat().st_mtime_ns} "
+    return hashlib.sha256(facts.encode("utf-8", "surrogateescape") + _header(file)).digest()
+
+
+def _header(file: Path) -> bytes:
+    """The length of a weight file and how it begins."""
     with file.open("rb") as opened:
-        begins = opened.read(HEADER_BYTES)
-    facts = f"{file.resolve()} {status.st_size} {status.st_mtime_ns}"
-    return hashlib.sha256(facts.encode("utf-8", "surrogateescape") + begins).digest()
+        return f"{file.stat().st_size} ".encode() + opened.read(HEADER_BYTES)
 
 
 def read(entry: str) -> Profile | None:

@@ -62,6 +62,15 @@ def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) 
     if not isinstance(values, dict):
         raise damaged(file, "its header is not a JSON object")
     metadata = values.pop("__metadata__", None) or {}
+    texts = metadata.items() if isinstance(metadata, dict) else ()
+    tensors = parse_safetensors_tensors(values, file, data_bytes)
+    return WeightHeader(tensors, {key: value for key, value in texts if isinstance(value, str)})
+
+
+def parse_safetensors_tensors(
+    values: Mapping[str, Any], file: object, data_bytes: int | None
+) -> dict[str, StoredTensor]:
+    """The tensors that a header describes, each checked, and all of them against each other."""
     if len(values) > MOST_TENSORS:
         raise RequestError(
             f"{file} lists {len(values):,} tensors; diffprof reads files with up to {MOST_TENSORS:,}, "
@@ -70,8 +79,7 @@ def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) 
     places: list[tuple[int, int]] = []
     tensors = {name: _tensor(name, value, file, places) for name, value in values.items()}
     _check_places(places, file, data_bytes)
-    texts = metadata.items() if isinstance(metadata, dict) else ()
-    return WeightHeader(tensors, {key: value for key, value in texts if isinstance(value, str)})
+    return tensors
 
 
 def _tensor(name: str, value: Any, file: object, places: list[tuple[int, int]]) -> StoredTensor:
