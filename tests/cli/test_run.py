@@ -17,6 +17,8 @@ from diffprof.counting import dry_run
 from diffprof.pipelines import weights
 from diffprof.record.files import from_json
 from diffprof.record.history import History
+from diffprof.record.measured import Limitation
+from diffprof.runtime import model_run
 from diffprof.runtime.timing import trace_recorder as traces
 from tests.cli.conftest import Ended, Run
 from tests.pipelines.loadable import saved_with_weights
@@ -136,7 +138,7 @@ def test_random_weights_need_no_weight_files(run: Run, model: Path, out: Path, t
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was loaded, although it should not have been."""
     seen: list[str] = []
-    monkeypatch.setattr(weights, "plan_loading", lambda model, **_: seen.append(model))
+    monkeypatch.setattr(model_run, "plan_loading", lambda request, *_: seen.append(request.model))
     return seen
 
 
@@ -217,7 +219,7 @@ def test_an_interruption_in_a_step_keeps_what_was_measured(
     assert saved.measured is not None
     assert not saved.measured.complete
     assert [iteration.error is None for iteration in saved.measured.iterations] == [True, True, False]
-    assert "the run was incomplete: 2 of 4 calls were completed" in saved.measured.notes
+    assert saved.measured.limitations == (Limitation("incomplete", done=2, requested=4),)
     assert json.loads((out / "memory_log.json").read_text())["snapshots"]
     assert "unet_forward" in (out / "timing_summary.txt").read_text(encoding="utf-8")
 
@@ -271,23 +273,23 @@ def test_a_disk_that_is_full_for_the_trace_keeps_the_rest(
     assert names_in(out) == {"profiling_report.json", "memory_log.json", "timing_summary.txt"}
     saved = diffprof.load(out / "profiling_report.json")
     assert saved.measured is not None
-    assert any(note.startswith("there is no trace") for note in saved.measured.notes)
+    assert "no_trace" in {limitation.kind for limitation in saved.measured.limitations}
 
 
 def test_one_file_that_cannot_be_written_does_not_keep_the_others_away(
     short: Callable[..., Ended], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from diffprof.cli import run_files
     from diffprof.errors import OutputError
+    from diffprof.render.guides import run_folder
 
-    write = run_files._write
+    write = run_folder._write
 
     def refuse_the_report(file: Path, content: Callable[[], str]) -> None:
         if file.name == "profiling_report.json":
             raise OutputError(f"Cannot write {file}: No space left on device.")
         write(file, content)
 
-    monkeypatch.setattr(run_files, "_write", refuse_the_report)
+    monkeypatch.setattr(run_folder, "_write", refuse_the_report)
     ended = short("--iterations", "1", "--warmup", "0")
     assert ended.code == 1
     assert "No space left on device" in ended.err

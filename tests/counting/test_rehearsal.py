@@ -12,11 +12,12 @@ from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.inference import generate_image
 from diffprof.pipelines.weights import plan_loading
+from diffprof.record.request import Request
 from tests.pipelines.folders import saved
 
 
 def test_the_most_bytes_of_a_component_beside_its_weights_are_known(tmp_path: Path) -> None:
-    plan = plan_loading(saved("stable-diffusion", tmp_path / "model"), device="cpu")
+    plan = plan_loading(Request(saved("stable-diffusion", tmp_path / "model"), device="cpu"))
     small, large = (
         rehearse(plan, {"height": side, "width": side, "num_inference_steps": 1}, None) for side in (32, 64)
     )
@@ -24,7 +25,7 @@ def test_the_most_bytes_of_a_component_beside_its_weights_are_known(tmp_path: Pa
 
 
 def test_limits_of_the_dry_run_do_not_reject_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_loading(saved("stable-diffusion", tmp_path / "model"), device="cpu")
+    plan = plan_loading(Request(saved("stable-diffusion", tmp_path / "model"), device="cpu"))
 
     def fail(*_: Any) -> None:
         raise PipelineError("StableDiffusionPipeline failed")
@@ -34,7 +35,7 @@ def test_limits_of_the_dry_run_do_not_reject_a_request(tmp_path: Path, monkeypat
 
 
 def test_what_the_pipeline_refuses_is_rejected(tmp_path: Path) -> None:
-    plan = plan_loading(saved("stable-diffusion", tmp_path / "model"), device="cpu")
+    plan = plan_loading(Request(saved("stable-diffusion", tmp_path / "model"), device="cpu"))
     with pytest.raises(RefusedCallError, match="divisible by 8"):
         rehearse(plan, {"height": 33, "width": 33}, None)
 

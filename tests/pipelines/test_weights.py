@@ -17,6 +17,7 @@ from diffprof.pipelines import free_memory
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
+from diffprof.record.request import Request
 from tests.pipelines.folders import without_tokenizer_files
 from tests.pipelines.loadable import TEXT, UNET, generated, saved_with_weights
 from tests.pipelines.refusals import Damage, change_config, write_file
@@ -180,11 +181,11 @@ def test_random_weights_have_the_true_sizes_and_give_finite_images(name: str, dt
 def test_a_call_that_the_pipeline_refuses_is_rejected_before_anything_is_loaded(model: Path) -> None:
     (model / UNET).unlink()
     with pytest.raises(PipelineError, match="refused the call"):
-        rehearse(plan_loading(model), {"height": 33, "width": 33}, None)
+        rehearse(plan_loading(Request(model)), {"height": 33, "width": 33}, None)
     with pytest.raises(RequestError, match="did you mean prompt"):
-        rehearse(plan_loading(model), {"prompd": "a cat"}, None)
+        rehearse(plan_loading(Request(model)), {"prompd": "a cat"}, None)
     with pytest.raises(RequestError, match="vae_tiling"):
-        rehearse(plan_loading(model, enable=["vae_tilink"]), {}, None)
+        rehearse(plan_loading(Request(model, enable=("vae_tilink",))), {}, None)
 
 
 def test_scheduler_and_switches_are_the_requested_ones(model: Path) -> None:
@@ -197,7 +198,7 @@ def test_a_model_that_does_not_fit_is_rejected_with_both_sizes(model: Path, monk
     monkeypatch.setattr(free_memory, "available_bytes", lambda: 500_000)
     for random_weights in (False, True):
         with pytest.raises(DiffprofError, match="does not fit") as refusal:
-            plan = plan_loading(model, random_weights=random_weights)
+            plan = plan_loading(Request(model, random_weights=random_weights))
             plan.load(rehearse(plan, {"num_inference_steps": 1}, None))
         assert "1 MB are free" in str(refusal.value)
         assert "on cpu for its weights and about" in str(refusal.value)

@@ -11,10 +11,12 @@ from diffprof.record.measured import (
     DEVICE_TO_HOST,
     FROM_DISK,
     HOST_TO_DEVICE,
+    LIMITATIONS,
     CacheEvent,
     CountMismatch,
     Device,
     Iteration,
+    Limitation,
     Measured,
     MemoryPoint,
     Move,
@@ -52,6 +54,7 @@ system_points = st.builds(
     gpu_memory_bytes=st.none() | counts,
 )
 
+limitations = st.builds(Limitation, st.sampled_from(LIMITATIONS), texts, st.none() | counts, st.none() | counts)
 mismatches = st.builds(CountMismatch, counts, st.none() | texts, st.lists(texts, max_size=2).map(tuple))
 
 
@@ -67,6 +70,7 @@ def measured(draw: st.DrawFn, slots: Sequence[str], calls: Sequence[Call]) -> Me
         nominal_macs={slot: draw(counts) for slot in slots[:2]},
         cached_bytes=draw(st.dictionaries(texts, counts, max_size=2)),
         mismatches=tuple(draw(st.lists(mismatches, max_size=2))),
+        limitations=tuple(draw(st.lists(limitations, max_size=2))),
         notes=tuple(draw(st.lists(texts, max_size=2))),
     )
 

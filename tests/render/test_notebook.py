@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from diffprof.record.measured import Limitation
 from diffprof.record.profile import Profile
 from diffprof.render.notebook import blocks_html, runs_notebook
 from diffprof.render.profile_console import profile_text
@@ -43,8 +44,8 @@ def test_names_from_a_file_never_become_markup(profile: Profile) -> None:
 
 
 def test_a_run_without_calls_says_so() -> None:
-    run = SimpleNamespace(profiles=(), notes=("the call was refused",))
-    assert "<h4>Nothing was measured</h4><p>the call was refused</p>" in runs_notebook(run)
+    run = SimpleNamespace(profiles=(), limitations=(Limitation("not_counted", "the call was refused"),))
+    assert "<h4>Nothing was measured</h4><p>what ran was not counted: the call was refused</p>" in runs_notebook(run)
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:

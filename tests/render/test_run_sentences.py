@@ -7,9 +7,16 @@ from dataclasses import replace
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.measured import CountMismatch, Measured
+from diffprof.record.measured import LIMITATIONS, CountMismatch, Limitation, Measured
 from diffprof.record.profile import Profile
-from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines, step_lines
+from diffprof.render.run_sentences import (
+    describe_limitation,
+    device_line,
+    note_lines,
+    require_measured,
+    speed_lines,
+    step_lines,
+)
 from tests.sample_iterations import CPU, GPU, interrupted, iteration_on
 from tests.sample_profiles import everything_measured, measured_profile, stable_diffusion
 
@@ -74,3 +81,11 @@ def test_how_a_run_differs_from_its_count_is_a_note() -> None:
     differs, uncounted = lines_of(replace(profile, measured=measured), "Note")
     assert differs.startswith("the run and the count differ from vae_decode number 2 on, so only what was before")
     assert uncounted == "unet_forward, vae_encode ran and was not counted"
+
+
+@pytest.mark.parametrize("kind", LIMITATIONS)
+def test_every_limitation_has_a_sentence(kind: str) -> None:
+    sentence = describe_limitation(Limitation(kind, "the detail {here}", done=4, requested=50))
+    assert sentence
+    assert "None" not in sentence
+    assert ("the detail {here}" in sentence) != (kind in ("count_interrupted", "short_trace", "incomplete"))

@@ -35,7 +35,7 @@ def test_measuring_records_what_the_user_runs_and_returns_its_result() -> None:
     assert image is not None
     assert run.profile.measured is not None
     assert not run.profile.measured.repeated
-    assert run.notes == ()
+    assert run.limitations == ()
 
 
 def test_measuring_twice_at_once_is_rejected_with_a_message() -> None:

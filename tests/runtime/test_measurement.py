@@ -14,6 +14,7 @@ from peft import LoraConfig
 
 import diffprof
 from diffprof.errors import DiffprofError
+from diffprof.record.measured import Limitation
 from diffprof.record.profile import Profile
 from diffprof.runtime import measurement as engine
 from tests.counting.real_run import real_run
@@ -41,7 +42,7 @@ def test_every_call_of_a_component_has_the_count_of_that_very_call(name: str) ->
     counted = diffprof.profile(small.build(), **small.arguments())
     _, profile = measure_one_call(name)
     assert profile.measured is not None
-    assert profile.measured.notes == ()
+    assert profile.measured.limitations == ()
     assert profile.total.macs == counted.total.macs
     assert [call.macs for call in profile.calls] == [call.macs for call in counted.calls]
     numbers = [sample.call for sample in profile.measured.iterations[0].samples if sample.call is not None]
@@ -121,7 +122,7 @@ def test_parts_that_are_put_in_place_of_others_between_calls_are_watched_too() -
         pipeline(**small.arguments())
     for profile in run.profiles:
         assert profile.measured is not None
-        assert profile.measured.notes == ()
+        assert profile.measured.limitations == ()
         (iteration,) = profile.measured.iterations
         assert [step.scheduler for step in iteration.steps] == ["scheduler", "scheduler"]
         assert sum(sample.section == "unet_forward" for sample in iteration.samples) == 2
@@ -171,7 +172,7 @@ def test_an_interrupt_of_the_count_keeps_what_was_measured(monkeypatch: pytest.M
     assert run.profile.measured is not None
     (iteration,) = run.profile.measured.iterations
     assert len(iteration.steps) == 2
-    assert run.profile.measured.notes == ("what ran was not counted: the count was interrupted",)
+    assert run.profile.measured.limitations == (Limitation("count_interrupted"),)
 
 
 def test_a_callback_that_ends_guidance_early_is_counted_as_it_acted_and_is_not_called_again() -> None:
@@ -230,7 +231,7 @@ def test_what_a_pipeline_keeps_from_its_first_call_is_counted_where_it_ran() -> 
     assert second.components["text_encoder"].macs == 0
     for profile, times in ((first, 1), (second, 0)):
         assert profile.measured is not None
-        assert profile.measured.notes == ()
+        assert profile.measured.limitations == ()
         assert sum(sample.component == "text_encoder" for sample in profile.measured.iterations[0].samples) == times
 
 
@@ -257,7 +258,7 @@ def test_an_error_of_the_pipeline_is_raised_unchanged() -> None:
         pipeline("a cat", height=33, width=33)
     assert run.profile.measured is not None
     assert "divisible by 8" in (run.profile.measured.iterations[0].error or "")
-    assert any("was not counted" in note for note in run.profile.measured.notes)
+    assert "not_counted" in {limitation.kind for limitation in run.profile.measured.limitations}
 
 
 def test_a_failing_count_does_not_lose_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +273,7 @@ def test_a_failing_count_does_not_lose_the_image(monkeypatch: pytest.MonkeyPatch
         picture = pipeline(**small.arguments())
     assert picture.images is not None
     assert run.profile.measured is not None
-    assert run.profile.measured.notes == ("what ran was not counted: it cannot be counted today",)
+    assert run.profile.measured.limitations == (Limitation("not_counted", "it cannot be counted today"),)
     assert run.profile.total.macs == 0
     assert run.profile.total.parameters > 0
 
@@ -283,7 +284,7 @@ def test_an_internal_error_does_not_lose_the_image(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(engine, "align_calls", lambda *args: 1 / 0)
     with diffprof.measuring(pipeline, sample_hz=0) as run:
         assert pipeline(**small.arguments()).images is not None
-    assert "division by zero" in run.notes[0]
+    assert run.limitations == (Limitation("not_evaluated", "ZeroDivisionError: division by zero"),)
 
 
 def test_component_calls_outside_the_pipeline_are_kept_and_noted() -> None:
@@ -292,4 +293,4 @@ def test_component_calls_outside_the_pipeline_are_kept_and_noted() -> None:
         pipeline.vae.decode(torch.zeros(1, 4, 8, 8))
     assert run.profile.measured is not None
     assert run.profile.measured.iterations[0].entry == "vae_decode"
-    assert "not counted" in run.profile.measured.notes[0]
+    assert run.profile.measured.limitations[0].kind == "component_alone"

@@ -11,6 +11,7 @@ import torch
 
 import diffprof
 from diffprof.errors import PipelineError, RefusedCallError, RequestError
+from diffprof.record.measured import Limitation
 from diffprof.runtime.timing.trace_recorder import TraceWarning
 from tests.counting.state import state_of
 from tests.small_pipelines import SMALL_PIPELINES
@@ -142,7 +143,7 @@ def test_a_trace_is_of_one_more_call_with_a_few_steps_and_has_the_names_in_it(tm
     assert measured is not None
     assert [iteration.traced for iteration in measured.iterations] == [False, True]
     assert measured.timed == measured.iterations[:1]
-    assert measured.notes == ("the trace is of one more call with 4 steps instead of 6",)
+    assert measured.limitations == (Limitation("short_trace", done=4, requested=6),)
 
 
 def test_a_trace_with_unreadable_names_is_kept_and_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +156,7 @@ def test_a_trace_with_unreadable_names_is_kept_and_noted(tmp_path: Path, monkeyp
         run = diffprof.measure(small.build(), warmup=0, iterations=1, sample_hz=0, trace=tmp_path, **small.arguments())
     assert run.trace is not None and run.trace.repaired
     assert json.loads(run.trace.path.read_text(encoding="utf-8"))["traceEvents"] == [{"name": "\ufffd"}]
-    assert run.trace.warning in run.notes
+    assert Limitation("trace_problem", run.trace.warning) in run.limitations
 
 
 def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Path) -> None:
@@ -168,4 +169,4 @@ def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Pa
     assert run.trace is None
     assert run.profile.measured is not None
     assert run.profile.measured.complete
-    assert any("there is no trace" in note for note in run.profile.measured.notes)
+    assert "no_trace" in {limitation.kind for limitation in run.profile.measured.limitations}

@@ -15,11 +15,11 @@ from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.run_files import check_files, write_files
 from diffprof.cli.terminal import print_written
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import parse_number
+from diffprof.render.guides.run_folder import check_folder_files, write_run_folder
 from diffprof.render.run_tables import RunTable
 from diffprof.settings.limits import LIMITS
 
@@ -79,11 +79,11 @@ def run(
     iterations = parse_number("iterations", measurement.iterations)
     LIMITS["sample_hz"].check(measurement.sample_hz, "--sample-hz")
     resolve(model)
-    check_files(output.folder)
+    check_folder_files(output.folder)
     keep_profile = make_history_writer(keep, "run", output.quiet)
     measured, trace_problem = _measure(request, warmup, iterations, measurement, output)
     try:
-        files = write_files(output.folder, measured.profile)
+        files = write_run_folder(output.folder, measured.profile)
     finally:
         # Minutes of measuring are shown, whatever becomes of the files.
         result.write(measured.profile)
@@ -108,19 +108,9 @@ def _measure(
         try:
             return model_run.measure(progress)
         except (PipelineError, InterruptedRun) as error:
-            _save_partial(error.run, warmup + iterations, output)
+            if error.run is not None and error.run.profiles:
+                _print_files(output, write_run_folder(output.folder, error.run.profiles[-1]))
             raise
-
-
-def _save_partial(run: Run | None, requested_calls: int, output: RunOutputOptions) -> None:
-    """Save what was measured before the run was interrupted, or failed."""
-    profile = run.profiles[-1] if run is not None and run.profiles else None
-    if profile is None or profile.measured is None:
-        return
-    calls = sum(iteration.error is None for iteration in profile.measured.iterations)
-    note = f"the run was incomplete: {calls} of {requested_calls} calls were completed"
-    measured = replace(profile.measured, notes=(*profile.measured.notes, note))
-    _print_files(output, write_files(output.folder, replace(profile, measured=measured)))
 
 
 def _print_files(output: RunOutputOptions, files: Sequence[Path]) -> None:

@@ -20,11 +20,15 @@ def rehearse(plan: LoadPlan, arguments: Mapping[str, Any], progress: Progress | 
     What is wrong with the request is refused here; 0 where the call cannot be dry-run, which is no reason not to
     make it.
     """
-    pipeline = plan.virtual.pipeline
+    pipeline, request = plan.virtual.pipeline, plan.request
+
+    def prepare() -> None:
+        apply_switches(pipeline, request.scheduler, request.enable)
+
     call = call_arguments(pipeline, arguments, plan.virtual.call)
     try:
         with quiet_libraries():
-            result, _ = count(pipeline, call, lambda: apply_switches(pipeline, plan.scheduler, plan.enable), progress)
+            result, _ = count(pipeline, call, prepare, progress)
     except RefusedCallError:
         raise
     except PipelineError:

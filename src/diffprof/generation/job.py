@@ -18,6 +18,7 @@ from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
+from diffprof.render.run_sentences import describe_limitation
 from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
 from diffprof.runtime.measurement import Measurement
 from diffprof.settings.limits import SAMPLES_PER_SECOND
@@ -175,7 +176,7 @@ def _measure_call(source: _Source, call: PlannedCall) -> _CallResult:
         result.profile = profiles[-1] if profiles else None
     except Exception as error:  # noqa: BLE001  as above
         result.problem = str(error)
-    result.problem = result.problem or "; ".join(measuring.notes) or None
+    result.problem = result.problem or "; ".join(map(describe_limitation, measuring.limitations)) or None
     return result
 
 

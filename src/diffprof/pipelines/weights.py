@@ -7,7 +7,7 @@ weights and refuses what is wrong, `LoadPlan.load` fetches and loads what the pl
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from diffprof.pipelines.switches import apply_switches
 from diffprof.pipelines.tokenizers import VOCABULARY_FILES, has_vocabulary
 from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
 from diffprof.record.progress import Activity, Progress, ProgressEvent
+from diffprof.record.request import Request
 
 RANDOM = "the weights are random: the work is that of the model, what comes out of it is noise"
 
@@ -66,8 +67,7 @@ class LoadPlan:
 
     virtual: OpenedPipeline
     """The same pipeline on virtual weights, for a rehearsal of the call; others use it too."""
-    scheduler: str | None
-    enable: tuple[str, ...]
+    request: Request
     _origin: _Origin
     _dtype: torch.dtype
     _target: Target
@@ -95,7 +95,7 @@ class LoadPlan:
             began = time.perf_counter()
             make_model = _model_maker(self._origin, files, target.weights_on, len(sizes), progress)
             pipeline, _ = build(blueprint, self._dtype, make_model)
-            apply_switches(pipeline, self.scheduler, self.enable)
+            apply_switches(pipeline, self.request.scheduler, self.request.enable)
             if self._cache is not None:
                 enable_cache(pipeline, self._cache, self._call)
             place_pipeline(pipeline, target)
@@ -107,43 +107,33 @@ class LoadPlan:
         return LoadedPipeline(opened, time.perf_counter() - began, str(target.device))
 
 
-def plan_loading(
-    model: str | Path,
-    *,
-    dtype: str | torch.dtype | None = None,
-    device: str | None = None,
-    random_weights: bool = False,
-    scheduler: str | None = None,
-    offload: str | None = None,
-    cache: str | None = None,
-    enable: Sequence[str] = (),
-    call: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> LoadPlan:
-    """Plan to load the pipeline of a catalogue name, a hub id or a folder in diffusers layout.
+def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progress: Progress | None = None) -> LoadPlan:
+    """Plan to load the pipeline that is requested: of a catalogue name, a hub id or a folder in diffusers layout.
 
     Whatever can be known to be wrong is refused here, before weights are fetched or loaded. `call` are the arguments
-    of the call that will be made, which the settings of some caches depend on.
+    of the call that will be made, where they are not those of the request; the settings of some caches depend on them.
     """
-    target = target_of(device, offload)
-    chosen_cache = parse_cache(cache) if cache else None
+    call = request.arguments if call is None else call
+    target = target_of(request.device, request.offload)
+    cache = parse_cache(request.cache) if request.cache else None
     if progress:
-        progress(ProgressEvent(Activity.opening, str(model)))
+        progress(ProgressEvent(Activity.opening, str(request.model)))
     with quiet_libraries():
-        origin = _origin(model, random_weights)
-        chosen = torch_dtype(dtype or origin.blueprint.dtype)
-        virtual = open_blueprint(origin.blueprint, chosen)
-        if chosen_cache is not None:
+        origin = _origin(request.model, request.random_weights)
+        dtype = torch_dtype(request.dtype or origin.blueprint.dtype)
+        virtual = open_blueprint(origin.blueprint, dtype)
+        if cache is not None:
             # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
-            enable_cache(build(origin.blueprint, chosen)[0], chosen_cache, call or {})
-    return LoadPlan(virtual, scheduler, tuple(enable), origin, chosen, target, chosen_cache, call or {})
+            enable_cache(build(origin.blueprint, dtype)[0], cache, call)
+    return LoadPlan(virtual, request, origin, dtype, target, cache, call)
 
 
 def load_pipeline(
     model: str | Path, *, free_memory: Callable[[int], None] | None = None, progress: Progress | None = None, **how: Any
 ) -> LoadedPipeline:
-    """Load a pipeline without a rehearsal of a call; all else as in `plan_loading` and `LoadPlan.load`."""
-    return plan_loading(model, progress=progress, **how).load(progress=progress, free_memory=free_memory)
+    """Load a pipeline without a rehearsal of a call; `how` are fields of its `Request`."""
+    plan = plan_loading(Request.create(model, **how), progress=progress)
+    return plan.load(progress=progress, free_memory=free_memory)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,16 @@ from typing import Any
 
 from diffprof.record.allocations import ALLOCATE, EVENT_KINDS, MOST_EVENTS, RELEASE, Allocations
 from diffprof.record.decoding_error import DecodingError, inside
-from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Device, Iteration, Span
+from diffprof.record.measured import (
+    DEVICE_TO_HOST,
+    FROM_DISK,
+    HOST_TO_DEVICE,
+    LIMITATIONS,
+    Device,
+    Iteration,
+    Limitation,
+    Span,
+)
 from diffprof.record.profile import NO_WORK, Call, Component, Cost, Ledger, Profile, Work
 
 
@@ -96,6 +105,11 @@ def _check_device(device: Device) -> None:
         raise DecodingError("holds a peak of 0", "peak_flops_per_second")
 
 
+def _check_limitation(limitation: Limitation) -> None:
+    if limitation.kind not in LIMITATIONS:
+        raise DecodingError("is unknown", "kind")
+
+
 def _check_span(span: Span) -> None:
     if (span.device_start_ns is None) != (span.device_ns is None):
         raise DecodingError("has half of a time on the device")
@@ -175,6 +189,7 @@ CHECKS: dict[type, Callable[[Any], None]] = {
     Cost: _check_cost,
     Ledger: _check_ledger,
     Device: _check_device,
+    Limitation: _check_limitation,
     Span: _check_span,
     Iteration: _check_iteration,
 }

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Protocol
 from diffprof.record.allocations import AllocationEvent
 from diffprof.record.checks import CHECKS
 from diffprof.record.decoding_error import DecodingError, inside
-from diffprof.record.measured import CacheEvent, MemoryPoint, Move, Sample, StepSpan, SystemPoint
+from diffprof.record.measured import CacheEvent, Measured, MemoryPoint, Move, Sample, StepSpan, SystemPoint
 from diffprof.record.profile import (
     Attention,
     Call,
@@ -54,6 +54,7 @@ ADDED: dict[type, tuple[str, ...]] = {
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
     Profile: ("placement",),
+    Measured: ("limitations",),
 }
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.

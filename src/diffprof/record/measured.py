@@ -172,6 +172,26 @@ class CountMismatch:
     """Sections that ran and were not counted at all."""
 
 
+LIMITATIONS = (
+    "no_samples", "not_evaluated", "not_counted", "count_interrupted", "component_alone", "no_trace", "trace_problem",
+    "short_trace", "incomplete",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limitation:
+    """Something that was not measured or counted as it was requested."""
+
+    kind: str
+    """One of `LIMITATIONS`."""
+    detail: str = ""
+    """What an error or a library says about it, or the section that it is about."""
+    done: int | None = None
+    """Steps of a trace, or calls of a run, that were made."""
+    requested: int | None = None
+    """How many were requested."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """Real runs of the request: every iteration that ran, warm-ups included and marked."""
@@ -192,6 +212,8 @@ class Measured:
     mismatches: tuple[CountMismatch, ...] = ()
     """How iterations differ from the count; empty if they do not."""
     notes: tuple[str, ...] = ()
+    """What could not be measured or counted, as sentences of older files; newer ones have `limitations`."""
+    limitations: tuple[Limitation, ...] = ()
     """What could not be measured or counted, and why."""
 
     @property

@@ -16,7 +16,13 @@ from diffprof.render.profile_tables import ProfileTable, fit_profile_table
 from diffprof.render.report.html_table import WIDE, html_table
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.run_console import run_text
-from diffprof.render.run_sentences import device_line, note_lines, require_measured, speed_lines
+from diffprof.render.run_sentences import (
+    describe_limitation,
+    device_line,
+    note_lines,
+    require_measured,
+    speed_lines,
+)
 from diffprof.render.run_tables import component_columns, peak_columns, section_columns
 
 # Colours come from the notebook's theme, so that it reads in a light and in a dark one.
@@ -50,13 +56,16 @@ def profile_notebook(profile: Profile) -> str:
 
 def runs_text(run: Any) -> str:
     """Every different call of a run, one after the other."""
-    return "\n\n".join([run_text(profile) for profile in run.profiles] or ["nothing was measured", *run.notes])
+    return "\n\n".join(
+        [run_text(profile) for profile in run.profiles]
+        or ["nothing was measured", *map(describe_limitation, run.limitations)]
+    )
 
 
 def runs_notebook(run: Any) -> str:
     """The same as HTML."""
     blocks = [block for profile in run.profiles for block in _measured_blocks(profile)]
-    return blocks_html(blocks or [Block("Nothing was measured", run.notes)])
+    return blocks_html(blocks or [Block("Nothing was measured", [*map(describe_limitation, run.limitations)])])
 
 
 def blocks_html(blocks: Sequence[Block]) -> str:

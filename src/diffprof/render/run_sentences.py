@@ -11,7 +11,7 @@ from diffprof.breakdown.sections import section_table, warm_ups
 from diffprof.breakdown.steps import LoopRow, loop_table, step_table
 from diffprof.breakdown.throughput import Generation, generation
 from diffprof.errors import RequestError
-from diffprof.record.measured import CountMismatch, Device, Iteration, Measured
+from diffprof.record.measured import CountMismatch, Device, Iteration, Limitation, Measured
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.headline import composition
@@ -70,7 +70,29 @@ def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
 
 def measurement_notes(measured: Measured) -> list[str]:
     """What could not be measured, and how the runs differ from the count."""
-    return [*measured.notes, *map(_describe_mismatch, measured.mismatches)]
+    return [
+        *measured.notes,
+        *map(describe_limitation, measured.limitations),
+        *map(_describe_mismatch, measured.mismatches),
+    ]
+
+
+_LIMITATIONS = {
+    "no_samples": "{detail}",
+    "not_evaluated": "a call could not be evaluated ({detail})",
+    "not_counted": "what ran was not counted: {detail}",
+    "count_interrupted": "what ran was not counted: the count was interrupted",
+    "component_alone": "{detail} was called by itself, not by the pipeline, and was not counted",
+    "no_trace": "there is no trace: {detail}",
+    "trace_problem": "{detail}",
+    "short_trace": "the trace is of one more call with {done} steps instead of {requested}",
+    "incomplete": "the run was incomplete: {done} of {requested} calls were completed",
+}
+
+
+def describe_limitation(limitation: Limitation) -> str:
+    """The sentence for something that was not measured or counted."""
+    return _LIMITATIONS[limitation.kind].format_map(vars(limitation))
 
 
 def _describe_mismatch(mismatch: CountMismatch) -> str:

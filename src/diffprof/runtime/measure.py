@@ -20,6 +20,7 @@ from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, Reques
 from diffprof.pipelines.components import is_pipeline
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.display import Displayed
+from diffprof.record.measured import Limitation
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
@@ -53,9 +54,9 @@ class Run(Displayed):
         return profiles[-1]
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[Limitation, ...]:
         """What could not be measured, and why."""
-        return tuple(self._measurement.notes)
+        return tuple(self._measurement.limitations)
 
     def __repr__(self) -> str:
         calls = sum(len(profile.measured.iterations) for profile in self.profiles if profile.measured)
@@ -89,18 +90,24 @@ def measure_opened(
     try:
         call.run(measurement, warmup, iterations, recorder)
     except PipelineError as error:
+        _mark_incomplete(measurement, warmup + iterations)
         raise error.with_run(run) from error.__cause__
     except KeyboardInterrupt:
+        _mark_incomplete(measurement, warmup + iterations)
         raise InterruptedRun(run) from None
     finally:
         measurement.stop()
     if recorder is not None:
         run.trace = recorder.traces[-1] if recorder.traces else None
         if recorder.problem is not None:
-            measurement.notes.append(f"there is no trace: {recorder.problem}")
+            measurement.limitations.append(Limitation("no_trace", str(recorder.problem)))
         elif run.trace is not None and run.trace.warning is not None:
-            measurement.notes.append(run.trace.warning)
+            measurement.limitations.append(Limitation("trace_problem", run.trace.warning))
     return run
+
+
+def _mark_incomplete(measurement: Measurement, requested: int) -> None:
+    measurement.limitations.append(Limitation("incomplete", done=measurement.completed_calls, requested=requested))
 
 
 @contextlib.contextmanager

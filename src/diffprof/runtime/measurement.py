@@ -15,7 +15,7 @@ from diffprof.errors import DiffprofError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.record.measured import CountMismatch, Device, Iteration, Measured, SystemPoint
+from diffprof.record.measured import CountMismatch, Device, Iteration, Limitation, Measured, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.runtime.call_rehearsal import CallRehearsal, arguments_signature
 from diffprof.runtime.device import device_of
@@ -69,7 +69,7 @@ class Measurement:
         self.warming_up = False
         self.tracing = False
         self.load_seconds: float | None = None
-        self.notes: list[str] = []
+        self.limitations: list[Limitation] = []
 
     def start(self) -> None:
         self._monitor.start()
@@ -81,8 +81,13 @@ class Measurement:
         if self._sampler is not None:
             self._system = self._sampler.stop()
             if self._sampler.problem:
-                self.notes.append(self._sampler.problem)
+                self.limitations.append(Limitation("no_samples", self._sampler.problem))
             self._sampler = None
+
+    @property
+    def completed_calls(self) -> int:
+        """How many calls ended without an error."""
+        return sum(iteration.error is None for group in self._groups for iteration in group.iterations)
 
     def profiles(self) -> tuple[Profile, ...]:
         """One profile for each different call, in the order of their first iterations."""
@@ -101,7 +106,7 @@ class Measurement:
             nominal_macs=group.nominal_macs,
             cached_bytes=group.cached_bytes,
             mismatches=tuple(dict.fromkeys(group.mismatches)),
-            notes=tuple(dict.fromkeys((*self.notes, *group.notes))),
+            limitations=tuple(dict.fromkeys((*self.limitations, *group.limitations))),
         )
         return replace(group.profile, measured=measured)
 
@@ -120,9 +125,9 @@ class Measurement:
             for cache, held_bytes in peak_cache_bytes(self._opened.pipeline).items():
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
         except Exception as error:  # noqa: BLE001  an image that was made is handed over, whatever fails here
-            self.notes.append(f"a call could not be evaluated ({type(error).__name__}: {error})")
+            self.limitations.append(Limitation("not_evaluated", f"{type(error).__name__}: {error}"))
         except BaseException:  # Ctrl-C during the count, which takes seconds: what was measured is kept
-            uncounted = self._uncounted_group(call, "what ran was not counted: the count was interrupted")
+            uncounted = self._uncounted_group(call, Limitation("count_interrupted"))
             self._groups.append(replace(uncounted, iterations=[iteration]))
             raise
 
@@ -151,8 +156,7 @@ class Measurement:
 
     def _count(self, call: MonitoredCall, state: int) -> _CallGroup:
         if call.iteration.entry != PIPELINE_CALL:
-            note = f"{call.iteration.entry} was called by itself, not by the pipeline, and was not counted"
-            return self._uncounted_group(call, note)
+            return self._uncounted_group(call, Limitation("component_alone", call.iteration.entry))
         given = self._given_arguments(call)
         try:
             arguments = call_arguments(self._opened.pipeline, given, {})
@@ -160,16 +164,16 @@ class Measurement:
                 result = self._executed_work(call, state)
                 nominal_macs = self._nominal_macs(call, state)
         except DiffprofError as error:
-            return self._uncounted_group(call, f"what ran was not counted: {error}")
+            return self._uncounted_group(call, Limitation("not_counted", str(error)))
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
         arguments = replace(arguments, given=given)
         profile = compose_profile(self._opened, arguments, used, result, self._scheduler, self._enable)
         return _CallGroup(profile, nominal_macs=nominal_macs)
 
-    def _uncounted_group(self, call: MonitoredCall, note: str) -> _CallGroup:
+    def _uncounted_group(self, call: MonitoredCall, reason: Limitation) -> _CallGroup:
         nothing = DryRunResult((), (), OperationRecorder().outside.cost(peak_live_bytes=0), (), {})
         arguments = CallArguments(self._given_arguments(call), {}, {}, {})
-        return _CallGroup(compose_profile(self._opened, arguments, {}, nothing), is_counted=False, notes=[note])
+        return _CallGroup(compose_profile(self._opened, arguments, {}, nothing), is_counted=False, limitations=[reason])
 
     def _given_arguments(self, call: MonitoredCall) -> dict[str, Any]:
         return {name: value for name, value in call.arguments.items() if name not in self._stand_ins}
@@ -225,7 +229,7 @@ class _CallGroup:
     nominal_macs: dict[str, int] = field(default_factory=dict)
     cached_bytes: dict[str, int] = field(default_factory=dict)
     mismatches: list[CountMismatch] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    limitations: list[Limitation] = field(default_factory=list)
 
     def covers(self, at_ns: int) -> bool:
         """Whether one of the calls was running at this moment."""

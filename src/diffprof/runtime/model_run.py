@@ -34,11 +34,7 @@ class ModelRun:
         """The run, and why there is no trace of it where one was requested."""
         request = self.request
         arguments = _call_arguments(request)
-        plan = plan_loading(
-            request.model, dtype=request.dtype, device=request.device, random_weights=request.random_weights,
-            scheduler=request.scheduler, offload=request.offload, cache=request.cache, enable=request.enable,
-            call=arguments, progress=progress,
-        )  # fmt: skip
+        plan = plan_loading(request, arguments, progress)
         loaded = plan.load(rehearse(plan, arguments, progress), progress)
         recorder = None
         if self.trace_folder is not None:

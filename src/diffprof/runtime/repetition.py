@@ -13,6 +13,7 @@ from diffprof.pipelines.arguments import call_arguments
 from diffprof.pipelines.components import pipelines_in
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opening import OpenedPipeline
+from diffprof.record.measured import Limitation
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
 from diffprof.runtime.call_rehearsal import PROGRESS_BAR, rehearse_call
 from diffprof.runtime.measurement import Measurement
@@ -71,9 +72,7 @@ class RepeatedCall:
         self._event = ProgressEvent(Activity.tracing)
         fewer = {STEPS: TRACED_STEPS} if isinstance(self._steps, int) and self._steps > TRACED_STEPS else {}
         if fewer:
-            measurement.notes.append(
-                f"the trace is of one more call with {TRACED_STEPS} steps instead of {self._steps}"
-            )
+            measurement.limitations.append(Limitation("short_trace", done=TRACED_STEPS, requested=self._steps))
         with trace.profile("trace"):
             self._call({**self._arguments, **fewer})
 

@@ -9,10 +9,18 @@ from pathlib import Path
 import pytest
 
 import diffprof
-from diffprof.cli import run_files
-from diffprof.cli.run_files import MEMORY, REPORT, TIMING, TRACE, check_files, memory_log, write_files
 from diffprof.errors import OutputError
 from diffprof.record.profile import Profile
+from diffprof.render.guides import run_folder
+from diffprof.render.guides.run_folder import (
+    MEMORY,
+    REPORT,
+    TIMING,
+    TRACE,
+    check_folder_files,
+    memory_log,
+    write_run_folder,
+)
 from diffprof.render.guides.timing_file import timing_text
 from tests.sample_iterations import GPU, iteration_on
 from tests.sample_profiles import measured_profile
@@ -31,7 +39,7 @@ def traced() -> Profile:
 
 def test_the_profile_the_memory_and_the_times_are_written(traced: Profile, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    assert write_files(folder, traced) == [folder / name for name in (REPORT, MEMORY, TIMING)]
+    assert write_run_folder(folder, traced) == [folder / name for name in (REPORT, MEMORY, TIMING)]
     assert diffprof.load(folder / REPORT) == traced
     assert json.loads((folder / MEMORY).read_text()) == memory_log(traced)
     assert (folder / TIMING).read_text(encoding="utf-8") == timing_text(traced)
@@ -51,22 +59,22 @@ def test_the_memory_log_has_every_moment_but_those_of_a_traced_iteration(traced:
 def test_a_file_that_cannot_be_written_does_not_stop_the_others(
     traced: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = run_files._write
+    write = run_folder._write
 
     def refuse_the_report(file: Path, content: Callable[[], str]) -> None:
         if file.name == REPORT:
             raise OutputError(f"Cannot write {file}: No space left on device.")
         write(file, content)
 
-    monkeypatch.setattr(run_files, "_write", refuse_the_report)
+    monkeypatch.setattr(run_folder, "_write", refuse_the_report)
     with pytest.raises(OutputError, match="No space left on device"):
-        write_files(tmp_path / "out", traced)
+        write_run_folder(tmp_path / "out", traced)
     assert {file.name for file in (tmp_path / "out").iterdir()} == {MEMORY, TIMING}
 
 
 def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(tmp_path: Path) -> None:
-    check_files(tmp_path / "not there yet")
+    check_folder_files(tmp_path / "not there yet")
     assert not (tmp_path / "not there yet").exists()
     (tmp_path / TRACE).mkdir()
     with pytest.raises(OutputError, match=r"trace\.json: it is a folder"):
-        check_files(tmp_path)
+        check_folder_files(tmp_path)

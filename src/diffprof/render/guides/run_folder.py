@@ -1,4 +1,4 @@
-"""The files that a measured run leaves in its output folder."""
+"""The folder that a measured run leaves: its profile, and the memory log and times that the guides know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diffprof.record.saved import RUN_REPORT
 REPORT, MEMORY, TIMING, TRACE = RUN_REPORT, "memory_log.json", "timing_summary.txt", "trace.json"
 
 
-def check_files(folder: Path) -> None:
+def check_folder_files(folder: Path) -> None:
     """Find out before the run, not after it, that its results have nowhere to go. Nothing is created yet."""
     check_folder(folder)
     for file in (folder / name for name in (REPORT, MEMORY, TIMING, TRACE)):
@@ -27,7 +27,7 @@ def check_files(folder: Path) -> None:
             raise OutputError(f"Cannot write {file}: it is write-protected.")
 
 
-def write_files(folder: Path, profile: Profile) -> list[Path]:
+def write_run_folder(folder: Path, profile: Profile) -> list[Path]:
     """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
     from diffprof.record.files import dumps
     from diffprof.render.guides.timing_file import timing_text
