@@ -128,6 +128,8 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 def output_sizes(output: Any) -> dict[str, int]:
     """Height, width and frames of the image or video that a pipeline returned; empty when it is neither."""
+    if type(output).__name__ == "PipelineState":
+        output = modular_result(output)
     value: Any = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
     frames = None
     if isinstance(value, (list, tuple)) and value:
@@ -150,5 +152,11 @@ def output_sizes(output: Any) -> dict[str, int]:
     return {"height": height, "width": width} | ({"num_frames": frames} if frames else {})
 
 
+def modular_result(state: Any) -> tuple[Any, ...]:
+    """What a modular pipeline made, of all that its blocks have left behind."""
+    return tuple(state.values[name] for name in RESULTS if state.values.get(name) is not None)[:1] or (None,)
+
+
+RESULTS = ("videos", "video", "frames", "images", "image")
 COLOURS = (1, 3)
 """Channels of an image; latents have others."""

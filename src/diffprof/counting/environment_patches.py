@@ -23,15 +23,17 @@ from diffprof.pipelines.patching import Patches
 def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     """Everything that has to be changed for a dry run; `Patches` puts it back."""
     from diffusers import DiffusionPipeline
+    from diffusers.modular_pipelines.modular_pipeline import LoopSequentialPipelineBlocks, ModularPipeline
 
     run_uncompiled(patches)
     catch_attention_backends(patches, mode)
-    patches.function(DiffusionPipeline, "progress_bar", lambda original: _silent_progress_bar)
+    for drawer in (DiffusionPipeline, LoopSequentialPipelineBlocks):
+        patches.function(drawer, "progress_bar", lambda original: _silent_progress_bar)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     _disable_offloading(patches)
     if _is_built_without_weights(pipeline):
         for owner in type(pipeline).__mro__:
-            for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline) else ():
+            for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline | ModularPipeline) else ():
                 if name in vars(owner):
                     patches.property(owner, name, torch.device("cpu"))
 

@@ -12,6 +12,7 @@ import numpy
 import torch
 
 from diffprof.counting.foreign_state import MOST_KEPT_VALUES, ForeignState
+from diffprof.pipelines.components import holds_components
 
 
 class PipelineState:
@@ -73,7 +74,7 @@ class PipelineState:
             return
         attributes = dict(vars(owner))
         self._objects[id(owner)] = (owner, attributes)
-        holder = isinstance(owner, torch.nn.Module) or hasattr(owner, "register_modules")
+        holder = isinstance(owner, torch.nn.Module) or holds_components(owner)
         for name, value in attributes.items():
             if type(value) in PLAIN:
                 continue

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
+from diffprof.pipelines.components import is_modular
+from diffprof.pipelines.modular import block_inputs
 from diffprof.record.request import check_number
 from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES
 
@@ -77,6 +79,8 @@ LARGEST_IMAGE_PIXELS = 2048 * 2048
 
 def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
     """The arguments that the pipeline's call has by name."""
+    if is_modular(pipeline):
+        return block_inputs(pipeline)
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(type(pipeline).__call__).parameters
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in kinds and name != "self"}

@@ -22,7 +22,8 @@ def components_of(pipeline: Any) -> dict[str, torch.nn.Module]:
 def parts_of(pipeline: Any) -> dict[str, Any]:
     """Models, schedulers, tokenizers and processors by slot name; also those a pipeline forgot to declare."""
     # Not by `hasattr`: that finds settings of the pipeline too, and warns about them.
-    parts = {name: vars(pipeline)[name] for name in pipeline.config if name[0] != "_" and name in vars(pipeline)}
+    declared = [*pipeline.config, *vars(pipeline).get("_component_specs", ())]  # a modular pipeline has specs too
+    parts = {name: vars(pipeline)[name] for name in declared if name[0] != "_" and name in vars(pipeline)}
     for name, value in vars(pipeline).items():
         if isinstance(value, torch.nn.Module):
             parts.setdefault(name, value)
@@ -56,12 +57,22 @@ class SchedulerSlots:
 
 def is_pipeline(value: Any) -> bool:
     """Whether it is a diffusers pipeline that can be called."""
-    return not isinstance(value, type) and hasattr(value, "register_modules") and callable(value)
+    return not isinstance(value, type) and holds_components(value) and callable(value)
+
+
+def is_modular(pipeline: Any) -> bool:
+    """Whether it is a modular pipeline of diffusers, which is put together from blocks."""
+    return hasattr(pipeline, "register_components") and hasattr(pipeline, "_blocks")
+
+
+def holds_components(value: Any) -> bool:
+    """Whether it is a pipeline, or one that is only a part of another."""
+    return hasattr(value, "register_modules") or is_modular(value)
 
 
 def pipelines_in(pipeline: Any) -> list[Any]:
     """The pipeline and those inside of it: combined pipelines hold a prior and a decoder."""
-    return [pipeline, *(part for part in vars(pipeline).values() if hasattr(part, "register_modules"))]
+    return [pipeline, *(part for part in vars(pipeline).values() if holds_components(part))]
 
 
 def role_of(slot: str, component: torch.nn.Module) -> str:
