@@ -34,11 +34,11 @@ def profile(
     """Profile one call of a pipeline: what every component costs, exactly, without weights and without computing.
 
     `model` is a catalogue name, a hub id, a folder in diffusers layout, a weight file (`config` is the model that it
-    has its configuration from), or a live diffusers pipeline, which is left exactly as it was. `progress` is called
-    with a message, how much is done and of how much. A model that is not a live pipeline and was counted before comes
-    from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that changes classes of
-    diffusers needs it. All other arguments are those of the pipeline's own call; what is not given has its default.
-    ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean.
+    has its configuration from), or a live diffusers pipeline, modular or not, which is left exactly as it was.
+    `progress` is called with a message, how much is done and of how much. A model that is not a live pipeline and was
+    counted before comes from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that
+    changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; what is not given
+    has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean.
     """
     arguments = with_full_names(arguments)
     switches: dict[str, Any] = {"scheduler": scheduler, "enable": enable, "config": config}

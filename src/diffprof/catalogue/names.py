@@ -19,6 +19,7 @@ from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.record.saved import PICKLE_ENDINGS, WEIGHT_ENDINGS
 
 INDEX = "model_index.json"
+MODULAR_INDEX = "modular_model_index.json"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -109,7 +110,8 @@ def looks_like_path(model: str | Path) -> bool:
 
 def is_model_folder(folder: Path) -> bool:
     """Whether a model in diffusers layout is there, as far as this process may look."""
-    return os.path.isfile(folder / INDEX)  # noqa: PTH113  pathlib's raises where it may not look, or for a long name
+    # Not pathlib's, which raises where it may not look, or for a long name.
+    return any(os.path.isfile(folder / name) for name in (INDEX, MODULAR_INDEX))  # noqa: PTH113
 
 
 def find_in_model_dirs(name: str) -> Path | None:

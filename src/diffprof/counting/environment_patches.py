@@ -33,7 +33,9 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     _disable_offloading(patches)
     if _is_built_without_weights(pipeline):
         for owner in type(pipeline).__mro__:
-            for name in ("device", "_execution_device") if issubclass(owner, DiffusionPipeline | ModularPipeline) else ():
+            for name in (
+                ("device", "_execution_device") if issubclass(owner, DiffusionPipeline | ModularPipeline) else ()
+            ):
                 if name in vars(owner):
                     patches.property(owner, name, torch.device("cpu"))
 

@@ -28,7 +28,8 @@ from diffprof.pipelines.components import (
     weight_bytes_by_dtype,
 )
 from diffprof.pipelines.headers.stored_weights import StoredWeights
-from diffprof.pipelines.opening import OpenedPipeline, open_live, open_virtual
+from diffprof.pipelines.modular import is_blocks
+from diffprof.pipelines.opening import OpenedPipeline, open_blocks, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.switches import apply_switches
@@ -63,6 +64,10 @@ def profile_call(
     if isinstance(model, (str, Path)):
         request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config)
         return profile_model(request, progress)
+    if is_blocks(model):
+        request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
+        with DRY_RUN_LOCK, quiet_libraries():
+            return _profile(open_blocks(model, dtype, config), request, progress)
     if dtype is not None:
         raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
     if config is not None:

@@ -44,6 +44,8 @@ class Blueprint:
     named: tuple[tuple[str, str], ...] = ()
     """Every library and class that the model names, also those that are not built."""
     assumptions: tuple[str, ...] = ()
+    blocks: str | None = None
+    """Of a modular pipeline: the class of its blocks; None for the usual ones of the pipeline's class."""
     stored: Mapping[str, StoredWeights] = field(default_factory=dict)
     """By slot, the weights that files hold, where there are any."""
 

@@ -15,6 +15,7 @@ from torch.utils._device import _device_constructors
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import part_class, pipeline_class
+from diffprof.pipelines.modular import build_modular, modular_class, register_parts
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.pipelines.tokenizers import tokenizer_of
 
@@ -38,6 +39,14 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     assumptions = list(blueprint.assumptions)
     for library, class_name in blueprint.named:
         part_class(library, class_name)
+    modular = modular_class(blueprint.pipeline)
+    if modular is not None:
+        with DRY_RUN_LOCK:
+            make = make_model or _virtual_model
+            pipeline = build_modular(
+                modular, blueprint, lambda plan: _part(blueprint, plan, dtype, assumptions, make), assumptions
+            )
+        return pipeline, tuple(assumptions)
     owner = pipeline_class(blueprint.pipeline)
     signature = inspect.signature(owner.__init__).parameters
     parts: dict[str, Any] = {}
@@ -57,6 +66,15 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         return owner(**parts, **settings), tuple(assumptions)
     except (TypeError, ValueError, AttributeError, ImportError) as error:
         raise RequestError(f"{blueprint.pipeline} cannot be put together from these components: {error}") from error
+
+
+def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
+    """The pipeline of live blocks, with the components of a plan on virtual weights."""
+    assumptions = list(blueprint.assumptions)
+    with DRY_RUN_LOCK:
+        pipeline = blocks.init_pipeline()
+        register_parts(pipeline, blueprint, lambda plan: _part(blueprint, plan, dtype, assumptions, _virtual_model))
+    return pipeline, tuple(assumptions)
 
 
 def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:

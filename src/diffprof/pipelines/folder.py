@@ -6,19 +6,23 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 
+INDEX = "model_index.json"
+MODULAR_INDEX = "modular_model_index.json"
+MODEL_ENDINGS = ("Model", "Generation", "Encoder", "Autoencoder")
 CONFIG_FILES = ("config.json", "scheduler_config.json", "preprocessor_config.json", "tokenizer_config.json")
 LARGEST_CONFIG_BYTES = 64 * 1024 * 1024
 
 
 def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     """The plan that ``model_index.json`` and the component configs describe."""
-    index_file = folder / "model_index.json"
+    index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
     if not index_file.is_file():
         raise RequestError(
             f"{folder} is not a diffusers pipeline: it has no model_index.json; "
@@ -37,7 +41,11 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     for slot, value in index.items():
         if slot.startswith("_"):
             continue
-        if isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
+        if is_modular_entry(value):
+            part = _modular_part(folder, slot, value)
+            if part is not None:
+                parts[slot] = part
+        elif isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
             if value[0] is not None and value[1] is not None:
                 _refuse_foreign_library(value[0], value[1])
                 named.append((value[0], value[1]))
@@ -47,8 +55,41 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
         else:
             settings[slot] = value
     return Blueprint(
-        name=name, source=source, pipeline=pipeline, parts=parts, pipeline_config=settings, named=tuple(named)
+        name=name,
+        source=source,
+        pipeline=pipeline,
+        parts=parts,
+        pipeline_config=settings,
+        named=tuple(named),
+        blocks=_text(index.get("_blocks_class_name")),
     )
+
+
+def is_modular_entry(value: Any) -> bool:
+    """Whether it names a component as the index of a modular pipeline does: library, class, and where it lies."""
+    return isinstance(value, list) and len(value) == 3 and isinstance(value[2], dict)
+
+
+def _modular_part(folder: Path, slot: str, value: list[Any]) -> PartPlan | None:
+    """A component of a modular pipeline; None where it names no class, or has no configuration here."""
+    place = value[2]
+    hint = place.get("type_hint")
+    library, class_name = value[:2] if value[0] and value[1] else hint if isinstance(hint, list) else (None, None)
+    if not isinstance(library, str) or not isinstance(class_name, str):
+        return None
+    subfolder = _text(place.get("subfolder")) or slot
+    if not (folder / subfolder).is_dir() and class_name.endswith(MODEL_ENDINGS):
+        raise RequestError(
+            f"{folder} has no {subfolder}, the configuration of {slot} ({class_name}); "
+            f"fetch it from {place.get('pretrained_model_name_or_path') or place.get('repo')} (weights are not needed)"
+        )
+    _refuse_foreign_library(library, class_name)
+    part = _part(folder, subfolder, library, class_name)
+    return None if part is None else replace(part, slot=slot)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:

@@ -22,12 +22,20 @@ TOKENIZER = (
 def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
     """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
     from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError
 
     with explain_hub_errors(hub_id, for_weights):
         known_only = not is_reachable(hub_id)
-        index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
+        try:
+            index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
+        except EntryNotFoundError:
+            index = Path(hf_hub_download(hub_id, "modular_model_index.json", local_files_only=known_only))
         slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
-        patterns = ["model_index.json", *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER))]
+        patterns = [
+            "model_index.json",
+            "modular_model_index.json",
+            *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER)),
+        ]
         return Path(snapshot_download(hub_id, allow_patterns=patterns, local_files_only=known_only))
 
 

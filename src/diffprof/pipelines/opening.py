@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from diffprof.errors import RequestError
 from diffprof.pipelines.architectures import check_fit
 from diffprof.pipelines.blueprint import Blueprint
-from diffprof.pipelines.building import build, build_component
+from diffprof.pipelines.building import build, build_blocks, build_component
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -88,6 +89,20 @@ def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
                 pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions, stored
             )
     return opened
+
+
+def open_blocks(blocks: Any, dtype: str | torch.dtype | None, config: str | None) -> OpenedPipeline:
+    """The pipeline of live blocks, with the components of the model `config` on virtual weights."""
+    if config is None:
+        raise RequestError(
+            f"{type(blocks).__name__} has no components yet; name the model to take them from "
+            "(config=...), or give the pipeline that init_pipeline and load_components make"
+        )
+    blueprint = blueprint_of(config)
+    chosen = torch_dtype(dtype or blueprint.dtype)
+    pipeline, assumptions = build_blocks(blocks, blueprint, chosen)
+    name = str(chosen).removeprefix("torch.")
+    return OpenedPipeline(pipeline, type(blocks).__name__, "object", name, blueprint.call, assumptions)
 
 
 def open_component(
