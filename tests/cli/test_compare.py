@@ -111,7 +111,7 @@ def test_files_that_are_not_profiles_of_this_version_are_rejected(
     contents = {
         "foreign.json": ('{"a": 1}', "not a diffprof profile"),
         "broken.json": ("{", "not valid JSON"),
-        "newer.json": (json.dumps(newer), "format version 99, this diffprof reads up to 2; upgrade diffprof"),
+        "newer.json": (json.dumps(newer), "format version 99, this diffprof reads up to 3; upgrade diffprof"),
     }
     for name, (content, sentence) in contents.items():
         (tmp_path / name).write_text(content)

@@ -9,7 +9,7 @@ import pytest
 
 import diffprof
 from diffprof.render.profile_console import profile_text
-from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.table_names import ProfileTable
 from tests.cli.conftest import Run
 from tests.sample_profiles import hostile, stable_diffusion
 

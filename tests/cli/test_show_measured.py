@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from diffprof.render.profile_console import profile_text
-from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.run_console import run_text
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import ProfileTable, RunTable
 from tests.cli.conftest import Run
 from tests.sample_profiles import measured_profile, stable_diffusion
 

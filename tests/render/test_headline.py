@@ -22,7 +22,7 @@ from diffprof.record.profile import (
 from diffprof.render.columns import Column, fit_columns
 from diffprof.render.headline import headline, summary
 from diffprof.render.profile_console import profile_text
-from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.table_names import ProfileTable
 from tests.sample_profiles import stable_diffusion
 
 

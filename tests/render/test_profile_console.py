@@ -14,7 +14,7 @@ from diffprof.breakdown.modules import module_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.profile_console import print_profile, profile_text
-from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.table_names import ProfileTable
 from tests.sample_profiles import hostile, nothing, stable_diffusion
 
 MADE_BY_HAND = [stable_diffusion, nothing, hostile]

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from diffprof.record.profile import Work
-from diffprof.render.profile_tables import ProfileTable, fit_profile_table
+from diffprof.render.profile_tables import fit_profile_table
+from diffprof.render.table_names import ProfileTable
 from tests.sample_profiles import stable_diffusion
 
 

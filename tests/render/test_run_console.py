@@ -35,7 +35,7 @@ from diffprof.render import numbers
 from diffprof.render.exports.tables import run_csv
 from diffprof.render.guides.timing_file import timing_text
 from diffprof.render.run_console import run_text
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import RunTable
 from tests.sample_iterations import CPU, GPU, MILLISECOND, iteration_on
 from tests.sample_profiles import UNET_MACS, hostile, measured_profile, stable_diffusion
 

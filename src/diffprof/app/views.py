@@ -16,7 +16,6 @@ from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, size_changes, summary
-from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.progress import progress_message
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
@@ -24,6 +23,7 @@ from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import details, labelled_list, paragraph
 from diffprof.render.run_sentences import speed_lines
 from diffprof.render.run_tables import component_columns, memory_columns, peak_columns, section_columns, step_columns
+from diffprof.render.table_names import ProfileTable
 
 NOTHING = Markup()
 

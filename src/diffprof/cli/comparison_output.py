@@ -68,7 +68,7 @@ class ComparisonOptions:
         self._check_places()
 
     def _check_places(self) -> None:
-        from diffprof.cli.output import check_writable
+        from diffprof.record.atomic_files import check_writable
 
         if self.html is not None:
             from diffprof.render.charts.style import graph_objects

@@ -82,7 +82,7 @@ def gate(
 
 def _check_places(targets: Sequence[Path | None]) -> None:
     """Check before anything is counted; exit code 1 means an exceeded limit here, so this is a `RequestError`."""
-    from diffprof.cli.output import check_writable
+    from diffprof.record.atomic_files import check_writable
 
     try:
         for target in targets:

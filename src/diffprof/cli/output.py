@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from diffprof.cli.option_groups import OutputOptions
 from diffprof.cli.terminal import console, print_written, write_text
-from diffprof.errors import OutputError, RequestError
+from diffprof.errors import RequestError
+from diffprof.record.atomic_files import check_writable
 from diffprof.record.profile import Profile
 from diffprof.record.request import parse_number
 from diffprof.render.exports.formats import ENDINGS, FORMATS, ExportFormat, View, format_for, write_export
-from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable, RunTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -133,31 +131,3 @@ def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
     if chosen is None:
         raise RequestError(f"Cannot tell the format of {file} from its ending; use one of {', '.join(ENDINGS)}.")
     return chosen
-
-
-def check_writable(file: Path) -> None:
-    """Find out before the work, not after it, that the result has nowhere to go."""
-    try:
-        if file.is_dir():
-            raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
-        if not file.parent.is_dir():
-            wrong = f"{file.parent} is not a folder" if file.parent.exists() else f"there is no folder {file.parent}"
-            raise OutputError(f"Cannot write {file}: {wrong}.")
-        if file.exists() and not os.access(file, os.W_OK):
-            raise OutputError(f"Cannot write {file}: it is write-protected.")
-        # A pipe or a device is written to as it is; any other file is created next to its place first.
-        if file.is_file() or not file.exists():
-            _probe(Path(os.path.realpath(file)))
-    except OSError as error:
-        raise OutputError(f"Cannot write {file}: {error.strerror or error}.") from error
-
-
-def _probe(target: Path) -> None:
-    """Create and remove a file as writing the result will."""
-    probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        probe.touch(exist_ok=False)
-    except FileNotFoundError:
-        # The folder is there, so "no such file" would be no reason: some file systems, such as /proc, create no files.
-        raise OutputError(f"Cannot write {target}: no file can be created in {target.parent}.") from None
-    probe.unlink()

@@ -12,10 +12,11 @@ import typer
 from diffprof.advice.views.prediction_tables import PredictionTable
 from diffprof.cli import options
 from diffprof.cli.option_groups import CountOptions, expand_groups
-from diffprof.cli.output import check_formats, check_writable
+from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
+from diffprof.record.atomic_files import check_writable
 from diffprof.record.predicted import PredictionSettings
 from diffprof.record.request import parse_rate
 

@@ -12,7 +12,7 @@ from diffprof.cli.option_groups import CountOptions, OutputOptions, expand_group
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.record.request import parse_inputs
-from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.table_names import ProfileTable
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 

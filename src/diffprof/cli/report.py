@@ -111,7 +111,7 @@ def _check(
         from diffprof.render.charts.style import graph_objects
 
         graph_objects()
-    from diffprof.cli.output import check_writable
+    from diffprof.record.atomic_files import check_writable
 
     for path in targets:
         check_writable(path)

@@ -20,7 +20,7 @@ from diffprof.errors import DiffprofError, InterruptedRun, PipelineError
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import parse_number
 from diffprof.render.guides.run_folder import check_folder_files, write_run_folder
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import RunTable
 from diffprof.settings.limits import LIMITS
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli.output import check_writable
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
+from diffprof.record.atomic_files import check_writable
 from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
 from diffprof.traces.result import TraceResult
 from diffprof.traces.views.console import TOP, print_result

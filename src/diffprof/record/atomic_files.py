@@ -44,6 +44,23 @@ def check_folder(folder: Path) -> None:
         raise OutputError(f"Cannot write into {folder}: {error.strerror or error}.") from error
 
 
+def check_writable(file: Path) -> None:
+    """Find out before the work, not after it, that the result has nowhere to go."""
+    try:
+        if file.is_dir():
+            raise OutputError(f"Cannot write {file}: it is a folder; name a file in it.")
+        if not file.parent.is_dir():
+            wrong = f"{file.parent} is not a folder" if file.parent.exists() else f"there is no folder {file.parent}"
+            raise OutputError(f"Cannot write {file}: {wrong}.")
+        if file.exists() and not os.access(file, os.W_OK):
+            raise OutputError(f"Cannot write {file}: it is write-protected.")
+        # A pipe or a device is written to as it is; any other file is created next to its place first.
+        if file.is_file() or not file.exists():
+            _probe(Path(os.path.realpath(file)))
+    except OSError as error:
+        raise OutputError(f"Cannot write {file}: {error.strerror or error}.") from error
+
+
 def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise OutputError(f"Cannot write {target}: it is write-protected.")
@@ -61,3 +78,14 @@ def _write_and_rename(target: Path, pieces: Iterable[bytes]) -> None:
         # Also after Ctrl-C: nothing is left behind.
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _probe(target: Path) -> None:
+    """Create and remove a file as writing the result will."""
+    probe = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        probe.touch(exist_ok=False)
+    except FileNotFoundError:
+        # The folder is there, so "no such file" would be no reason: some file systems, such as /proc, create no files.
+        raise OutputError(f"Cannot write {target}: no file can be created in {target.parent}.") from None
+    probe.unlink()

@@ -12,7 +12,7 @@ from diffprof.render.blocks import Block
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import composition, headline, summary
 from diffprof.render.profile_console import profile_text as counted_text
-from diffprof.render.profile_tables import ProfileTable, fit_profile_table
+from diffprof.render.profile_tables import fit_profile_table
 from diffprof.render.report.html_table import WIDE, html_table
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.run_console import run_text
@@ -24,6 +24,7 @@ from diffprof.render.run_sentences import (
     speed_lines,
 )
 from diffprof.render.run_tables import component_columns, peak_columns, section_columns
+from diffprof.render.table_names import ProfileTable
 
 # Colours come from the notebook's theme, so that it reads in a light and in a dark one.
 STYLE = Markup("""

@@ -9,7 +9,8 @@ from diffprof.render.clean import clean
 from diffprof.render.columns import print_table
 from diffprof.render.console import print_labelled, render_text
 from diffprof.render.headline import composition, headline, summary, versions
-from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable, fit_profile_table
+from diffprof.render.profile_tables import fit_profile_table
+from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable
 
 if TYPE_CHECKING:
     from rich.console import Console

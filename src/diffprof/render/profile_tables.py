@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 
 from diffprof.breakdown.attention import AttentionRow, attention_table
 from diffprof.breakdown.calls import CallRow, call_table
@@ -14,19 +13,7 @@ from diffprof.record.profile import AttentionSite, Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column, FittedColumns, fit_columns, minimum_width
 from diffprof.render.shapes import inputs_text
-
-
-class ProfileTable(str, Enum):
-    """What the rows of the table are."""
-
-    component = "component"
-    kind = "kind"
-    module = "module"
-    attention = "attention"
-    call = "call"
-
-
-DEFAULT_DEPTH = 1
+from diffprof.render.table_names import ProfileTable
 
 # Widths of the bars in cells.
 WIDE_BAR, NARROW_BAR = 20, 9

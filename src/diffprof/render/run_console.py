@@ -16,7 +16,6 @@ from diffprof.render.findings import print_findings
 from diffprof.render.headline import headline, summary, versions
 from diffprof.render.run_sentences import Labelled, device_line, note_lines, require_measured, speed_lines, step_lines
 from diffprof.render.run_tables import (
-    RunTable,
     cache_columns,
     component_columns,
     memory_columns,
@@ -25,6 +24,7 @@ from diffprof.render.run_tables import (
     section_columns,
     step_columns,
 )
+from diffprof.render.table_names import RunTable
 
 if TYPE_CHECKING:
     from rich.console import Console

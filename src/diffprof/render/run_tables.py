@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 
 from diffprof.breakdown.caches import CacheRow, cache_table, cache_timeline
 from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_table
@@ -15,19 +14,6 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.numbers import nanoseconds
-
-
-class RunTable(str, Enum):
-    """What the rows of the table are."""
-
-    section = "section"
-    component = "component"
-    step = "step"
-    memory = "memory"
-    peak = "peak"
-    cache = "cache"
-    move = "move"
-
 
 BAR = 9
 UNKNOWN = "-"

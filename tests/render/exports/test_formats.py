@@ -11,9 +11,8 @@ import diffprof
 from diffprof.render.exports.formats import ENDINGS, FORMATS, View, format_for, report_formats, write_export
 from diffprof.render.exports.tables import profile_csv, run_csv
 from diffprof.render.profile_console import profile_text
-from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.run_console import run_text
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import ProfileTable, RunTable
 from tests.sample_profiles import everything_measured, stable_diffusion
 
 

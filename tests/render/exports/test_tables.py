@@ -13,7 +13,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from diffprof.render.exports.tables import data_tables, profile_csv, write_tables
-from diffprof.render.profile_tables import ProfileTable
+from diffprof.render.table_names import ProfileTable
 from tests.render.report.reports import hostile_everywhere
 from tests.sample_profiles import everything_measured, hostile, nothing, stable_diffusion
 

@@ -8,7 +8,6 @@ from diffprof.comparison.compare import Comparison
 from diffprof.comparison.views.tables import TOP, blocks
 from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
-from diffprof.render.notebook import blocks_html
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,4 +32,6 @@ def comparison_text(comparison: Comparison) -> str:
 
 def comparison_notebook(comparison: Comparison) -> str:
     """The same as HTML, for a notebook."""
+    from diffprof.render.notebook import blocks_html  # only notebooks need it, and it imports every table
+
     return blocks_html(blocks(comparison, TOP))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diffprof.record.profile import Profile
-from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
-from diffprof.render.run_tables import RunTable
+from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable, RunTable
 
 TEXT_FILE_WIDTH = 100
 

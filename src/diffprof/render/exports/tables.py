@@ -29,9 +29,8 @@ from diffprof.record.measured import Iteration, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.render.csv import table_csv
-from diffprof.render.profile_tables import DEFAULT_DEPTH, ProfileTable
-from diffprof.render.run_tables import RunTable
 from diffprof.render.shapes import inputs_text, shapes_text
+from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable, RunTable
 
 WHOLE_TREE = 1_000
 """Deeper than any module."""

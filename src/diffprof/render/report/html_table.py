@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
-from diffprof.render.profile_tables import ProfileTable, fit_profile_table
+from diffprof.render.profile_tables import fit_profile_table
 from diffprof.render.report.markup import Markup, element, join
+from diffprof.render.table_names import ProfileTable
 
 WIDE = 10_000
 SHORT = 32

@@ -14,7 +14,6 @@ from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
-from diffprof.render.profile_tables import ProfileTable
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element, join
@@ -31,6 +30,7 @@ from diffprof.render.run_tables import (
     step_columns,
 )
 from diffprof.render.shapes import shapes_text
+from diffprof.render.table_names import ProfileTable
 
 TOP = 25
 TABS = {Measure.macs: "by MACs", Measure.parameters: "by parameters", Measure.time: "by time"}
