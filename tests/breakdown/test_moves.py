@@ -46,13 +46,14 @@ def test_each_component_has_a_row_with_its_sums() -> None:
                 device_to_host_bytes=900,
                 from_disk_bytes=50,
                 host_ns=34,
+                spent_ns=34,
                 hidden_ns=3,
                 exposed_ns=30,
             ),
             steps_in=(0, 2),
             steps_out=(2,),
         ),
-        MoveRow("text_encoder", MoveTotals(1, 0, 0, 0, 100, host_ns=7, hidden_ns=0, exposed_ns=7), (), ()),
+        MoveRow("text_encoder", MoveTotals(1, 0, 0, 0, 100, host_ns=7, spent_ns=7, hidden_ns=0, exposed_ns=7), (), ()),
     ]
 
 
@@ -97,7 +98,9 @@ def test_each_step_has_a_row_for_each_component() -> None:
         (0, "unet", 1601),
         (1, "unet", 1600),
     ]
-    assert rows[2] == StepMoveRow(1, "unet", MoveTotals(1, 1, 800, 800, 0, host_ns=15, hidden_ns=0, exposed_ns=15))
+    assert rows[2] == StepMoveRow(
+        1, "unet", MoveTotals(1, 1, 800, 800, 0, host_ns=15, spent_ns=15, hidden_ns=0, exposed_ns=15)
+    )
 
 
 def test_a_component_that_goes_in_and_out_in_each_step_is_named() -> None:

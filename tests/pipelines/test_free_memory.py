@@ -44,3 +44,10 @@ def test_required_memory_is_compared_with_free_memory(
 def test_a_gpu_says_how_much_of_its_memory_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (123, 456))
     assert free_memory.free_bytes(CUDA) == 123
+
+
+def test_what_the_allocator_holds_and_does_not_use_is_free_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (100, 1000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 700)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 450)
+    assert free_memory.free_bytes(CUDA) == 100 + (700 - 450)

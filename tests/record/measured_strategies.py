@@ -15,6 +15,7 @@ from diffprof.record.measured import (
     CacheEvent,
     CountMismatch,
     Device,
+    DevicePoint,
     Iteration,
     Limitation,
     Measured,
@@ -42,6 +43,7 @@ devices = st.builds(
     st.none() | counts,
     st.dictionaries(texts, peaks, max_size=2),
     st.none() | texts,
+    st.none() | fractions,
 )
 system_points = st.builds(
     SystemPoint,
@@ -52,6 +54,10 @@ system_points = st.builds(
     written_bytes_per_second=st.none() | fractions,
     gpu_percent=st.none() | fractions,
     gpu_memory_bytes=st.none() | counts,
+    gpu_watts=st.none() | fractions,
+    gpu_mhz=st.none() | fractions,
+    gpu_celsius=st.none() | fractions,
+    gpu_throttle=st.none() | texts,
 )
 
 limitations = st.builds(Limitation, st.sampled_from(LIMITATIONS), texts, st.none() | counts, st.none() | counts)
@@ -72,6 +78,7 @@ def measured(draw: st.DrawFn, slots: Sequence[str], calls: Sequence[Call]) -> Me
         mismatches=tuple(draw(st.lists(mismatches, max_size=2))),
         limitations=tuple(draw(st.lists(limitations, max_size=2))),
         notes=tuple(draw(st.lists(texts, max_size=2))),
+        other_devices=draw(st.dictionaries(texts, devices, max_size=1)),
     )
 
 
@@ -91,6 +98,7 @@ def iterations(draw: st.DrawFn, calls: Sequence[Call]) -> Iteration:
         host_ns=counts,
         step=step,
         hidden=st.none() | st.booleans(),
+        device_ns=st.none() | counts,
     )
     return Iteration(
         began_ns=draw(counts),
@@ -111,7 +119,13 @@ def iterations(draw: st.DrawFn, calls: Sequence[Call]) -> Iteration:
         cpu_ns=draw(st.none() | counts),
         entry=draw(texts),
         error=draw(st.none() | texts),
+        device_memory=tuple(draw(st.lists(device_points(sample), max_size=2))),
     )
+
+
+def device_points(sample: st.SearchStrategy[int | None]) -> st.SearchStrategy[DevicePoint]:
+    memory = st.none() | counts
+    return st.builds(DevicePoint, texts, texts, counts, memory, memory, memory, sample)
 
 
 @st.composite
@@ -125,7 +139,8 @@ def sections(draw: st.DrawFn) -> tuple[list[Sample], int]:
         if begins:
             parent = under_way[-1] if under_way else None
             under_way.append(len(samples))
-            samples.append(Sample(draw(texts), Span(now, 0, *draw(device_times)), draw(st.none() | texts), parent))
+            span, place = Span(now, 0, *draw(device_times)), draw(st.none() | texts)
+            samples.append(Sample(draw(texts), span, draw(st.none() | texts), parent, device=place))
         elif under_way:
             end(samples, under_way.pop(), now)
     for number in reversed(under_way):

@@ -90,7 +90,7 @@ def test_a_table_names_its_columns_once_and_is_read_in_any_order_of_them() -> No
     samples = (Sample("a", Span(0, 9)), Sample("b", Span(1, 2, 3, 4), parent=0, failed=True))
     table = codec_of(tuple[Sample, ...]).encode(samples)
     assert table["columns"][:3] == ["section", "start_ns", "host_ns"]
-    assert table["rows"][1] == ["b", 1, 2, 3, 4, None, 0, None, None, None, True]
+    assert table["rows"][1] == ["b", 1, 2, 3, 4, None, 0, None, None, None, True, None]
     turned = {"columns": table["columns"][::-1], "rows": [row[::-1] for row in table["rows"]]}
     assert codec_of(tuple[Sample, ...]).decode(turned) == samples
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -222,3 +223,33 @@ def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n")
     assert hardware._processor_name(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
     assert hardware._processor_name(tmp_path / "missing")
+
+
+def test_tf32_whose_peak_is_not_known_is_not_taken_for_float32(
+    gpu: Callable[..., None], float32_as_set: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.backends.cuda.matmul.allow_tf32 = True
+    gpu("NVIDIA L4", 22, 58)
+    known = hardware.match_accelerator("NVIDIA L4", 58, 22 * GIB)
+    assert known is not None
+    peaks = {name: peak for name, peak in known.peak_flops_per_second.items() if name != "tf32"}
+    without = replace(known, peak_flops_per_second=peaks)
+    monkeypatch.setattr(hardware, "match_accelerator", lambda *about: without)
+    device = device_of(Pipeline("cuda"))
+    assert "float32" not in device.peak_flops_per_second
+    assert device.peak_source is not None and "TF32, whose peak is not known" in device.peak_source
+    assert device.bytes_per_second == known.bandwidth_bytes_per_second
+
+
+def test_float16_that_may_be_accumulated_in_float16_has_no_published_peak(
+    gpu: Callable[..., None], float32_as_set: None
+) -> None:
+    gpu("NVIDIA L4", 22, 58)
+    assert "float16" in device_of(Pipeline("cuda")).peak_flops_per_second
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    try:
+        device = device_of(Pipeline("cuda"))
+    finally:
+        torch.backends.cuda.matmul.allow_fp16_accumulation = False
+    assert "float16" not in device.peak_flops_per_second
+    assert "bfloat16" in device.peak_flops_per_second

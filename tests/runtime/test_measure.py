@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +78,18 @@ def test_the_machine_is_sampled_during_the_measurement(monkeypatch: pytest.Monke
     assert all(point.rss_bytes > 0 for point in measured.system)
     ends = [iteration.began_ns + iteration.wall.host_ns for iteration in measured.iterations]
     assert all(0 <= point.at_ns <= max(ends) for point in measured.system)
+
+
+def test_a_run_does_not_keep_the_pipeline_alive() -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    run = diffprof.measure(pipeline, warmup=0, iterations=1, **small.arguments())
+    with diffprof.measuring(pipeline) as other:
+        pipeline(**small.arguments())
+    weights = weakref.ref(pipeline.unet)
+    del pipeline
+    gc.collect()
+    assert weights() is None
+    assert run.profile.total.macs == other.profile.total.macs > 0
+    assert run.profile.measured.device.kind == "cpu"
+    assert str(run)

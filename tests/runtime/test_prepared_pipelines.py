@@ -121,6 +121,7 @@ def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
     pipeline.transformer.single_transformer_blocks[0].forward = forward
     with diffprof.measuring(pipeline) as run:
         preparation.call(pipeline)
-    (note,) = run.profile.measured.notes
-    assert note.startswith("what ran was not counted: transformer runs code of no library that diffprof knows")
+    (limitation,) = run.profile.measured.limitations
+    assert limitation.kind == "not_counted"
+    assert limitation.detail.startswith("transformer runs code of no library that diffprof knows")
     assert run.profile.total.macs == 0

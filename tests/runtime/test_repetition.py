@@ -12,6 +12,7 @@ import torch
 import diffprof
 from diffprof.errors import PipelineError, RefusedCallError, RequestError
 from diffprof.record.measured import Limitation
+from diffprof.runtime.repetition import warmups_for
 from diffprof.runtime.timing.trace_recorder import TraceWarning
 from tests.counting.state import state_of
 from tests.small_pipelines import SMALL_PIPELINES
@@ -170,3 +171,13 @@ def test_a_trace_that_cannot_be_written_costs_nothing_but_the_trace(tmp_path: Pa
     assert run.profile.measured is not None
     assert run.profile.measured.complete
     assert "no_trace" in {limitation.kind for limitation in run.profile.measured.limitations}
+
+
+def test_compiled_code_that_captures_cuda_graphs_gets_three_warm_ups() -> None:
+    pipeline: Any = SMALL_PIPELINES["stable-diffusion"].build()
+    assert warmups_for(pipeline, 1) == 1
+    pipeline.vae.decoder = torch.compile(pipeline.vae.decoder, mode="reduce-overhead")
+    assert [warmups_for(pipeline, number) for number in (0, 1, 5)] == [0, 3, 5]
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    pipeline.unet.compile(mode="reduce-overhead")
+    assert warmups_for(pipeline, 1) == 3

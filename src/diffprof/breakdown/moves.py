@@ -20,7 +20,9 @@ class MoveTotals:
     device_to_host_bytes: int
     from_disk_bytes: int
     host_ns: int
-    """Host time spent on them."""
+    """How long the host was busy with them; with a copy that blocks, also while earlier work kept the device busy."""
+    spent_ns: int
+    """How long the copies took: on the device where that was timed, else as long as the host was busy."""
     hidden_ns: int
     """Of that, in moves that overlapped with other work."""
     exposed_ns: int
@@ -28,8 +30,8 @@ class MoveTotals:
 
     @property
     def unknown_ns(self) -> int:
-        """Of `host_ns`, in moves of which it is not known whether something waited for them."""
-        return self.host_ns - self.hidden_ns - self.exposed_ns
+        """Of `spent_ns`, in moves of which it is not known whether something waited for them."""
+        return self.spent_ns - self.hidden_ns - self.exposed_ns
 
     @property
     def all_bytes(self) -> int:
@@ -99,8 +101,9 @@ def move_totals(moves: Iterable[Move]) -> MoveTotals:
         device_to_host_bytes=_bytes(moves, DEVICE_TO_HOST),
         from_disk_bytes=_bytes(moves, FROM_DISK),
         host_ns=sum(move.host_ns for move in moves),
-        hidden_ns=sum(move.host_ns for move in moves if move.hidden is True),
-        exposed_ns=sum(move.host_ns for move in moves if move.hidden is False),
+        spent_ns=sum(map(_spent_ns, moves)),
+        hidden_ns=sum(_spent_ns(move) for move in moves if move.hidden is True),
+        exposed_ns=sum(_spent_ns(move) for move in moves if move.hidden is False),
     )
 
 
@@ -128,6 +131,10 @@ def _steps_run(iteration: Iteration, component: str) -> set[int]:
 
 def _steps_in(iteration: Iteration, component: str) -> set[int]:
     return set(_steps(move for move in iteration.moves if move.component == component and _is_in(move)))
+
+
+def _spent_ns(move: Move) -> int:
+    return move.host_ns if move.device_ns is None else move.device_ns
 
 
 def _is_in(move: Move) -> bool:

@@ -116,7 +116,9 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     part = profile.components.get(name)
     dtype = part.dtype if part else ""
     done = _work_of_iterations(profile, ran)
-    rate = median_rate([work.flops for work in done], each_ns) if done else None
+    # On an accelerator the host's clock shows how long launching took: that is no rate.
+    is_timed = clock.name == "device" or (profile.measured is not None and profile.measured.device.kind == "cpu")
+    rate = median_rate([work.flops for work in done], each_ns) if done and is_timed else None
     peak = profile.measured.device.peak_flops_per_second.get(dtype) if profile.measured else None
     middle = _median_work(profile, ran) if done else None
     return ThroughputRow(

@@ -139,6 +139,8 @@ class RandomState:
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._torch = torch.get_rng_state()
         self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+        self._xpu = torch.xpu.get_rng_state_all() if torch.xpu.is_initialized() else None
+        self._mps = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
         self._numpy = numpy.random.get_state()
         self._python = random.getstate()
         found = (value if isinstance(value, (list, tuple)) else (value,) for value in arguments.values())
@@ -149,6 +151,10 @@ class RandomState:
         torch.set_rng_state(self._torch)
         if self._cuda is not None:
             torch.cuda.set_rng_state_all(self._cuda)
+        if self._xpu is not None:
+            torch.xpu.set_rng_state_all(self._xpu)
+        if self._mps is not None:
+            torch.mps.set_rng_state(self._mps)
         numpy.random.set_state(self._numpy)
         random.setstate(self._python)
         for generator, state in self._generators:

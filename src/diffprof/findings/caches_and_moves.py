@@ -39,7 +39,7 @@ def offload_dominates(profile: Profile, measured: Measured) -> Iterator[Finding]
             "moved_bytes": whole.all_bytes,
             "moves": whole.times_in + whole.times_out,
             "component": rows[0].component,
-            "component_seconds": rows[0].moved.host_ns / NANOSECONDS,
+            "component_seconds": rows[0].moved.spent_ns / NANOSECONDS,
         },
     )
 
@@ -53,7 +53,7 @@ def moved_each_step(profile: Profile, measured: Measured) -> Iterator[Finding]:
             for row in step_move_table(one)
             if row.step is not None and row.component == component
         ]
-        busy_ns = sum(row.moved.host_ns for row in rows)
+        busy_ns = sum(row.moved.spent_ns for row in rows)
         moved_bytes = sum(row.moved.all_bytes for row in rows)
         yield Finding(
             "moved_each_step",

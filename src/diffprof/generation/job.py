@@ -19,7 +19,7 @@ from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from diffprof.render.run_sentences import describe_limitation
-from diffprof.runtime.instrumentation.pipeline_monitor import execution_device
+from diffprof.runtime.instrumentation.pipeline_devices import execution_device
 from diffprof.runtime.measurement import Measurement
 from diffprof.settings.limits import SAMPLES_PER_SECOND
 

@@ -222,6 +222,23 @@ def is_compiled(component: torch.nn.Module) -> bool:
     )
 
 
+def uses_cuda_graphs(component: torch.nn.Module) -> bool:
+    """Whether it, or a part of it, was compiled in a mode that captures CUDA graphs, such as ``reduce-overhead``."""
+    compiled = [
+        value
+        for module in component.modules()
+        for value in (module, module._compiled_call_impl, *vars(module).values())
+        if value is module or is_compiled_function(value)
+    ]
+    return any(_has_cuda_graphs(value) for value in compiled)
+
+
+def _has_cuda_graphs(compiled: Any) -> bool:
+    read = getattr(compiled, "get_compiler_config", None)
+    config = read() if callable(read) else None
+    return bool(config and config.get("triton.cudagraphs"))
+
+
 def is_compiled_function(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and hasattr(value, "_torchdynamo_orig_callable")
 

@@ -25,12 +25,20 @@ def check_memory(name: str, weights: Mapping[str, int], activations: int, target
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory of the device that is free now; None where the device does not say."""
+    """Memory of the device that this process can have now; None where the device does not say.
+
+    Beside what the driver has left, that is what torch's allocator holds and does not use.
+    """
     if device.type in ("cpu", "mps"):  # Metal computes in the memory of the host
         return available_bytes()
     backend: Any = getattr(torch, device.type, None)
     memory_info = getattr(backend, "mem_get_info", None)
-    return int(memory_info(device)[0]) if memory_info is not None else None
+    if memory_info is None:
+        return None
+    free = int(memory_info(device)[0])
+    if not hasattr(backend, "memory_reserved"):
+        return free
+    return free + max(int(backend.memory_reserved(device)) - int(backend.memory_allocated(device)), 0)
 
 
 def _required_bytes(

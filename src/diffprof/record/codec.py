@@ -24,7 +24,18 @@ from typing import Any, NoReturn, Protocol
 from diffprof.record.allocations import AllocationEvent
 from diffprof.record.checks import CHECKS
 from diffprof.record.decoding_error import DecodingError, inside
-from diffprof.record.measured import CacheEvent, Measured, MemoryPoint, Move, Sample, StepSpan, SystemPoint
+from diffprof.record.measured import (
+    CacheEvent,
+    Device,
+    DevicePoint,
+    Iteration,
+    Measured,
+    MemoryPoint,
+    Move,
+    Sample,
+    StepSpan,
+    SystemPoint,
+)
 from diffprof.record.profile import (
     Attention,
     Call,
@@ -42,7 +53,7 @@ from diffprof.record.profile import (
 INLINE_FIELDS = ("work", "span", "shapes")
 TABLE_ROWS = (
     *(Module, ModuleWork, Operation, Attention, AllocationEvent),
-    *(Sample, StepSpan, MemoryPoint, Move, CacheEvent, SystemPoint),
+    *(Sample, StepSpan, MemoryPoint, DevicePoint, Move, CacheEvent, SystemPoint),
 )
 DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
 OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
@@ -54,7 +65,12 @@ ADDED: dict[type, tuple[str, ...]] = {
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
     Profile: ("placement",),
-    Measured: ("limitations",),
+    Sample: ("device",),
+    Move: ("device_ns",),
+    SystemPoint: ("gpu_watts", "gpu_mhz", "gpu_celsius", "gpu_throttle"),
+    Device: ("bytes_per_second",),
+    Iteration: ("device_memory",),
+    Measured: ("limitations", "other_devices"),
 }
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.

@@ -41,6 +41,8 @@ class Sample:
     digest: str | None = None
     """Of what was encoded, for prompts: equal digests are equal prompts."""
     failed: bool = False
+    device: str | None = None
+    """Where it ran, such as ``cuda:1``, if that is not the pipeline's main device."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,21 @@ class MemoryPoint:
 
 
 @dataclass(frozen=True)
+class DevicePoint:
+    """The memory of a further device at one moment, where a pipeline uses several."""
+
+    device: str
+    """Such as ``cuda:1``."""
+    label: str
+    at_ns: int
+    allocated_bytes: int | None = None
+    reserved_bytes: int | None = None
+    peak_allocated_bytes: int | None = None
+    """Since the point before."""
+    sample: int | None = None
+
+
+@dataclass(frozen=True)
 class Move:
     """Weights that offloading moved at one time for one component."""
 
@@ -88,6 +105,8 @@ class Move:
     step: int | None = None
     hidden: bool | None = None
     """Whether it overlapped with other work, on a stream of its own; None if that cannot be known."""
+    device_ns: int | None = None
+    """How long the copy itself took, by events around it on the device's stream; None if that was not timed."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +146,8 @@ class Iteration:
     """What was called: the pipeline itself, or a section that was entered outside of such a call."""
     error: str | None = None
     """Why it did not complete; None if it did."""
+    device_memory: tuple[DevicePoint, ...] = ()
+    """Of further devices than the main one, at the same moments as `memory`."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +163,12 @@ class SystemPoint:
     written_bytes_per_second: float | None = None
     gpu_percent: float | None = None
     gpu_memory_bytes: int | None = None
+    gpu_watts: float | None = None
+    gpu_mhz: float | None = None
+    """Clock of the multiprocessors."""
+    gpu_celsius: float | None = None
+    gpu_throttle: str | None = None
+    """Why the clock was lowered, such as ``power cap`` or ``heat``, several joined by commas; empty if it was not."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +185,8 @@ class Device:
     """By dtype; two for each multiply-accumulate."""
     peak_source: str | None = None
     """A published number with its source, or what was timed here."""
+    bytes_per_second: float | None = None
+    """Published bandwidth of its memory; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +203,7 @@ class CountMismatch:
 
 LIMITATIONS = (
     "no_samples", "not_evaluated", "not_counted", "count_interrupted", "component_alone", "no_trace", "trace_problem",
-    "short_trace", "incomplete",
+    "short_trace", "incomplete", "late_call", "no_device", "more_warmups", "launch_times",
 )  # fmt: skip
 
 
@@ -215,6 +244,8 @@ class Measured:
     """What could not be measured or counted, as sentences of older files; newer ones have `limitations`."""
     limitations: tuple[Limitation, ...] = ()
     """What could not be measured or counted, and why."""
+    other_devices: Mapping[str, Device] = field(default_factory=dict)
+    """Further devices than the main one that the pipeline ran on, by name, such as ``cuda:1``."""
 
     @property
     def complete(self) -> bool:

@@ -86,6 +86,10 @@ _LIMITATIONS = {
     "no_trace": "there is no trace: {detail}",
     "trace_problem": "{detail}",
     "short_trace": "the trace is of one more call with {done} steps instead of {requested}",
+    "late_call": "a call ended after the measurement had, and is not part of it",
+    "no_device": "the device could not be read: {detail}",
+    "more_warmups": "{done} warm-up calls were made instead of {requested}: until then CUDA graphs are captured",
+    "launch_times": "the device came into use during the first call: its sections have the times of the host",
     "incomplete": "the run was incomplete: {done} of {requested} calls were completed",
 }
 

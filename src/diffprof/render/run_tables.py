@@ -140,6 +140,7 @@ def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     rows = move_table(profile.measured.timed if profile.measured else ())
     moved = [row.moved for row in rows]
     disk = any(one.from_disk_bytes for one in moved)
+    timed = any(one.spent_ns != one.host_ns for one in moved)
     return [
         Column("component", [row.component for row in rows], justify="left", least=12),
         Column("times in", [numbers.exact(one.times_in) for one in moved], rank=3),
@@ -148,6 +149,7 @@ def move_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("device to\nhost", [numbers.gigabytes(one.device_to_host_bytes) for one in moved], rank=1),
         *([Column("from disk", [numbers.gigabytes(one.from_disk_bytes) for one in moved])] if disk else []),
         Column("host busy", [nanoseconds(one.host_ns) for one in moved]),
+        *([Column("copies", [nanoseconds(one.spent_ns) for one in moved])] if timed else []),
         Column("hidden", [nanoseconds(one.hidden_ns) for one in moved], rank=4),
         Column("exposed", [nanoseconds(one.exposed_ns) for one in moved], rank=2),
         Column("unknown", [nanoseconds(one.unknown_ns) for one in moved], rank=4),

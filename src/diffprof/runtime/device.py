@@ -31,7 +31,7 @@ BUDGET_NS = 400_000_000
 def device_of(pipeline: Any) -> Device:
     """The device that executes the pipeline's models, also where offloading keeps their weights elsewhere."""
     place = torch.device(pipeline._execution_device)
-    return _processor(pipeline) if place.type == "cpu" else _accelerator(place)
+    return _processor(pipeline) if place.type == "cpu" else accelerator_at(place)
 
 
 def _processor(pipeline: Any) -> Device:
@@ -47,24 +47,35 @@ def _processor(pipeline: Any) -> Device:
     )
 
 
-def _accelerator(place: torch.device) -> Device:
+def accelerator_at(place: torch.device) -> Device:
+    """An accelerator, with the peaks that torch's settings allow at this moment."""
     properties = _properties(place)
     name = getattr(properties, "name", None) or _processor_name()
     memory = getattr(properties, "total_memory", None)
     known = match_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
     if known is None:
         return Device(name, place.type, memory, peak_source=f"no published peak is known for {name}")
-    tf32 = "tf32" in known.peak_flops_per_second and _tf32_in_products()
     peaks = {dtype: known.peak_flops_per_second.get(dtype) for dtype in PUBLISHED_DTYPES}
+    has_tf32 = "tf32" in known.peak_flops_per_second or known.architecture in TF32_ARCHITECTURES
+    tf32 = has_tf32 and _tf32_in_products()
     if tf32:
-        peaks["float32"] = known.peak_flops_per_second["tf32"]
+        peaks["float32"] = known.peak_flops_per_second.get("tf32")
+    note = _float32_note(known.peak_flops_per_second, tf32)
+    if _float16_accumulation():
+        peaks["float16"] = None
+        note += "; float16 has none, because torch may accumulate it in float16, which is faster than what is published"
     return Device(
         name,
         place.type,
         memory,
         peak_flops_per_second={dtype: peak for dtype, peak in peaks.items() if peak is not None},
-        peak_source=f"{known.source}: dense, accumulated in float32{_float32_note(known.peak_flops_per_second, tf32)}",
+        peak_source=f"{known.source}: dense, accumulated in float32{note}",
+        bytes_per_second=known.bandwidth_bytes_per_second,
     )
+
+
+TF32_ARCHITECTURES = frozenset({"ampere", "ada", "hopper", "blackwell"})
+"""Of NVIDIA: they multiply in TF32 where torch allows it, also those whose peak of it is not in the catalogue."""
 
 
 def _properties(place: torch.device) -> Any:
@@ -78,6 +89,8 @@ def _properties(place: torch.device) -> Any:
 
 def _float32_note(peaks: Mapping[str, float], tf32: bool) -> str:
     """Which of its two peaks for float32 an NVIDIA accelerator uses; empty where it has only one."""
+    if tf32 and "tf32" not in peaks:
+        return "; float32 has none, because torch is allowed to use TF32, whose peak is not known"
     if tf32:
         return "; float32 is that of TF32, which torch is allowed to use"
     if "tf32" not in peaks:
@@ -90,6 +103,10 @@ def _tf32_in_products() -> bool:
     # Reading the older switch fails once a program has set the newer one.
     precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
     return bool(torch.backends.cuda.matmul.allow_tf32) if precision is None else precision == "tf32"
+
+
+def _float16_accumulation() -> bool:
+    return bool(getattr(torch.backends.cuda.matmul, "allow_fp16_accumulation", False))
 
 
 def _tf32_in_convolutions() -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.profile import compose_profile
@@ -18,13 +20,14 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.measured import CountMismatch, Device, Iteration, Limitation, Measured, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.runtime.call_rehearsal import CallRehearsal, arguments_signature
-from diffprof.runtime.device import device_of
+from diffprof.runtime.device import accelerator_at, device_of
 from diffprof.runtime.instrumentation.alignment import align_calls
 from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.instrumentation.module_calls import executed_calls
-from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor, execution_device
+from diffprof.runtime.instrumentation.pipeline_devices import execution_device
+from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.state_hash import state_hash
 from diffprof.runtime.timing.devices import DeviceTimer
@@ -55,7 +58,7 @@ class Measurement:
         device: DeviceTimer | None = None,
         memory: MemoryReader | None = None,
     ) -> None:
-        self._opened = opened
+        self._opened_pipeline: OpenedPipeline | None = opened
         self._rehearsal = rehearsal
         self._stand_ins = dict(rehearsal.stand_ins) if rehearsal is not None else {}
         self._scheduler, self._enable, self._repeated = scheduler, tuple(enable), repeated
@@ -66,6 +69,7 @@ class Measurement:
         self._groups: list[_CallGroup] = []
         self._lock = threading.RLock()
         self._device: Device | None = None
+        self._other_devices: dict[str, Device] = {}
         self.warming_up = False
         self.tracing = False
         self.load_seconds: float | None = None
@@ -83,6 +87,17 @@ class Measurement:
             if self._sampler.problem:
                 self.limitations.append(Limitation("no_samples", self._sampler.problem))
             self._sampler = None
+        with self._lock:
+            if self._groups and self._opened_pipeline is not None:
+                self._read_device()
+            # A run that is kept must not keep the pipeline: its memory belongs to the program.
+            self._opened_pipeline = self._rehearsal = None
+            self._monitor.forget()
+
+    @property
+    def _opened(self) -> OpenedPipeline:
+        assert self._opened_pipeline is not None, "calls are evaluated before the measurement ends"
+        return self._opened_pipeline
 
     @property
     def completed_calls(self) -> int:
@@ -91,9 +106,31 @@ class Measurement:
 
     def profiles(self) -> tuple[Profile, ...]:
         """One profile for each different call, in the order of their first iterations."""
-        if self._device is None and self._groups:
-            self._device = device_of(self._opened.pipeline)
+        if self._groups and self._opened_pipeline is not None:
+            self._read_device()
         return tuple(self._profile(group) for group in self._groups)
+
+    def _read_device(self) -> None:
+        if self._device is not None:
+            return
+        place = execution_device(self._opened.pipeline)
+        try:
+            self._device = device_of(self._opened.pipeline)
+        except Exception as error:  # noqa: BLE001  a device that is lost must not take the measurement with it
+            self._device = Device(place.type, place.type)
+            self.limitations.append(Limitation("no_device", f"{type(error).__name__}: {error}"))
+
+    def _read_accelerators(self, iteration: Iteration) -> None:
+        """What a device is and what torch may do on it are read when a call has ended, not when somebody looks."""
+        place = execution_device(self._opened.pipeline)
+        if place.type == "cpu":
+            return  # its peak is timed, which takes time that belongs to nobody's call
+        self._read_device()
+        if iteration.samples and iteration.wall.device_ns is None and place.type in ("cuda", "xpu", "mps"):
+            self.limitations.append(Limitation("launch_times"))
+        for name in sorted({sample.device for sample in iteration.samples if sample.device is not None}):
+            if name not in self._other_devices:
+                self._other_devices[name] = accelerator_at(torch.device(name))
 
     def _profile(self, group: _CallGroup) -> Profile:
         assert self._device is not None, "profiles() has set it"
@@ -107,16 +144,21 @@ class Measurement:
             cached_bytes=group.cached_bytes,
             mismatches=tuple(dict.fromkeys(group.mismatches)),
             limitations=tuple(dict.fromkeys((*self.limitations, *group.limitations))),
+            other_devices=self._other_devices,
         )
         return replace(group.profile, measured=measured)
 
     def _call_ended(self, call: MonitoredCall) -> None:
         iteration = replace(call.iteration, warmup=self.warming_up, traced=self.tracing)
         with self._lock:  # calls may end on several threads at once, and equal ones are counted once
+            if self._opened_pipeline is None:
+                self.limitations.append(Limitation("late_call"))
+                return
             self._evaluate(call, iteration)
 
     def _evaluate(self, call: MonitoredCall, iteration: Iteration) -> None:
         try:
+            self._read_accelerators(iteration)
             group = self._group_of(call, iteration)
             if _is_whole_call(iteration) and group.is_counted:
                 iteration, mismatch = align_calls(iteration, group.profile.calls)

@@ -10,7 +10,7 @@ from typing import Any
 from diffprof.counting.pipeline_state import RandomState
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.arguments import call_arguments
-from diffprof.pipelines.components import pipelines_in
+from diffprof.pipelines.components import components_of, pipelines_in, uses_cuda_graphs
 from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.record.measured import Limitation
@@ -33,6 +33,17 @@ def check_repeats(warmup: Any, iterations: Any) -> None:
         raise RequestError(f"a measurement needs one iteration or more; got {warmup=}, {iterations=}")
 
 
+def warmups_for(pipeline: Any, warmup: int) -> int:
+    """The number of warm-up calls: those that were requested, and enough for CUDA graphs to be captured."""
+    if warmup and any(map(uses_cuda_graphs, components_of(pipeline).values())):
+        return max(warmup, CUDA_GRAPH_WARMUPS)
+    return warmup
+
+
+CUDA_GRAPH_WARMUPS = 3
+"""Torch compiles in the first call, warms its allocator up in the second and captures the graphs in the third."""
+
+
 class RepeatedCall:
     """A call that will be measured: rehearsed once, and completed by the arguments that the pipeline needs."""
 
@@ -48,6 +59,9 @@ class RepeatedCall:
     def run(self, measurement: Measurement, warmup: int, iterations: int, trace: TraceRecorder | None = None) -> None:
         """Make the calls: warm-ups, iterations, and one more that is traced. Random states are restored afterwards."""
         random_state = RandomState(self._arguments)
+        requested, warmup = warmup, warmups_for(self._pipeline, warmup)
+        if warmup > requested:
+            measurement.limitations.append(Limitation("more_warmups", done=warmup, requested=requested))
         with silence_progress_bars(self._pipeline):
             try:
                 for number in range(warmup + iterations):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.record.measured import CacheEvent, Move, Span
-from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder
+from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, OtherDevice
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, timer_of
 
@@ -173,3 +173,58 @@ def test_without_a_device_there_is_no_device_time() -> None:
     record = iteration_on(FakeClock()).close(0, "__call__", None)
     assert [(point.allocated_bytes, point.peak_allocated_bytes) for point in record.memory] == [(None, None)] * 2
     assert record.wall.device_ns is None
+
+
+def test_a_component_on_another_device_is_timed_there_and_all_devices_are_waited_for() -> None:
+    clock, first, second = FakeClock(), FakeAccelerator(), FakeAccelerator(device=1)
+    timers = [timer_of(first), timer_of(second)]
+    for timer in timers:
+        timer.search()
+    allocator, other = FakeAllocator(), FakeAllocator()
+    other.now(3, 4)
+    iteration = IterationRecorder(
+        object(), clock, {}, timers[0], MemoryReader(allocator, {"cuda:1": other}),
+        {"vae": OtherDevice("cuda:1", timers[1])},
+    )  # fmt: skip
+    unet = iteration.begin("unet_forward", "unet")
+    first.launch(10)
+    iteration.end(unet, failed=False)
+    vae = iteration.begin("vae_decode", "vae")
+    second.launch(25)
+    iteration.end(vae, failed=False)
+    record = iteration.close(0, "__call__", None)
+    assert [(sample.span.device_ns, sample.device) for sample in record.samples] == [
+        (10 * MILLISECOND, None),
+        (25 * MILLISECOND, "cuda:1"),
+    ]
+    assert record.wall.device_ns == 25 * MILLISECOND
+    assert (first.synchronized, second.synchronized) == (1, 1)
+    assert {point.device for point in record.device_memory} == {"cuda:1"}
+    assert len(record.device_memory) == len(record.memory)
+    assert record.device_memory[0].allocated_bytes == 3 * 1024**2
+    assert len(second.made) == 4, "begin and end of the call, begin and end of the section"
+    IterationRecorder(object(), clock, {}, timers[0], MemoryReader(), {"vae": OtherDevice("cuda:1", timers[1])})
+    assert len(second.made) == 4, "events are used again"
+
+
+def test_a_copy_is_timed_without_the_work_that_it_waited_for() -> None:
+    clock, accelerator = FakeClock(), FakeAccelerator()
+    iteration = iteration_on(clock, accelerator)
+    accelerator.launch(50)
+    begin = iteration.mark("unet")
+    accelerator.launch(3)
+    clock.pass_milliseconds(53)
+    move = Move("unet", "host to device", 7, 0, 53 * MILLISECOND)
+    iteration.add_move(move, (begin, iteration.mark("unet")))
+    iteration.add_move(move, None)
+    first, second = iteration.close(0, "__call__", None).moves
+    assert (first.host_ns, first.device_ns) == (53 * MILLISECOND, 3 * MILLISECOND)
+    assert second.device_ns is None
+
+
+def test_an_event_is_not_timed_against_itself() -> None:
+    accelerator = FakeAccelerator()
+    iteration = iteration_on(FakeClock(), accelerator)
+    (begin,) = accelerator.made
+    begin.failing = True
+    assert iteration._on_device(iteration._wall.began_mark) == 0

@@ -70,6 +70,7 @@ class FakeAccelerator:
     made: list[FakeEvent] = field(default_factory=list)
     synchronized: int = 0
     event_waits: int = 0
+    reading_waits: bool = False
 
     def launch(self, milliseconds: float) -> None:
         self.ends[self.device, self.stream] = self.busy_until() + milliseconds

@@ -231,3 +231,60 @@ def test_a_torch_backend_is_read_through_its_own_functions() -> None:
     assert (accelerator.index(), accelerator.is_capturing(), made) == (3, True, [True, False])
     metal = TorchAccelerator(SimpleNamespace())
     assert (metal.index(), metal.is_capturing()) == (0, False)
+
+
+class StandInCuda:
+    """``torch.cuda`` of a machine with three GPUs, of which the program uses the first two."""
+
+    __name__ = "torch.cuda"
+
+    def __init__(self) -> None:
+        self.waited: list[Any] = []
+        self.recorded: list[str] = []
+
+    def Event(self, enable_timing: bool) -> Any:
+        return SimpleNamespace(record=lambda stream=None: self.recorded.append(stream), elapsed_time=lambda end: 2.5)
+
+    def current_stream(self, index: int) -> str:
+        return f"stream of {index}"
+
+    def current_device(self) -> int:
+        return 0
+
+    def device_count(self) -> int:
+        return 3
+
+    def synchronize(self, index: int | None = None) -> None:
+        self.waited.append(index)
+
+
+def test_an_event_of_a_device_is_recorded_on_its_stream_whichever_is_current() -> None:
+    cuda = StandInCuda()
+    accelerator = TorchAccelerator(cuda, 1)
+    begin, end = accelerator.event(), accelerator.event()
+    begin.record()
+    end.record()
+    accelerator.synchronize()
+    assert (cuda.recorded, cuda.waited, accelerator.index()) == (["stream of 1"] * 2, [1], 1)
+    assert begin.elapsed_time(end) == 2.5
+
+
+def test_all_devices_with_a_context_are_waited_for_and_none_is_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch._C, "_cuda_hasPrimaryContext", lambda index: index < 2, raising=False)
+    cuda = StandInCuda()
+    TorchAccelerator(cuda).synchronize()
+    assert cuda.waited == [0, 1]
+
+
+def test_metal_is_not_read_before_the_end_because_reading_waits(clock: FakeClock) -> None:
+    metal = FakeAccelerator(reading_waits=True)
+    recorder = SectionRecorder(clock=clock, device=timer_of(metal))
+    for _ in range(3 * devices.SWEEP_AT):
+        with recorder.section("step"):
+            metal.launch(1)
+        metal.synchronize()
+    assert recorder.device.outstanding == 3 * devices.SWEEP_AT
+    assert TorchAccelerator(SimpleNamespace(__name__="torch.mps")).reading_waits
+    assert not TorchAccelerator(StandInCuda()).reading_waits

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.runtime.timing import trace_files
-from diffprof.runtime.timing.trace_files import ends_with, repair_encoding, safe_file_name
+from diffprof.runtime.timing.trace_files import ends_with, rank_ending, repair_encoding, safe_file_name
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,22 @@ def test_the_end_of_a_file_is_compared_without_its_whitespace(tmp_path: Path) ->
 def test_a_name_is_never_empty_nor_longer_than_a_file_system_allows() -> None:
     assert (safe_file_name("///"), safe_file_name(" . ")) == ("___", "trace")
     assert len(safe_file_name("a" * 1000)) == 120
+
+
+@pytest.mark.parametrize(
+    ("environment", "ending"),
+    [
+        ({}, ""),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, ""),
+        ({"RANK": "3", "WORLD_SIZE": "4"}, ".rank3"),
+        ({"RANK": "x"}, ""),
+    ],
+)
+def test_the_ranks_of_one_run_write_files_of_their_own(
+    environment: dict[str, str], ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert rank_ending() == ending

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from diffprof.record.measured import CacheEvent, Iteration, MemoryPoint, Move, Sample, Span, StepSpan
+from diffprof.record.measured import CacheEvent, DevicePoint, Iteration, MemoryPoint, Move, Sample, Span, StepSpan
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.timing import sections
 from diffprof.runtime.timing import trace_recorder as traces
@@ -25,6 +25,14 @@ class Interval:
         self.began, self.began_mark = began, mark
         self.ended, self.ended_mark = began, mark
         self.annotation = annotation
+
+
+class MarkedInterval(Interval):
+    """A stretch of time that is known on the device only."""
+
+    def __init__(self, began: Mark | None, ended: Mark | None) -> None:
+        super().__init__(0, began)
+        self.ended_mark = ended
 
 
 class OpenSample(Interval):
@@ -50,6 +58,14 @@ class OpenStep(Interval):
     scheduler: str | None
 
 
+class OtherDevice(NamedTuple):
+    """A device that some component runs on beside the main one."""
+
+    name: str
+    """Such as ``cuda:1``."""
+    timer: DeviceTimer
+
+
 class IterationRecorder:
     """Records what happens in one call of a pipeline, on the thread that makes it."""
 
@@ -60,18 +76,23 @@ class IterationRecorder:
         places: Mapping[int, tuple[str, str]],
         device: DeviceTimer | None = None,
         memory: MemoryReader | None = None,
+        others: Mapping[str, OtherDevice] | None = None,
     ) -> None:
+        """`others` are the devices of those components, by slot, that do not run on the main one."""
         self.owner = owner
         """The monitor of the pipeline."""
         self._clock = clock
         self._places = places
         self._device = device
+        self._others = others or {}
         self._memory_reader = memory if memory is not None else MemoryReader()
         self.samples: list[OpenSample] = []
         self.steps: list[OpenStep] = []
         self.memory: list[MemoryPoint] = []
         self.caches: list[CacheEvent] = []
         self.moves: list[Move] = []
+        self._move_marks: dict[int, tuple[Mark | None, Mark | None]] = {}
+        """Number of a move -> the marks around its copy."""
         self.module_calls: dict[int, dict[str, int]] = {}
         """Number of a sample -> how often its component called each module, where that is observed."""
         self.innermost: OpenSample | None = None
@@ -79,7 +100,9 @@ class IterationRecorder:
         self._step: OpenStep | None = None
         self._cpu_began = time.process_time_ns()
         self.began = clock()
-        self._wall = Interval(0, self._mark())
+        self._wall = Interval(0, self.mark())
+        self._began_marks = [self._wall.began_mark, *(other.timer.mark() for other in self._distinct_others())]
+        self.device_memory: list[DevicePoint] = []
         self.record_memory("start")
 
     def now(self) -> int:
@@ -105,14 +128,14 @@ class IterationRecorder:
         if component is not None:
             self.in_component = True
             self.record_memory(f"{section} begins", sample.number)
-        sample.began_mark = self._mark()
+        sample.began_mark = self.mark(component)
         sample.began = sample.ended = self.now()  # last, so that its time contains none of the above
         return sample
 
     def end(self, sample: OpenSample, failed: bool) -> None:
         """End the section."""
         sample.ended = self.now()
-        sample.ended_mark = self._mark()
+        sample.ended_mark = self.mark(sample.component)
         sample.failed = failed
         self.innermost = sample.parent
         if sample.component is not None:
@@ -127,7 +150,7 @@ class IterationRecorder:
             number = len(self.steps)
             step = OpenStep(0, None, sections.annotation(f"step {number}"))
             step.number, step.scheduler = number, None
-            step.began_mark = self._mark()
+            step.began_mark = self.mark()
             step.began = step.ended = self.now()
             self.steps.append(step)
             self._step = step
@@ -144,12 +167,26 @@ class IterationRecorder:
         if step is None:
             return
         step.ended = self.now()
-        step.ended_mark = self._mark()
+        step.ended_mark = self.mark()
         if self._step is not None:
             step.scheduler = slot
             self._step = None
             _end_annotation(step)
             traces.next_step()
+
+    def add_move(self, move: Move, marks: tuple[Mark | None, Mark | None] | None) -> None:
+        """Keep a move, and the marks around its copy where there are any."""
+        if marks is not None and None not in marks:
+            self._move_marks[len(self.moves)] = marks
+        self.moves.append(move)
+
+    def _timed_moves(self) -> list[Move]:
+        return [
+            replace(move, device_ns=self._span(MarkedInterval(*self._move_marks[number])).device_ns)
+            if number in self._move_marks
+            else move
+            for number, move in enumerate(self.moves)
+        ]
 
     def add_module_call(self, path: str) -> None:
         """Count a call of a module in the component that is running."""
@@ -158,15 +195,19 @@ class IterationRecorder:
             calls[path] = calls.get(path, 0) + 1
 
     def record_memory(self, label: str, sample: int | None = None) -> None:
-        self.memory.append(self._memory_reader.point(label, self.now(), sample))
+        now = self.now()
+        self.memory.append(self._memory_reader.point(label, now, sample))
+        self.device_memory += self._memory_reader.other_points(label, now, sample)
 
     def close(self, began_ns: int, entry: str, error: str | None) -> Iteration:
         """Wait for the device after the call, and create its record."""
         if self._step is not None:
             _end_annotation(self._step)
-        self._wall.ended_mark = self._mark()
-        if self._device is not None:
-            self._device.synchronize()
+        self._wall.ended_mark = self.mark()
+        ended_marks = [other.timer.mark() for other in self._distinct_others()]
+        for timer in (self._device, *(other.timer for other in self._distinct_others())):
+            if timer is not None:
+                timer.synchronize()
         self._wall.ended = self.now()
         cpu_ns = time.process_time_ns() - self._cpu_began
         self.record_memory("end")
@@ -177,20 +218,34 @@ class IterationRecorder:
         place = {id(step): number for number, step in enumerate(steps)}
         record = Iteration(
             began_ns=began_ns,
-            wall=self._span(self._wall),
+            wall=self._wall_span(ended_marks),
             samples=tuple(self._sample(sample, place.get(id(sample.step))) for sample in self.samples),
             steps=tuple(self._step_spans(steps)),
             memory=tuple(self.memory),
-            moves=tuple(_assign_step(move, len(steps)) for move in self.moves),
+            moves=tuple(_assign_step(move, len(steps)) for move in self._timed_moves()),
             caches=tuple(_assign_step(event, len(steps)) for event in self.caches),
             cpu_ns=cpu_ns,
             entry=entry,
             error=error,
+            device_memory=tuple(self.device_memory),
         )
         self._reuse_marks()
         return record
 
+    def _distinct_others(self) -> list[OtherDevice]:
+        """The further devices, each once: several components may share one."""
+        return list({other.name: other for other in self._others.values()}.values())
+
+    def _wall_span(self, ended_marks: list[Mark | None]) -> Span:
+        """Of the whole call: on the device that was busy for longest."""
+        span = self._span(self._wall)
+        ends = [self._on_device(mark) for mark in ended_marks]
+        if span.device_ns is None or None in ends:
+            return replace(span, device_start_ns=None, device_ns=None)
+        return replace(span, device_ns=max([span.device_ns, *(end for end in ends if end is not None)]))
+
     def _sample(self, sample: OpenSample, step: int | None) -> Sample:
+        other = self._others.get(sample.component) if sample.component is not None else None
         return Sample(
             section=sample.section,
             span=self._span(sample),
@@ -199,6 +254,7 @@ class IterationRecorder:
             step=step,
             digest=sample.digest,
             failed=sample.failed,
+            device=other.name if other is not None else None,
         )
 
     def _step_spans(self, steps: list[OpenStep]) -> list[StepSpan]:
@@ -210,8 +266,11 @@ class IterationRecorder:
             counts[slot] = counts.get(slot, 0) + 1
         return spans
 
-    def _mark(self) -> Mark | None:
-        return self._device.mark() if self._device is not None else None
+    def mark(self, component: str | None = None) -> Mark | None:
+        """Now, on the device of the component; on the main one for what is not a component."""
+        other = self._others.get(component) if component is not None else None
+        timer = self._device if other is None else other.timer
+        return timer.mark() if timer is not None else None
 
     def _span(self, interval: Interval) -> Span:
         began, ended = self._on_device(interval.began_mark), self._on_device(interval.ended_mark)
@@ -222,23 +281,33 @@ class IterationRecorder:
 
     def _on_device(self, mark: Mark | None) -> int | None:
         """Nanoseconds since the iteration began on the device; all measured from one mark, so that spans nest."""
-        begin = self._wall.began_mark
-        if mark is None or begin is None or mark.device != begin.device:
+        if mark is None:
             return None
+        begin = next((begin for begin in self._began_marks if begin is not None and begin.device == mark.device), None)
+        if begin is None:
+            return None
+        if begin is mark:  # Metal does not time an event against itself
+            return 0
         try:
             return max(round(begin.event.elapsed_time(mark.event) * MILLISECOND), 0)
         except RuntimeError:
             return None  # such as an event of a captured graph
 
     def _reuse_marks(self) -> None:
-        if self._device is not None:
-            marks = {
-                id(mark.event): mark
-                for interval in (self._wall, *self.samples, *self.steps)
-                for mark in (interval.began_mark, interval.ended_mark)
-                if mark is not None
-            }
-            self._device.reuse(*marks.values())
+        timers = [self._device, *(other.timer for other in self._distinct_others())]
+        owners = {mark.device: timer for mark, timer in zip(self._began_marks, timers, strict=True) if mark is not None}
+        marks = {
+            id(mark.event): mark
+            for interval in (self._wall, *self.samples, *self.steps)
+            for mark in (interval.began_mark, interval.ended_mark)
+            if mark is not None
+        }
+        others = (*self._began_marks, *(mark for pair in self._move_marks.values() for mark in pair))
+        marks |= {id(mark.event): mark for mark in others if mark is not None}
+        for mark in marks.values():
+            timer = owners.get(mark.device)
+            if timer is not None:
+                timer.reuse(mark)
 
 
 Event = TypeVar("Event", CacheEvent, Move)

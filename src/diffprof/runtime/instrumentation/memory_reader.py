@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from diffprof.record.measured import MemoryPoint
+from diffprof.record.measured import DevicePoint, MemoryPoint
 from diffprof.runtime.timing.memory_snapshots import Allocator, DeviceMemory, TorchAllocator, process_memory
 
 KIBIBYTE = 1024
@@ -19,8 +20,10 @@ _OPEN: dict[str, int] = {}
 class MemoryReader:
     """Reads the process's memory, and that of the device where `allocator` is given."""
 
-    def __init__(self, allocator: Allocator | None = None) -> None:
+    def __init__(self, allocator: Allocator | None = None, others: Mapping[str, Allocator] | None = None) -> None:
+        """`others` are the allocators of further devices, by the name of the device."""
         self._allocator = allocator
+        self._others = others or {}
         # The kernel's own peak is quick to read, but may come from the program that started this one.
         self._page = os.sysconf("SC_PAGE_SIZE") if STATM.is_file() and _is_own_peak() else 0
 
@@ -32,6 +35,14 @@ class MemoryReader:
             return MemoryPoint(label, at_ns, rss, peak_rss, sample=sample)
         self._allocator.reset_peak()
         return MemoryPoint(label, at_ns, rss, peak_rss, device.allocated, device.reserved, device.max_allocated, sample)
+
+    def other_points(self, label: str, at_ns: int, sample: int | None = None) -> Iterator[DevicePoint]:
+        """The present memory of the further devices, whose peaks are reset."""
+        for device, allocator in self._others.items():
+            memory = allocator.read()
+            if memory is not None:
+                allocator.reset_peak()
+                yield DevicePoint(device, label, at_ns, memory.allocated, memory.reserved, memory.max_allocated, sample)
 
     def _process(self) -> tuple[int, int]:
         if not self._page:
@@ -64,7 +75,7 @@ class DeviceAllocator(TorchAllocator):
         cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
         if cuda is None or not cuda.is_initialized():
             return super().read()
-        stats = cuda.memory.memory_stats_as_nested_dict()
+        stats = cuda.memory.memory_stats_as_nested_dict(*self._place)
         if not stats:
             return super().read()
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]

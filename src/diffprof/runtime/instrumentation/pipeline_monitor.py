@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from diffprof.counting.dry_run import is_dry_running
 from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.components import (
@@ -42,8 +40,9 @@ from diffprof.runtime.instrumentation.iteration_recorder import (
     current_iteration,
     set_current_iteration,
 )
-from diffprof.runtime.instrumentation.memory_reader import DeviceAllocator, MemoryReader
+from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.instrumentation.module_calls import ModuleCalls, ObservedCall
+from diffprof.runtime.instrumentation.pipeline_devices import DeviceWatch
 from diffprof.runtime.instrumentation.weight_moves import record_moves
 from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
@@ -95,9 +94,7 @@ class PipelineMonitor:
         self._call_ended = call_ended
         self._step_ended = step_ended
         self._clock = clock
-        on_host = execution_device(pipeline).type == "cpu"
-        self._device = device if device is not None or on_host else DeviceTimer()
-        self._memory = memory if memory is not None else MemoryReader(None if on_host else DeviceAllocator())
+        self._devices = DeviceWatch(pipeline, device, memory)
         self._find_parts()
         self._undo: list[Callable[[], None]] = []
 
@@ -138,6 +135,13 @@ class PipelineMonitor:
         with _LOCK:
             _MONITORED.discard(id(self.pipeline))
 
+    def forget(self) -> None:
+        """Drop the pipeline, after the last call was recorded."""
+        self.pipeline = None
+        self._parts, self._components, self._slots, self._places = {}, {}, {}, {}
+        self._devices.forget()
+        self._module_calls = ModuleCalls({})
+
     def _restore(self) -> None:
         while self._undo:
             self._undo.pop()()
@@ -157,8 +161,6 @@ class PipelineMonitor:
         return now.keys() == self._parts.keys() and all(now[slot] is part for slot, part in self._parts.items())
 
     def _intercept(self) -> None:
-        if self._device is not None:
-            self._device.search()
         self._module_calls = ModuleCalls(self._components)
         self._undo += [
             record_cache_events(), record_moves(self._components.values()), self._module_calls.record(),
@@ -304,7 +306,8 @@ class PipelineMonitor:
     @contextlib.contextmanager
     def _iteration(self, entry: str, arguments: Mapping[str, Any], callbacks: Callbacks) -> Iterator[None]:
         attributes = dict(vars(self.pipeline))
-        iteration = IterationRecorder(self, self._clock, self._places, self._device, self._memory)
+        timer, memory, others = self._devices.look()
+        iteration = IterationRecorder(self, self._clock, self._places, timer, memory, others)
         before = set_current_iteration(iteration)
         error: str | None = None
         try:
@@ -322,12 +325,6 @@ class PipelineMonitor:
 def _any_subject(subject: int) -> bool:
     """Some pipelines create their processors anew: what runs inside a monitored call belongs to it."""
     return True
-
-
-def execution_device(pipeline: Any) -> torch.device:
-    """Where the pipeline computes: offloaded weights lie elsewhere."""
-    device: Any = getattr(pipeline, "_execution_device", None) or getattr(pipeline, "device", "cpu")
-    return torch.device(device)
 
 
 def _arguments_by_name(bound: inspect.BoundArguments) -> dict[str, Any]:

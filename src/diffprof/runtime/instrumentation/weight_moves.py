@@ -23,6 +23,7 @@ from diffprof.pipelines.components import unwrap_compiled
 from diffprof.record.measured import DEVICE_TO_HOST, FROM_DISK, HOST_TO_DEVICE, Move
 from diffprof.runtime.instrumentation.interception import intercept
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, current_iteration
+from diffprof.runtime.timing.devices import Mark
 
 
 def record_moves(components: Iterable[torch.nn.Module]) -> Callable[[], None]:
@@ -138,19 +139,26 @@ class _Thread(threading.local):
 _THREAD = _Thread()
 
 
+class _Begin(NamedTuple):
+    """When a move began: on the host, and on the device that computes."""
+
+    at_ns: int
+    mark: Mark | None
+
+
 class _MoveTarget(NamedTuple):
     """Where a move is recorded: the iteration in progress, and the component that the weights belong to."""
 
     iteration: IterationRecorder
     component: str
 
-    def begin(self) -> int:
+    def begin(self) -> _Begin:
         _THREAD.moving = True
-        return self.iteration.now()
+        return _Begin(self.iteration.now(), self.iteration.mark(self.component))
 
     def end(
         self,
-        began: int,
+        began: _Begin,
         weights: Iterable[tuple[str, torch.Tensor]],
         hidden: bool | None,
         *,
@@ -161,16 +169,18 @@ class _MoveTarget(NamedTuple):
 
         With `on_cpu`, weights that stay on the CPU were copied too. Those in `already_moved`, by `id`, moved before.
         """
-        host_ns = self.iteration.now() - began
+        host_ns = self.iteration.now() - began.at_ns
+        # A move that is hidden runs on a stream of its own, which these marks do not see.
+        marks = (began.mark, self.iteration.mark(self.component)) if hidden is not True else None
         _THREAD.moving = False
         step = self.iteration.step
         moved = _moved_bytes(weights, on_cpu, already_moved)
         # With two directions, the time of each is not known: it is assigned to reading, which is slower than sending.
         for direction in (FROM_DISK, HOST_TO_DEVICE, DEVICE_TO_HOST) if moved else ():
             if direction in moved:
-                move = Move(self.component, direction, moved[direction], began, host_ns, step, hidden)
-                self.iteration.moves.append(move)
-                host_ns = 0
+                move = Move(self.component, direction, moved[direction], began.at_ns, host_ns, step, hidden)
+                self.iteration.add_move(move, marks)
+                host_ns, marks = 0, None
 
 
 def _move_target(module: torch.nn.Module) -> _MoveTarget | None:

@@ -37,7 +37,10 @@ class AcceleratorBackend(Protocol):
         """Whether work is being captured into a graph, where nothing takes time yet."""
 
     def synchronize(self) -> None:
-        """Wait for all work on the current device."""
+        """Wait for all work."""
+
+    reading_waits: bool
+    """Whether reading the time between two events waits for all work, also for what came after them."""
 
 
 class Mark(NamedTuple):
@@ -104,7 +107,8 @@ class DeviceTimer:
             self.reuse(begin, end)
             return
         self._outstanding.append((begin, end, receiver))
-        if len(self._outstanding) >= self._sweep_at and self._lock.acquire(blocking=False):
+        is_due = len(self._outstanding) >= (MOST_OUTSTANDING if self._reading_waits() else self._sweep_at)
+        if is_due and self._lock.acquire(blocking=False):
             try:
                 self._sweep()
             finally:
@@ -118,6 +122,9 @@ class DeviceTimer:
                 with contextlib.suppress(RuntimeError):
                     end.event.synchronize()
                 self._resolve(begin, end, receiver)
+
+    def _reading_waits(self) -> bool:
+        return self.accelerator is not None and self.accelerator.reading_waits
 
     @property
     def outstanding(self) -> int:
@@ -200,10 +207,14 @@ class DeviceSum:
 
 
 class TorchSearch:
-    """Finds the accelerator that torch uses, without importing torch or initializing a device."""
+    """Finds the accelerator that torch uses, without importing torch or initializing a device.
 
-    def __init__(self) -> None:
+    With `index`, one of several; otherwise the one that is current at each moment.
+    """
+
+    def __init__(self, index: int | None = None) -> None:
         self._backend: Any = None
+        self._index = index
 
     def __call__(self) -> tuple[AcceleratorBackend | None, bool]:
         """The accelerator once it is in use, and whether that is final."""
@@ -216,9 +227,11 @@ class TorchSearch:
             if kind is None:
                 return None, True  # torch was built for the CPU alone
             self._backend = getattr(torch, kind.type)
+            if not hasattr(self._backend, "current_stream"):
+                self._index = None  # Metal has one device and one stream
         if not is_in_use(self._backend):
             return None, False
-        return TorchAccelerator(self._backend), True
+        return TorchAccelerator(self._backend, self._index), True
 
 
 def is_in_use(backend: Any) -> bool:
@@ -229,22 +242,57 @@ def is_in_use(backend: Any) -> bool:
 
 
 class TorchAccelerator:
-    """``torch.cuda``, ``torch.xpu``, ``torch.mps`` or a similar module."""
+    """``torch.cuda``, ``torch.xpu``, ``torch.mps`` or a similar module: its current device, or that with `index`."""
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: Any, index: int | None = None) -> None:
         self._backend = backend
+        self._bound = index
         self._index: Callable[[], int] = getattr(backend, "current_device", lambda: 0)
         self._is_capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
+        # Metal's commits what was queued and waits for it, whichever two events are asked for.
+        self.reading_waits = getattr(backend, "__name__", "").endswith("mps")
 
     def index(self) -> int:
-        return int(self._index())
+        return int(self._index()) if self._bound is None else self._bound
 
     def event(self) -> Event:
         event: Event = self._backend.Event(enable_timing=True)
-        return event
+        return event if self._bound is None else _EventOfDevice(event, self._backend, self._bound)
 
     def is_capturing(self) -> bool:
         return bool(self._is_capturing())
 
     def synchronize(self) -> None:
-        self._backend.synchronize()
+        """Wait for the device; where none was given, for every device that this process uses."""
+        for index in devices_in_use(self._backend) if self._bound is None else (self._bound,):
+            self._backend.synchronize(*(() if index is None else (index,)))
+
+
+class _EventOfDevice:
+    """An event that is recorded on the current stream of one device, whichever device is current."""
+
+    def __init__(self, event: Any, backend: Any, index: int) -> None:
+        self._event, self._backend, self._device = event, backend, index
+
+    def record(self) -> None:
+        self._event.record(self._backend.current_stream(self._device))
+
+    def query(self) -> bool:
+        return bool(self._event.query())
+
+    def synchronize(self) -> None:
+        self._event.synchronize()
+
+    def elapsed_time(self, end: _EventOfDevice, /) -> float:
+        return float(self._event.elapsed_time(end._event))
+
+
+def devices_in_use(backend: Any) -> list[int | None]:
+    """Indices of the devices that this process has a context on; [None], the current one, where that is not known.
+
+    To wait for any other device would create a context there, which takes hundreds of MiB.
+    """
+    has_context = getattr(getattr(sys.modules.get("torch"), "_C", None), "_cuda_hasPrimaryContext", None)
+    if has_context is None or not getattr(backend, "__name__", "").endswith("cuda"):
+        return [None]
+    return [index for index in range(backend.device_count()) if has_context(index)] or [None]

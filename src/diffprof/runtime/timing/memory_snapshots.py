@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -62,20 +61,32 @@ class Allocator(Protocol):
 
 
 class TorchAllocator:
-    """The allocator of the current accelerator of torch, without importing torch."""
+    """The allocator of the current accelerator of torch, or of that with `index`, without importing torch."""
+
+    def __init__(self, index: int | None = None) -> None:
+        self._place = () if index is None else (index,)
 
     def read(self) -> DeviceMemory | None:
         backend = _backend()
         if backend is None:
             return None
-        allocated = _read(backend, "memory_allocated", "current_allocated_memory")
-        reserved = _read(backend, "memory_reserved", "driver_allocated_memory")
-        return DeviceMemory(allocated, reserved, _read(backend, "max_memory_allocated"))
+        allocated = self._read(backend, "memory_allocated", "current_allocated_memory")
+        reserved = self._read(backend, "memory_reserved", "driver_allocated_memory")
+        return DeviceMemory(allocated, reserved, self._read(backend, "max_memory_allocated"))
 
     def reset_peak(self) -> None:
         reset = getattr(_backend(), "reset_peak_memory_stats", None)
         if reset is not None:
-            reset()
+            reset(*self._place)
+
+    def _read(self, backend: Any, *names: str) -> int | None:
+        """The value of the first of these functions that the backend has; Metal has names of its own."""
+        for name in names:
+            if hasattr(backend, name):
+                # Metal has one device, and its functions take none.
+                place = self._place if name.startswith(("memory_", "max_")) else ()
+                return int(getattr(backend, name)(*place))
+        return None
 
 
 def process_memory() -> ProcessMemory:
@@ -92,12 +103,6 @@ def _backend() -> Any:
     kind = accelerators.current_accelerator() if accelerators is not None else None
     backend = getattr(torch, kind.type) if kind is not None else None
     return backend if backend is not None and is_in_use(backend) else None
-
-
-def _read(backend: Any, *names: str) -> int | None:
-    """The value of the first of these functions that the backend has; Metal has names of its own."""
-    read: Callable[[], int] | None = next((getattr(backend, name) for name in names if hasattr(backend, name)), None)
-    return int(read()) if read is not None else None
 
 
 def _peak_rss(memory: Any) -> int:

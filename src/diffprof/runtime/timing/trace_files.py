@@ -91,6 +91,12 @@ def safe_file_name(name: str) -> str:
     return re.sub(r'[\x00-\x1f<>:"/\\|?*]', "_", name).strip(". ")[:LONGEST_NAME] or "trace"
 
 
+def rank_ending() -> str:
+    """Part of a file name that tells the ranks of one `torchrun` apart; empty for a single process."""
+    rank, ranks = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    return f".rank{rank}" if rank.isdigit() and ranks.isdigit() and int(ranks) > 1 else ""
+
+
 def remove_other_form(target: Path) -> None:
     """Remove an earlier trace of that name in the other form, compressed or not: it would be mistaken for this one."""
     other = target.with_suffix("") if target.suffix == ".gz" else target.with_name(f"{target.name}.gz")

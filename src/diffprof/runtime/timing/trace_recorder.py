@@ -161,7 +161,7 @@ class TraceRecorder:
             )
         # In a folder of its own: torch leaves pieces under other names when it cannot finish a file.
         with tempfile.TemporaryDirectory(dir=self.output_dir, prefix=".trace-") as folder:
-            file = Path(folder) / f"{safe_file_name(name)}.json"
+            file = Path(folder) / f"{safe_file_name(name)}{rank_ending()}.json"
             with truncate_on_failure(Path(folder)):
                 recording.export(file)
                 repaired = repair_encoding(file)
