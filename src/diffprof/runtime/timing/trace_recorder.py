@@ -19,6 +19,7 @@ from diffprof.runtime.timing.trace_files import (
     compress,
     create_folder,
     ends_with,
+    rank_ending,
     remove_other_form,
     repair_encoding,
     safe_file_name,
