@@ -27,6 +27,7 @@ def profile(
     scheduler: str | None = None,
     enable: Sequence[str] = (),
     config: str | None = None,
+    assume_defaults: bool = False,
     progress: ProgressCallback | None = None,
     use_cache: bool = True,
     **arguments: Any,
@@ -35,15 +36,17 @@ def profile(
 
     `model` is a catalogue name, a hub id, a folder in diffusers layout, a weight file (`config` is the model that it
     has its configuration from), or a live diffusers pipeline, modular or not, which is left exactly as it was.
+    `assume_defaults` builds a model whose configuration is missing in a folder from its class's own defaults.
     `progress` is called with a message, how much is done and of how much. A model that is not a live pipeline and was
     counted before comes from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that
     changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; what is not given
-    has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean.
+    has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean,
+    and an image, mask or video can be given by its size: ``image="1024x768"``.
     """
     arguments = with_full_names(arguments)
     switches: dict[str, Any] = {"scheduler": scheduler, "enable": enable, "config": config}
     if isinstance(model, str | Path):
-        request = Request.create(model, arguments, dtype=dtype, **switches)
+        request = Request.create(model, arguments, dtype=dtype, assume_defaults=assume_defaults, **switches)
         return count_request(request, use_cache, describe_to(progress))
     from diffprof.counting.profile import profile_call
 

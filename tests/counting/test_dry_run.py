@@ -9,6 +9,7 @@ import torch
 from diffusers import UNet2DConditionModel
 
 import diffprof
+from diffprof.errors import PipelineError
 from tests.counting.sample_components import reading_unet
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -137,3 +138,12 @@ def test_the_first_profile_of_a_process_is_like_any_other(pipeline: Any) -> None
     for memory in (virtual._INFERRED, virtual._REAL_OPS, functions._ATTENTION, functions._LINEAR):
         memory.clear()
     assert diffprof.profile(pipeline, **arguments) == later
+
+
+def test_what_torch_refuses_of_a_pipeline_is_the_pipelines_own_failure() -> None:
+    """A UNet whose configuration has no size leaves a pipeline without one for its noise."""
+    small = SMALL_PIPELINES["ddim"]
+    pipeline = small.build()
+    pipeline.unet.register_to_config(sample_size=None)
+    with pytest.raises(PipelineError, match="DDIMPipeline failed with these arguments, in its own code: TypeError"):
+        diffprof.profile(pipeline, **small.arguments())

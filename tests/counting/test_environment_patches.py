@@ -64,3 +64,16 @@ def test_the_default_dtype_stays_and_does_not_matter() -> None:
         assert torch.get_default_dtype() == torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+def test_a_pipelines_own_progress_bars_are_silent_while_it_is_counted(capfd: pytest.CaptureFixture[str]) -> None:
+    from tqdm.auto import tqdm
+
+    small = SMALL_PIPELINES["marigold-depth"]
+    pipeline = small.build()
+    pipeline.set_progress_bar_config(disable=False)
+    capfd.readouterr()
+    diffprof.profile(pipeline, **small.arguments())
+    assert "it/s" not in "".join(capfd.readouterr())
+    assert list(tqdm(range(2))) == [0, 1]
+    assert "2/2" in capfd.readouterr().err

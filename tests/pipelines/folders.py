@@ -23,7 +23,7 @@ def saved(name: str, folder: Path) -> Path:
         elif hasattr(part, "config"):
             part.config.architectures = [type(part).__name__]
             part.config.save_pretrained(place)
-        else:
+        elif hasattr(part, "save_pretrained"):
             part.save_pretrained(place)
     return folder
 

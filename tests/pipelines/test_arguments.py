@@ -174,3 +174,27 @@ def test_the_size_that_the_pipeline_makes_is_what_the_request_shows() -> None:
     assert (done.request.value("height"), done.request.value("width")) == (24, 40)
     usual = diffprof.profile(pipeline, prompt="a cat", num_inference_steps=1)
     assert (usual.request.value("height"), usual.request.value("width")) == (32, 32)
+
+
+def test_a_pipeline_that_cannot_be_called_is_rejected() -> None:
+    class Silent:
+        pass
+
+    with pytest.raises(RequestError, match="Silent cannot be called"):
+        call_arguments(Silent(), {}, {})
+
+
+@pytest.mark.parametrize("size", ["24x40", (Image.new("RGB", (24, 40)))], ids=["by its size", "itself"])
+def test_an_image_may_be_given_by_its_size(size: Any) -> None:
+    pipeline, arguments = small("stable-diffusion-img2img", image=size)
+    done = diffprof.profile(pipeline, **arguments)
+    assert any("x 1x3x40x24" in text for text in shapes(done, "vae"))
+    assert done.request.arguments["image"] == "image 24x40"
+    again = diffprof.profile(pipeline, **done.request.as_request("again").arguments)
+    assert again.total == done.total
+
+
+def test_a_size_that_is_none_is_refused() -> None:
+    pipeline, arguments = small("stable-diffusion-img2img", image="cat.png")
+    with pytest.raises(RequestError, match="image takes WIDTHxHEIGHT or FRAMESxWIDTHxHEIGHT in pixels, not 'cat"):
+        diffprof.profile(pipeline, **arguments)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError
-from diffprof.pipelines.failures import is_out_of_memory, pipeline_failure
+from diffprof.pipelines.failures import is_out_of_memory, packages_behind, pipeline_failure
 
 
 class SomePipeline:
@@ -35,3 +35,20 @@ def test_any_other_error_is_a_failure_with_its_class_and_its_context() -> None:
     assert type(failure) is PipelineError
     assert str(failure) == "SomePipeline failed while it was measured: KeyError: 'mask'"
     assert str(pipeline_failure(SomePipeline(), ValueError())) == "SomePipeline failed: ValueError"
+
+
+def test_a_name_that_is_missing_without_a_package_names_the_package() -> None:
+    """`OmniGenMultiModalProcessor` is imported below ``if is_torchvision_available():``."""
+    from diffusers.pipelines.omnigen import pipeline_omnigen
+
+    code = compile("raise NameError('gone', name='OmniGenMultiModalProcessor')", "omnigen", "exec")
+    for is_there, expected in ((False, ["torchvision"]), (True, [])):
+        names = {**vars(pipeline_omnigen), "is_torchvision_available": lambda is_there=is_there: is_there}
+        with pytest.raises(NameError) as failure:
+            exec(code, names)
+        assert packages_behind(failure.value) == expected
+
+
+def test_a_module_that_is_not_found_names_its_package() -> None:
+    assert packages_behind(ModuleNotFoundError("no", name="torchsde._brownian")) == ["torchsde"]
+    assert packages_behind(ValueError("no")) == []

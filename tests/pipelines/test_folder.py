@@ -33,25 +33,9 @@ UNSAFE: dict[str, tuple[Damage, str]] = {
         "outside of its folder",
     ),
     "an absolute path": (change_index(**{"/etc": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
-    "code for a config": (change_config("unet", auto_map={"AutoModel": "modeling.MyModel"}), "auto_map"),
-    "code for a text encoder": (change_config("text_encoder", auto_map={"AutoModel": "x.y"}), "auto_map"),
-    "code for a config inside of a config": (
-        change_config("text_encoder", vision_config={"auto_map": {"AutoModel": "x.y"}}),
-        "auto_map",
-    ),
-    "a tokenizer of another library": (
-        change_index(tokenizer=["my_package", "CLIPTokenizer"]),
-        "my_package.CLIPTokenizer",
-    ),
-    "a slot that the pipeline does not have": (change_index(extra=["my_package", "Extra"]), "my_package.Extra"),
-    "a safety checker of another library": (
-        change_index(safety_checker=["my_package", "Checker"]),
-        "my_package.Checker",
-    ),
     "a class that is no component": (change_index(unet=["transformers", "TrainingArguments"]), "it is no component"),
     "the base of all pipelines": (change_index(_class_name="DiffusionPipeline"), "has no pipeline DiffusionPipeline"),
     "the folder above": (change_index(**{"..": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
-    "trust in remote code": (change_config("unet", trust_remote_code=True), "trust_remote_code"),
 }
 
 
@@ -67,6 +51,54 @@ def test_a_folder_that_asks_for_foreign_code_is_rejected_and_none_is_run(
     ended = run("profile", str(model))
     assert (ended.code, ended.out) == (2, "")
     assert_one_sentence(ended.err, words)
+
+
+NOT_NEEDED: dict[str, tuple[Damage, str]] = {
+    "code for a config": (
+        change_config("unet", auto_map={"AutoModel": "modeling.MyModel"}),
+        "unet: its configuration names code of the model's repository",
+    ),
+    "trust in remote code": (change_config("unet", trust_remote_code=True), "own UNet2DConditionModel is taken"),
+    "code for a config inside of a config": (
+        change_config("text_encoder", other_config={"auto_map": {"AutoModel": "x.y"}}),
+        "text_encoder: its configuration names code",
+    ),
+    "a module of the repository": (
+        change_index(unet=["my_package", "UNet2DConditionModel"]),
+        "unet: my_package.UNet2DConditionModel is taken as diffusers' class of that name",
+    ),
+    "a tokenizer of another library": (
+        change_index(tokenizer=["my_package", "CLIPTokenizer"]),
+        "tokenizer: my_package.CLIPTokenizer is taken as transformers' class of that name",
+    ),
+    "a pipeline of the repository": (
+        change_index(_class_name=["pipeline", "StableDiffusionPipeline"]),
+        "pipeline.StableDiffusionPipeline is taken as diffusers' class of that name",
+    ),
+    "a slot that the pipeline does not have": (
+        change_index(extra=["my_package", "Extra"]),
+        "extra (Extra) is no component of StableDiffusionPipeline: it is left out",
+    ),
+    "an image encoder of another library": (
+        change_index(image_encoder=["my_package", "Encoder"]),
+        "image_encoder: my_package.Encoder is no class of the libraries: it is left out",
+    ),
+    "a safety checker of another library": (
+        change_index(safety_checker=["my_package", "Checker"]),
+        "safety_checker: my_package.Checker is no class of the libraries: it is left out",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), NOT_NEEDED.values(), ids=NOT_NEEDED.keys())
+def test_code_of_a_repository_that_is_not_needed_is_not_run_and_said(change: Damage, words: str, model: Path) -> None:
+    size = {"height": 16, "width": 16, "num_inference_steps": 1}
+    plain = diffprof.profile(model, **size)
+    change(model)
+    trap(model)
+    changed = diffprof.profile(model, **size)
+    assert changed.total == plain.total
+    assert any(words in sentence for sentence in changed.ledger.assumptions), changed.ledger.assumptions
 
 
 def trap(model: Path) -> None:

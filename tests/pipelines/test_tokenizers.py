@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diffprof import catalogue
 from diffprof.catalogue import TokenizerFacts
-from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.tokenizers import StandInTokenizer, tokenizer_of
 
@@ -170,9 +171,66 @@ def test_a_damaged_vocabulary_is_rejected(tmp_path: Path) -> None:
         opened(plan(tmp_path))
 
 
-def test_tokenizer_code_is_rejected(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text("{}")
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"auto_map": {"AutoTokenizer": ["code.Mine", None]}}))
+def test_tokenizer_code_is_not_run(tmp_path: Path) -> None:
+    from tests.small_pipelines.text_tokenizers import clip_tokenizer
+
+    clip_tokenizer().save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    config["auto_map"] = {"AutoTokenizer": ["code.Mine", None]}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     (tmp_path / "code.py").write_text("import os; os._exit(3)")
-    with pytest.raises(UnsafeModelError, match="tokenizer code"):
-        opened(plan(tmp_path))
+    tokenizer, _ = opened(plan(tmp_path))
+    assert ids(tokenizer, "cat") == ids(clip_tokenizer(), "cat")
+
+
+def test_a_note_of_git_in_the_place_of_a_vocabulary_is_no_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    tokenizer, assumptions = opened(plan(tmp_path))
+    assert isinstance(tokenizer, StandInTokenizer)
+    assert "stand-in for CLIPTokenizer" in assumptions[0]
+
+
+def encoder(class_name: str, **config: Any) -> PartPlan:
+    return PartPlan("text_encoder", "transformers", class_name, config=config)
+
+
+@pytest.mark.parametrize("class_name", ["AutoTokenizer", "PreTrainedTokenizerFast", "Qwen2TokenizerFast"])
+def test_a_class_that_says_little_is_known_by_its_text_encoder(class_name: str) -> None:
+    tokenizer, _ = opened(plan(None, class_name), text_encoder=encoder("Qwen3Model", model_type="qwen3"))
+    chat = [{"role": "user", "content": "a cat"}]
+    options = {"add_generation_prompt": True, "enable_thinking": False, "tokenize": False}
+    assert tokenizer.apply_chat_template(chat, **options) == (
+        "<|im_start|>user\na cat<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    )
+    assert ids(tokenizer, "<|im_start|>user\na<|im_end|>")[0] == 151644
+
+
+@pytest.mark.parametrize(
+    ("encoder_class", "first"),
+    [("Gemma2Model", 2), ("Mistral3ForConditionalGeneration", 1), ("LlamaForCausalLM", 128000), ("GlmModel", 151331)],
+)
+def test_the_family_of_a_language_model_frames_its_texts(encoder_class: str, first: int) -> None:
+    tokenizer, _ = opened(plan(None, "PreTrainedTokenizerFast"), text_encoder=encoder(encoder_class))
+    assert ids(tokenizer, "a cat")[0] == first
+    assert tokenizer.chat_template
+
+
+def test_bytes_need_no_vocabulary(tmp_path: Path) -> None:
+    tokenizer, assumptions = opened(plan(tmp_path, "ByT5Tokenizer"))
+    assert len(ids(tokenizer, "cat")) == 4
+    assert assumptions == ["tokenizer has no configuration: the defaults of ByT5Tokenizer are assumed"]
+
+
+def test_a_stand_in_passes_for_a_tokenizer_of_its_class() -> None:
+    tokenizer, _ = opened(plan(None, "RobertaTokenizer"))
+    assert isinstance(tokenizer, StandInTokenizer)
+    assert isinstance(tokenizer, transformers.RobertaTokenizer)
+    assert ids(tokenizer, "a cat")[0] == 0
+
+
+def test_chat_glm_counts_positions_from_the_first_token_that_is_no_padding() -> None:
+    part = PartPlan("tokenizer", "kolors", "ChatGLMTokenizer")
+    tokenizer, _ = opened(part, text_encoder=PartPlan("text_encoder", "kolors", "ChatGLMModel"))
+    found = tokenizer(["a cat"], padding="max_length", max_length=6, return_tensors="pt")
+    assert found.input_ids[0, 2:4].tolist() == [64790, 64792]
+    assert found.position_ids.tolist() == [[0, 0, 0, 1, 2, 3]]

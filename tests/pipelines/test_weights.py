@@ -20,7 +20,7 @@ from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from tests.pipelines.folders import without_tokenizer_files
 from tests.pipelines.loadable import TEXT, UNET, generated, saved_with_weights
-from tests.pipelines.refusals import Damage, change_config, write_file
+from tests.pipelines.refusals import Damage, change_index, write_file
 from tests.small_pipelines import SMALL_PIPELINES
 
 FAMILIES = ("stable-diffusion", "stable-diffusion-3", "flux", "sana", "wan-2.1", "kandinsky-2.2-combined")
@@ -131,10 +131,11 @@ REFUSED: dict[str, tuple[Damage, type[DiffprofError], tuple[str, ...]]] = {
     "an index of a pickle": (lambda m: index(m, a="weights.bin"), UnsafeModelError, ("weights.bin",)),
     "an empty index": (lambda m: index(m), RequestError, ("index.json lists no weight files",)),
     "a missing tokenizer": (without_tokenizer_files, RequestError, ("tokenizer", "vocab.json")),
-    "code for a config": (
-        change_config("unet", auto_map={"AutoModel": "modeling.MyModel"}),
-        UnsafeModelError,
-        ("auto_map",),
+    "a class of another library": (change_index(unet=["mine", "MyModel"]), UnsafeModelError, ("mine.MyModel",)),
+    "a missing scheduler": (
+        lambda m: (m / "scheduler" / "scheduler_config.json").unlink(),
+        RequestError,
+        ("no configuration of the scheduler",),
     ),
 }
 

@@ -14,6 +14,9 @@ from diffprof.cli import options
 from diffprof.record.request import Request
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS
 
+INPUTS = ("image", "mask_image", "control_image", "video")
+"""Call arguments that can be given by their size; the options are named without ``_image``."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -62,9 +65,13 @@ class RequestOptions:
         typed = vars(self)
         numbers = {name: typed.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
         texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
-        names = ("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights", "config")
+        sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
+        names = (
+            *("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights", "config"),
+            "assume_defaults",
+        )
         rest = {name: typed[name] for name in names if name in typed}
-        return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, **rest, **others)
+        return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
 
 
 @dataclass(frozen=True)
@@ -85,9 +92,14 @@ class CallOptions(RequestOptions):
 class CountOptions(CallOptions):
     """A call that is counted."""
 
+    image: options.Image = None
+    mask: options.Mask = None
+    control: options.Control = None
+    video: options.Video = None
     scheduler: options.Scheduler = None
     enable: options.Enable = None
     config: options.Config = None
+    assume_defaults: options.AssumeDefaults = False
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,22 @@ Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")
 Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
 Batch = Annotated[str | None, typer.Option(metavar="N", help="Images per prompt (num_images_per_prompt).")]
 Frames = Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")]
+Image = Annotated[
+    list[str] | None,
+    typer.Option("--image", metavar="WxH", help="Give the call an image of this size: 1024x768. Repeatable."),
+]
+Mask = Annotated[list[str] | None, typer.Option("--mask", metavar="WxH", help="Give the call a mask of this size.")]
+Control = Annotated[
+    list[str] | None,
+    typer.Option("--control", metavar="WxH", help="Give the call a control image of this size. Repeatable."),
+]
+Video = Annotated[
+    list[str] | None, typer.Option("--video", metavar="FxWxH", help="Give the call a video of this size: 81x832x480.")
+]
+AssumeDefaults = Annotated[
+    bool,
+    typer.Option("--assume-defaults", help="Build a model whose configuration is missing from its class's defaults."),
+]
 NegativePrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to avoid in the result.")]
 Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")]
 Scheduler = Annotated[

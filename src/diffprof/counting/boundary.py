@@ -107,7 +107,7 @@ def tensor_inputs(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[TensorInput, ...]:
     """The arguments of a call that are tensors or hold some, by the names of the function's parameters."""
-    named = [*zip(_parameter_names(function), args, strict=False), *kwargs.items()]
+    named = [*zip(parameter_names(function), args, strict=False), *kwargs.items()]
     inputs = [(name, [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]) for name, value in named]
     return tuple(
         TensorInput(name, tuple(TensorShape(tuple(tensor.shape), dtype_text(tensor)) for tensor in tensors))
@@ -117,12 +117,13 @@ def tensor_inputs(
 
 
 @cache
-def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a method's parameters after the first, also through a decorator that hides them."""
     function = inspect.unwrap(function)
     hidden = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     wrapped = [value for value in hidden if inspect.isfunction(value)]
     if inspect.signature(function).parameters.keys() == {"self", "args", "kwargs"} and len(wrapped) == 1:
-        return _parameter_names(wrapped[0])  # a decorator that does not say what it wraps
+        return parameter_names(wrapped[0])  # a decorator that does not say what it wraps
     return tuple(inspect.signature(function).parameters)[1:]
 
 

@@ -13,6 +13,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.record import cache
+from diffprof.record.inputs import plain_input
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.request import Request
@@ -52,7 +53,8 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
     """The key of the request in the cache; None if it cannot be cached."""
     # Every field belongs to the key, also those that are added later.
     values = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "model"}
-    values |= {"enable": list(request.enable), "arguments": dict(request.arguments)}
+    arguments = {name: plain_input(value) for name, value in request.arguments.items()}
+    values |= {"enable": list(request.enable), "arguments": arguments}
     if not _is_json(values):
         return None
     values["config"] = _config_content(request.config)

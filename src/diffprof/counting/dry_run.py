@@ -30,6 +30,7 @@ from diffprof.counting.operations.functions import FunctionMode, is_accelerator
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.pipeline_state import PipelineState
+from diffprof.counting.texts import TextRecorder
 from diffprof.errors import DiffprofError, UncountableError
 from diffprof.pipelines.components import (
     DENOISING_ROLES,
@@ -47,6 +48,7 @@ from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.record.profile import Call, ComputedSize, Cost, Stage
 from diffprof.record.progress import Activity, Progress, ProgressEvent
+from diffprof.record.texts import EncodedText
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class DryRunResult:
     """Height, width and frames of what came out."""
     computed_size: ComputedSize | None = None
     """Where the pipeline computes at another size than that of what came out."""
+    texts: tuple[EncodedText, ...] = ()
 
 
 def dry_run(
@@ -212,6 +215,7 @@ class _DryRun:
         self.steps: dict[str, list[list[int]]] = {}
         """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
         self.schedulers: dict[str, str] = {}
+        self.texts = TextRecorder(pipeline)
         self.pending: list[int] = []
         """Calls of denoisers since the last step of a scheduler."""
         self.known: dict[Any, list[_CountedCall]] = {}
@@ -242,6 +246,7 @@ class _DryRun:
                 changes(self.pipeline, patches)
             self._catch_components(patches)
             self._catch_schedulers(patches, schedulers)
+            self.texts.catch_tokenizers(patches)
             with self.mode, FunctionMode(self.mode):
                 try:
                     self.sizes = output_sizes(self.pipeline(**arguments))
@@ -277,6 +282,7 @@ class _DryRun:
             assumptions=tuple(self.recorder.assumptions),
             sizes=self.sizes,
             computed_size=self._computed_size(),
+            texts=tuple(self.texts.encoded),
         )
 
     def _computed_size(self) -> ComputedSize | None:
@@ -427,12 +433,15 @@ class _DryRun:
             self.pending.append(len(self.calls))
         function = type(unwrap_compiled(self.components[slot])).forward if method == "forward" else original
         self.calls.append(Call(slot, method, tensor_inputs(function, args, kwargs), None, cost))
+        self.texts.note_call(slot, function, args, kwargs)
 
 
 def _is_own_mistake(error: Exception) -> bool:
     """Whether a line of diffprof raised it: a bug of ours and no failure of the pipeline."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
+    # A function of torch that is handed on has no frame of its own: what it refuses was the pipeline's to give.
+    is_handed_on = frame.f_code.co_name in ("__torch_function__", "__torch_dispatch__")
+    return str(frame.f_globals.get("__name__", "")).startswith("diffprof.") and not is_handed_on
 
 
 def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.foreign_state import runs_foreign_code
+from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.recorder import OperationRecorder
@@ -29,6 +31,8 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     catch_attention_backends(patches, mode)
     for drawer in (DiffusionPipeline, LoopSequentialPipelineBlocks):
         patches.function(drawer, "progress_bar", lambda original: _silent_progress_bar)
+    _silence_other_bars(patches)
+    supply_transforms(patches)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     _disable_offloading(patches)
     if _is_built_without_weights(pipeline):
@@ -154,6 +158,18 @@ class _SilentProgressBar:
 
 def _silent_progress_bar(pipeline: Any, iterable: Any = None, total: Any = None) -> _SilentProgressBar:
     return _SilentProgressBar(() if iterable is None else iterable)
+
+
+def _silence_other_bars(patches: Patches) -> None:
+    """Some pipelines draw bars of their own, with tqdm; in other threads they stay."""
+    bar = sys.modules["tqdm.std"].tqdm  # diffusers has imported it
+    original, thread = vars(bar)["__init__"], threading.get_ident()
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        silent = {"disable": True} if threading.get_ident() == thread else {}
+        original.__get__(self)(*args, **kwargs | silent)  # it is no plain function
+
+    patches.set(bar, "__init__", init)
 
 
 def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]:

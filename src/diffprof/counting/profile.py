@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,10 +11,11 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.dry_run import DryRunResult, dry_run
+from diffprof.counting.attempts import count
+from diffprof.counting.dry_run import DryRunResult
 from diffprof.counting.operations.recorder import PIPELINE
 from diffprof.counting.operations.tensors import dtype_text
-from diffprof.errors import PipelineError, RequestError
+from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments, json_value
 from diffprof.pipelines.components import (
     components_of,
@@ -59,10 +59,14 @@ def profile_call(
     scheduler: str | None = None,
     enable: Sequence[str] = (),
     config: str | None = None,
+    assume_defaults: bool = False,
 ) -> Profile:
     """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
     if isinstance(model, (str, Path)):
-        request = Request.create(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config)
+        request = Request.create(
+            model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config,
+            assume_defaults=assume_defaults,
+        )  # fmt: skip
         return profile_model(request, progress)
     if is_blocks(model):
         request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
@@ -79,7 +83,8 @@ def profile_call(
 def profile_model(request: Request, progress: Progress | None = None) -> Profile:
     """Profile the call that is requested of a model that is opened by name."""
     with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
-        return _profile(open_virtual(request.model, request.dtype, progress, request.config), request, progress)
+        opened = open_virtual(request.model, request.dtype, progress, request.config, request.assume_defaults)
+        return _profile(opened, request, progress)
 
 
 def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None = None) -> Profile:
@@ -139,6 +144,7 @@ def compose_profile(
         resized=tuple(resized),
         computed_size=result.computed_size,
         placement=_placement(pipeline),
+        texts=result.texts,
     )
 
 
@@ -146,22 +152,6 @@ def _placement(pipeline: Any) -> Placement:
     order = getattr(pipeline, "model_cpu_offload_seq", None) or ""
     stay = getattr(pipeline, "_exclude_from_cpu_offload", None) or ()
     return Placement(tuple(slot for slot in order.split("->") if slot), tuple(stay))
-
-
-def count(
-    pipeline: Any, call: CallArguments, prepare: Any, progress: Progress | None
-) -> tuple[DryRunResult, dict[str, Any]]:
-    """The dry run and the stand-ins that it used. Images are supplied only when the call does not work without."""
-    used = dict(call.stand_ins)
-    try:
-        return dry_run(pipeline, {**call.given, **used}, prepare, progress), used
-    except PipelineError:
-        if not call.on_refusal:
-            raise
-        used |= call.on_refusal
-        with contextlib.suppress(PipelineError):
-            return dry_run(pipeline, {**call.given, **used}, prepare, progress), used
-        raise
 
 
 def _describe_value(value: Any) -> str:

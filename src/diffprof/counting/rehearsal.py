@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from diffprof.counting.profile import count
+from diffprof.counting.attempts import count
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.pipelines.arguments import call_arguments
 from diffprof.pipelines.quiet import quiet_libraries

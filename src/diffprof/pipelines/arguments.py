@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, isfinite
+from math import isfinite
 from typing import Any
 
 import torch
@@ -14,21 +14,17 @@ import torch
 from diffprof.errors import RequestError
 from diffprof.pipelines.components import is_modular
 from diffprof.pipelines.modular import block_inputs
+from diffprof.pipelines.stand_ins import (
+    OPTIONAL_INPUTS,
+    STAND_IN_PROMPT,
+    described,
+    sized_input,
+    stand_in,
+    stand_in_image,
+)
+from diffprof.record.inputs import InputSize, is_input, parse_size
 from diffprof.record.request import check_number
 from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES
-
-STAND_IN_PROMPT = "a photo of a cat"
-
-IMAGES = (
-    "image",
-    "control_image",
-    "mask_image",
-    "video",
-    "images",
-    "conditioning_image",
-    "condition_image",
-    "raw_image",
-)
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class CallArguments:
     stand_ins: Mapping[str, Any]
     """Needed and not given."""
     on_refusal: Mapping[str, Any]
-    """Stand-in images, for a pipeline that may be called without one but may not like it."""
+    """Stand-ins for what the call may be made without, and may not work without; in the order to try them in."""
     defaults: Mapping[str, Any]
     """The pipeline's own defaults of all other arguments."""
 
@@ -57,14 +53,14 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         stand_ins["ip_adapter_image"] = stand_in_image(pipeline, given)
     for name, parameter in missing.items():
         if parameter.default is parameter.empty and name not in stand_ins:
-            stand_ins[name] = _stand_in(pipeline, name, given)
+            stand_ins[name] = stand_in(pipeline, name, given)
     if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
         stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
-    optional_images = {name for name in IMAGES if name in missing and name not in stand_ins}
+    optional = [name for name in OPTIONAL_INPUTS if name in missing and name not in stand_ins]
     return CallArguments(
         given=given,
         stand_ins=stand_ins,
-        on_refusal={name: _stand_in(pipeline, name, given) for name in sorted(optional_images)},
+        on_refusal={name: stand_in(pipeline, name, given) for name in optional},
         defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
     )
 
@@ -81,6 +77,8 @@ def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
     """The arguments that the pipeline's call has by name."""
     if is_modular(pipeline):
         return block_inputs(pipeline)
+    if not callable(pipeline):
+        raise RequestError(f"{type(pipeline).__name__} cannot be called; open it as one of the pipelines it stands for")
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = inspect.signature(type(pipeline).__call__).parameters
     return {name: parameter for name, parameter in parameters.items() if parameter.kind in kinds and name != "self"}
@@ -114,8 +112,20 @@ def _rename_arguments(pipeline: str, parameters: Mapping[str, Any], requested: M
     given = {}
     for name, value in requested.items():
         own = own_argument_name(pipeline, parameters, name)
+        value = _with_inputs(own, value)
         given[own] = tuple(value) if isinstance(value, list) and _takes_tuple(parameters[own]) else value
     return given
+
+
+def _with_inputs(name: str, value: Any) -> Any:
+    """Images and videos that are given by their size, alone or in a list, as images; other values as they are."""
+    if isinstance(value, InputSize):
+        return sized_input(name, value)
+    if isinstance(value, str) and is_input(name):
+        return sized_input(name, parse_size(value, name))
+    if isinstance(value, list) and any(isinstance(part, InputSize) for part in value):
+        return [_with_inputs(name, part) for part in value]
+    return value
 
 
 def _takes_tuple(parameter: inspect.Parameter) -> bool:
@@ -142,69 +152,6 @@ def _carries_ip_adapter(pipeline: Any) -> bool:
     return False
 
 
-def _stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
-    if name in STAND_INS:
-        return STAND_INS[name](pipeline, given)
-    if "mask" in name:
-        return stand_in_image(pipeline, given, "L")
-    if "image" in name:
-        return stand_in_image(pipeline, given)
-    raise RequestError(f"{type(pipeline).__name__} needs the call argument {name!r}; give it with --set {name}=VALUE")
-
-
-def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
-    """A plain image of the generated size; one for each ControlNet."""
-    from PIL import Image
-
-    width, height = (given.get(side) or _usual_size(pipeline) for side in ("width", "height"))
-    image = Image.new(mode, (width, height), "white" if mode == "L" else "grey")
-    nets = getattr(getattr(pipeline, "controlnet", None), "nets", None)
-    return [image] * len(nets) if nets is not None and mode == "RGB" else image
-
-
-def _usual_size(pipeline: Any) -> int:
-    """The size the model was made for, in pixels."""
-    if type(pipeline).__name__ == "StableDiffusionUpscalePipeline":
-        return 128
-    for slot in ("unet", "transformer", "prior_prior", "prior"):
-        size = getattr(getattr(getattr(pipeline, slot, None), "config", None), "sample_size", None)
-        if isinstance(size, int):
-            return size * int(getattr(pipeline, "vae_scale_factor", 8) or 8)
-    return 512
-
-
-def _video(pipeline: Any, given: Mapping[str, Any]) -> list[Any]:
-    return [stand_in_image(pipeline, given)] * int(given.get("num_frames") or 16)
-
-
-def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    """What Stable Cascade's prior hands over: 42.67 pixels to a cell."""
-    rows, columns = (ceil((given.get(side) or 1024) / 42.67) for side in ("height", "width"))
-    config = pipeline.decoder.config
-    channels = getattr(config, "effnet_in_channels", None) or 16
-    return torch.zeros(1, channels, rows, columns)
-
-
-def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    return torch.zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
-
-
-STAND_INS: dict[str, Any] = {
-    "prompt": lambda pipeline, given: STAND_IN_PROMPT,
-    "class_labels": lambda pipeline, given: [0],
-    "video": _video,
-    "source_prompt": lambda pipeline, given: STAND_IN_PROMPT,
-    "target_prompt": lambda pipeline, given: STAND_IN_PROMPT,
-    "image_embeddings": _stage_c_embeddings,
-    "image_embeds": _image_embeddings,
-    "negative_image_embeds": _image_embeddings,
-    "hint": lambda pipeline, given: torch.zeros(1, 3, given.get("height") or 512, given.get("width") or 512),
-    "reference_image": stand_in_image,
-    "source_image": stand_in_image,
-    "example_image": stand_in_image,
-}
-
-
 def json_value(value: Any) -> Any:
     """A call argument as a value that JSON can hold; what it cannot hold is described."""
     if isinstance(value, float) and not isfinite(value):
@@ -213,14 +160,14 @@ def json_value(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(name): json_value(part) for name, part in value.items()}
+    if described(value) is not None:
+        return described(value)
     if isinstance(value, (list, tuple)):
         return [json_value(part) for part in value]
     if isinstance(value, torch.Tensor):
         return f"tensor {'x'.join(map(str, value.shape)) or 'scalar'} {str(value.dtype).removeprefix('torch.')}"
     if isinstance(value, torch.Generator):
         return f"generator with seed {value.initial_seed()}"
-    if hasattr(value, "size") and hasattr(value, "mode"):
-        return f"image {value.size[0]}x{value.size[1]}"
     if hasattr(value, "shape"):
         return f"array {'x'.join(map(str, value.shape))}"
     return getattr(value, "__name__", type(value).__name__)

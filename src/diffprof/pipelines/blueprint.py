@@ -23,7 +23,9 @@ class PartPlan:
     only_differences: bool = False
     """The config holds what differs from the class's defaults, not a published file."""
     folder: Path | None = None
-    """Where tokenizer files lie."""
+    """Where its files lie."""
+    is_missing: bool = False
+    """The model names it, and has no configuration file of it."""
     tokenizer: TokenizerFacts | None = None
     parameters: int | None = None
     """The published count, where one is known."""
@@ -41,13 +43,15 @@ class Blueprint:
     pipeline_config: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     call: Mapping[str, Any] = field(default_factory=dict)
-    named: tuple[tuple[str, str], ...] = ()
-    """Every library and class that the model names, also those that are not built."""
+    own_module: str | None = None
+    """The module of the model's repository that is said to have the pipeline's class; it is never imported."""
     assumptions: tuple[str, ...] = ()
     blocks: str | None = None
     """Of a modular pipeline: the class of its blocks; None for the usual ones of the pipeline's class."""
     stored: Mapping[str, StoredWeights] = field(default_factory=dict)
     """By slot, the weights that files hold, where there are any."""
+    assume_defaults: bool = False
+    """A model without a configuration is built from its class's own defaults instead of being refused."""
 
 
 def from_entry(entry: Entry) -> Blueprint:

@@ -6,17 +6,27 @@ import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from diffprof.errors import DiffprofError, RequestError
+from diffprof.errors import DiffprofError, RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.classes import part_class, pipeline_class
+from diffprof.pipelines.classes import Kind, is_of_the_libraries, kind_of, missing_package_error, part_class
+from diffprof.pipelines.failures import packages_behind
+from diffprof.pipelines.fitting import (
+    fitting_pipeline,
+    is_guard,
+    is_known_class,
+    is_optional,
+    names_own_code,
+    stand_in_guard,
+)
 from diffprof.pipelines.modular import build_modular, modular_class, register_parts
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
+from diffprof.pipelines.processors import processor_of
 from diffprof.pipelines.tokenizers import tokenizer_of
 
 IGNORED_KEYS = (
@@ -25,6 +35,8 @@ IGNORED_KEYS = (
     "_attn_implementation",
     "attn_implementation",
     "torch_dtype",
+    "auto_map",
+    "trust_remote_code",
 )
 
 MOST_MODULES = 30_000
@@ -37,35 +49,41 @@ MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.M
 def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None = None) -> tuple[Any, tuple[str, ...]]:
     """The pipeline, and what had to be assumed to build it; its weights are virtual unless `make_model` has others."""
     assumptions = list(blueprint.assumptions)
-    for library, class_name in blueprint.named:
-        part_class(library, class_name)
     modular = modular_class(blueprint.pipeline)
     if modular is not None:
         with DRY_RUN_LOCK:
             make = make_model or _virtual_model
             pipeline = build_modular(
-                modular, blueprint, lambda plan: _part(blueprint, plan, dtype, assumptions, make), assumptions
+                modular, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, make), assumptions
             )
         return pipeline, tuple(assumptions)
-    owner = pipeline_class(blueprint.pipeline)
+    owner = fitting_pipeline(blueprint, assumptions)
     signature = inspect.signature(owner.__init__).parameters
     parts: dict[str, Any] = {}
     with DRY_RUN_LOCK:
         for slot, plan in blueprint.parts.items():
             if slot in signature:
-                parts[slot] = _part(blueprint, plan, dtype, assumptions, make_model or _virtual_model)
+                parts[slot] = _part(blueprint, plan, owner, dtype, assumptions, make_model or _virtual_model)
+            else:
+                assumptions.append(f"{slot} ({plan.class_name}) is no component of {owner.__name__}: it is left out")
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
     for name, parameter in signature.items():
         if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
             if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 continue
             parts[name] = None
+    if "safety_checker" in signature and parts.get("safety_checker") is None:
+        parts |= stand_in_guard(owner, assumptions)
     if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
         settings["requires_safety_checker"] = False
     try:
         return owner(**parts, **settings), tuple(assumptions)
-    except (TypeError, ValueError, AttributeError, ImportError) as error:
-        raise RequestError(f"{blueprint.pipeline} cannot be put together from these components: {error}") from error
+    except Exception as error:
+        packages = packages_behind(error)
+        if packages:
+            raise missing_package_error(owner.__name__, packages) from error
+        reason = error_summary(error)
+        raise RequestError(f"{owner.__name__} cannot be put together from these components: {reason}") from error
 
 
 def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
@@ -73,7 +91,9 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
     assumptions = list(blueprint.assumptions)
     with DRY_RUN_LOCK:
         pipeline = blocks.init_pipeline()
-        register_parts(pipeline, blueprint, lambda plan: _part(blueprint, plan, dtype, assumptions, _virtual_model))
+        register_parts(
+            pipeline, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, _virtual_model)
+        )
     return pipeline, tuple(assumptions)
 
 
@@ -81,31 +101,48 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
     """One model of the plan on virtual weights, and what had to be assumed to build it."""
     assumptions = list(blueprint.assumptions)
     with DRY_RUN_LOCK:
-        part = _part(blueprint, blueprint.parts[slot], dtype, assumptions, _virtual_model)
+        part = _part(blueprint, blueprint.parts[slot], None, dtype, assumptions, _virtual_model)
     if not isinstance(part, torch.nn.Module):
         raise RequestError(f"{slot} is a {type(part).__name__}, which computes nothing by itself; name a model")
     return part, tuple(assumptions)
 
 
 def _part(
-    blueprint: Blueprint, plan: PartPlan, dtype: torch.dtype, assumptions: list[str], make_model: MakeModel
+    blueprint: Blueprint,
+    plan: PartPlan,
+    pipeline: Any,
+    dtype: torch.dtype,
+    assumptions: list[str],
+    make_model: MakeModel,
 ) -> Any:
-    if "Tokenizer" in plan.class_name:
-        return tokenizer_of(blueprint, plan, assumptions)
+    """One component, made or left out; what is not as the model says is added to `assumptions`.
+
+    Without a `pipeline` that could do without it, it is made.
+    """
+    is_dispensable = pipeline is not None and (is_guard(plan) or is_optional(pipeline, plan.slot))
+    if is_guard(plan) and plan.is_missing and is_known_class(plan):
+        return None
+    if is_dispensable and not is_known_class(plan):
+        assumptions.append(
+            f"{plan.slot}: {plan.library}.{plan.class_name} is no class of the libraries: it is left out"
+        )
+        return None
     owner = part_class(plan.library, plan.class_name, plan.config)
+    _note_own_code(plan, owner, assumptions)
+    kind = kind_of(owner)
+    if kind is Kind.tokenizer:
+        return tokenizer_of(blueprint, plan, assumptions)
+    if kind is Kind.processor:
+        return processor_of(blueprint, plan, owner, assumptions)
+    if plan.is_missing and not _may_assume_defaults(blueprint, plan, kind, is_dispensable, assumptions):
+        return None
     config = {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
     if "quantization_config" in plan.config:
         assumptions.append(
             f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
         )
     try:
-        if issubclass(owner, torch.nn.Module):
-            return make_model(owner, plan, config, dtype)
-        if hasattr(owner, "from_config"):
-            return owner.from_config(config)
-        if hasattr(owner, "from_dict"):
-            return owner.from_dict(config)
-        return owner(**config)
+        return make_model(owner, plan, config, dtype) if kind is Kind.model else owner.from_config(config)
     except DiffprofError:
         raise
     except Exception as error:
@@ -113,6 +150,37 @@ def _part(
         raise RequestError(
             f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})"
         ) from error
+
+
+def _may_assume_defaults(
+    blueprint: Blueprint, plan: PartPlan, kind: Kind, is_dispensable: bool, assumptions: list[str]
+) -> bool:
+    """Whether a component without a configuration is built from its class's defaults; False where it is left out."""
+    if kind is Kind.model and is_dispensable:
+        assumptions.append(f"{plan.slot} ({plan.class_name}) has no configuration and is optional: it is left out")
+        return False
+    if kind is Kind.model and not blueprint.assume_defaults:
+        raise RequestError(
+            f"{plan.folder} has no config file, but model_index.json lists {plan.slot} ({plan.class_name}); "
+            "add its config.json (weights are not needed), or count with the class's own defaults (--assume-defaults)"
+        )
+    assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
+    return True
+
+
+def _note_own_code(plan: PartPlan, owner: Any, assumptions: list[str]) -> None:
+    """A model may name code of its repository for a class that the libraries have; the libraries' class is taken."""
+    library = owner.__module__.split(".")[0]
+    if not is_of_the_libraries(plan.library):
+        assumptions.append(
+            f"{plan.slot}: {plan.library}.{plan.class_name} is taken as {library}' class of that name; "
+            "no code of the model's repository is run"
+        )
+    elif names_own_code(plan.config):
+        assumptions.append(
+            f"{plan.slot}: its configuration names code of the model's repository, which is not run; "
+            f"{library}' own {owner.__name__} is taken"
+        )
 
 
 def _virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
@@ -139,7 +207,21 @@ def construct(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> torch.nn
 def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
     """The configuration as an object of the class that the model takes."""
     values = _without_dtypes(config)
-    return owner.config_class(**values) if plan.only_differences else owner.config_class.from_dict(values)
+    if plan.only_differences or not values:
+        return owner.config_class(**values)
+    return owner.config_class.from_dict(_own_part(owner.config_class, values))
+
+
+def _own_part(config_class: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """A text or vision model may come with the configuration of the larger model that it was taken from."""
+    key, model_type = config_class.base_config_key, config_class.model_type
+    if key and isinstance(values.get(key), dict):
+        return cast(dict[str, Any], values[key])
+    if values.get("model_type", model_type) != model_type:
+        for value in values.values():
+            if isinstance(value, dict) and value.get("model_type") == model_type:
+                return value
+    return values
 
 
 def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,7 +229,7 @@ def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _without_dtypes(value) if isinstance(value, Mapping) else value
         for name, value in config.items()
-        if name not in ("dtype", "torch_dtype")
+        if name not in ("dtype", "torch_dtype", "auto_map", "trust_remote_code")
     }
 
 

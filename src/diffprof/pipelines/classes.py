@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import re
 from collections.abc import Mapping
+from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.folder import is_pipeline_package, pipeline_packages
 
-OLD_NAMES = {"CLIPFeatureExtractor": "CLIPImageProcessor", "SiglipFeatureExtractor": "SiglipImageProcessor"}
-"""Classes that the libraries have renamed; published folders still use the old names."""
+
+class Kind(Enum):
+    """What a component is, as far as it matters for making it."""
+
+    model = "model"
+    scheduler = "scheduler"
+    guider = "guider"
+    tokenizer = "tokenizer"
+    processor = "processor"
+    """Prepares images, audio or texts: image processors, feature extractors, and processors that hold a tokenizer."""
 
 
 def pipeline_class(name: str) -> Any:
@@ -21,8 +32,10 @@ def pipeline_class(name: str) -> Any:
     import diffusers
 
     owner = _attribute(diffusers, name)
+    if is_placeholder(owner):
+        raise missing_package_error(name, missing_packages(owner))
     if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)) or name == "DiffusionPipeline":
-        known = [other for other in dir(diffusers) if other.endswith("Pipeline")]
+        known = [other for other in dir(diffusers) if other.endswith("Pipeline") and other != name]
         hints = difflib.get_close_matches(name, known, n=2)
         hint = f"did you mean {' or '.join(hints)}?" if hints else "diffprof builds no pipeline code of other origin."
         raise UnsafeModelError(f"diffusers has no pipeline {name}; {hint}")
@@ -30,19 +43,12 @@ def pipeline_class(name: str) -> Any:
 
 
 def part_class(library: str, class_name: str, config: Mapping[str, Any] | None = None) -> Any:
-    """A class of diffusers or transformers; anything else is refused before it is imported."""
-    import diffusers
-    import transformers
+    """A class of diffusers or transformers; anything else is refused before it is imported.
 
-    class_name = OLD_NAMES.get(class_name, class_name)
-    if library == "transformers":
-        owner = _attribute(transformers, class_name)
-    elif library == "diffusers":
-        owner = _attribute(diffusers, class_name) or _in_pipeline_package("", class_name)
-        owner = _remap(owner, config or {})
-    elif is_pipeline_package(library):
-        owner = _in_pipeline_package(library, class_name)
-    else:
+    A processor whose package is not installed is given as the placeholder that its library has for it.
+    """
+    owner = _find(library, class_name, config or {})
+    if owner is None and not is_of_the_libraries(library):
         raise UnsafeModelError(
             f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
         )
@@ -53,20 +59,75 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
         )
     if not (isinstance(owner, type) and owner.__module__.split(".")[0] in ("diffusers", "transformers")):
         raise UnsafeModelError(f"{library}.{class_name} is not a class of diffusers or transformers")
-    if not issubclass(owner, _component_classes()):
-        raise UnsafeModelError(f"{class_name} is not a model, scheduler, tokenizer or processor; it is no component")
+    if is_placeholder(owner) and not _is_processor_name(class_name):
+        raise missing_package_error(class_name, missing_packages(owner))
+    kind_of(owner)
     return owner
 
 
-def _component_classes() -> tuple[type, ...]:
+def is_of_the_libraries(library: str) -> bool:
+    """Whether a library that a model names is one that classes are taken from."""
+    return library in ("diffusers", "transformers") or is_pipeline_package(library)
+
+
+def kind_of(owner: Any) -> Kind:
+    """What a class makes; refused where it makes no component."""
     import diffusers
     import torch
     import transformers
+    from diffusers.guiders import BaseGuidance
     from transformers.feature_extraction_utils import FeatureExtractionMixin
     from transformers.image_processing_base import ImageProcessingMixin
 
-    mixins = (FeatureExtractionMixin, ImageProcessingMixin, transformers.ProcessorMixin)
-    return torch.nn.Module, diffusers.SchedulerMixin, transformers.PreTrainedTokenizerBase, *mixins
+    processors = (
+        FeatureExtractionMixin, ImageProcessingMixin, transformers.ProcessorMixin,
+        transformers.AutoProcessor, transformers.AutoImageProcessor, transformers.AutoFeatureExtractor,
+    )  # fmt: skip
+    bases = {
+        Kind.model: (torch.nn.Module,),
+        Kind.scheduler: (diffusers.SchedulerMixin,),
+        Kind.guider: (BaseGuidance,),
+        Kind.tokenizer: (transformers.PreTrainedTokenizerBase, transformers.AutoTokenizer),
+        Kind.processor: processors,
+    }
+    for kind, classes in bases.items():
+        if issubclass(owner, classes):
+            return kind
+    if is_placeholder(owner) and _is_processor_name(owner.__name__):
+        return Kind.processor
+    raise UnsafeModelError(f"{owner.__name__} is not a model, scheduler, tokenizer or processor; it is no component")
+
+
+def _is_processor_name(class_name: str) -> bool:
+    return class_name.endswith(("Processor", "ProcessorFast", "FeatureExtractor"))
+
+
+def is_placeholder(owner: Any) -> bool:
+    """Whether a library only has the name of the class, because a package that the class needs is not installed."""
+    return type(owner).__name__ == "DummyObject"
+
+
+def missing_packages(owner: Any) -> list[str]:
+    """The packages that a placeholder stands for and that are not installed."""
+    names = [str(getattr(backend, "package_name", backend)) for backend in getattr(owner, "_backends", ())]
+    return [name for name in names if not is_installed(name)] or names
+
+
+def is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def missing_package_error(what: str, packages: list[str]) -> RequestError:
+    """The refusal that names what to install."""
+    several = "packages" if len(packages) > 1 else "package"
+    absent = "are not installed" if len(packages) > 1 else "is not installed"
+    return RequestError(
+        f"{what} needs the {several} {' and '.join(packages)}, which {absent}; "
+        f"install with `pip install {' '.join(packages)}`"
+    )
 
 
 def scheduler_class(name: str) -> Any:
@@ -86,11 +147,70 @@ def scheduler_class(name: str) -> Any:
             f"did you mean {' or '.join(near)}?" if near else "for example euler, heun, ddim, dpmsolver or unipc work."
         )
         raise RequestError(f"unknown scheduler {name!r}; {hint}")
-    return getattr(diffusers, found)
+    owner = getattr(diffusers, found)
+    if is_placeholder(owner):
+        raise missing_package_error(found, missing_packages(owner))
+    return owner
+
+
+def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
+    """The class, in the library that is named, else wherever the two libraries have a class of that name."""
+    import diffusers
+    import transformers
+
+    if library == "transformers":
+        return _in_transformers(class_name, config)
+    owner = None
+    if library != "diffusers" and is_pipeline_package(library):
+        owner = _in_pipeline_package(library, class_name)
+    if owner is None:
+        owner = _remap(_attribute(diffusers, class_name) or _in_pipeline_package("", class_name), config)
+    if owner is not None and owner is getattr(diffusers, "AutoModel", None):
+        own_name = config.get("_class_name")
+        owner = _attribute(diffusers, own_name) if isinstance(own_name, str) else None
+    if owner is None and library != "diffusers" and hasattr(transformers, class_name):
+        owner = _in_transformers(class_name, config)
+    # The modules of the libraries have much more than components; a name alone is no reason to build it.
+    return owner if is_of_the_libraries(library) or _is_component(owner) else None
+
+
+def _is_component(owner: Any) -> bool:
+    if not isinstance(owner, type):
+        return False
+    try:
+        kind_of(owner)
+    except UnsafeModelError:
+        return False
+    return True
+
+
+def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
+    import transformers
+
+    owner = _attribute(transformers, class_name)
+    if owner is None and class_name.endswith("FeatureExtractor"):
+        owner = _attribute(transformers, class_name.replace("FeatureExtractor", "ImageProcessor"))
+    if is_placeholder(owner) and class_name.endswith("ImageProcessorFast"):
+        owner = _attribute(transformers, class_name.removesuffix("Fast"))
+    mapping = getattr(owner, "_model_mapping", None)
+    return owner if mapping is None else _model_of_auto_class(mapping, config)
+
+
+def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
+    """What an Auto class would make of the configuration: the architecture it names, or the one for its type."""
+    import transformers
+
+    for name in config.get("architectures") or ():
+        owner = _attribute(transformers, str(name))
+        if owner is not None:
+            return owner
+    config_class = transformers.CONFIG_MAPPING.get(str(config.get("model_type")))
+    found = mapping.get(config_class) if config_class is not None else None
+    return found[0] if isinstance(found, tuple) else found
 
 
 def _attribute(module: Any, name: str) -> Any:
-    """An exported name; a missing optional dependency counts as absent."""
+    """An exported name, or None."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         return None
     return getattr(module, name, None)
@@ -107,10 +227,13 @@ def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
     return part_class("diffusers", name) if name else owner
 
 
+@cache
 def _in_pipeline_package(library: str, class_name: str) -> Any:
     """A model that diffusers does not export: found in the sources of its pipelines, then imported from there."""
     import diffusers
 
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", class_name):
+        return None
     top = Path(diffusers.__file__).parent
     for folder in pipeline_packages(library):
         for file in sorted(folder.rglob("*.py")):

@@ -16,7 +16,12 @@ from diffprof.pipelines.blueprint import Blueprint, PartPlan
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"
 MODEL_ENDINGS = ("Model", "Generation", "Encoder", "Autoencoder")
-CONFIG_FILES = ("config.json", "scheduler_config.json", "preprocessor_config.json", "tokenizer_config.json")
+CONFIG_FILES = (
+    "config.json", "scheduler_config.json", "guider_config.json", "preprocessor_config.json", "processor_config.json",
+    "tokenizer_config.json",
+)  # fmt: skip
+TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
+"""Those of tokenizers and processors, which may lie beside the configuration of a model."""
 LARGEST_CONFIG_BYTES = 64 * 1024 * 1024
 
 
@@ -29,14 +34,8 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
             "give the folder that DiffusionPipeline.save_pretrained wrote"
         )
     index = read_json(index_file)
-    pipeline = index.get("_class_name")
-    if not isinstance(pipeline, str):
-        raise UnsafeModelError(
-            f"{index_file} asks for pipeline code of its own ({pipeline!r}); "
-            "diffprof only builds pipeline classes of diffusers and runs nothing from a model folder"
-        )
+    pipeline, module = _pipeline_name(index_file, index.get("_class_name"))
     parts: dict[str, PartPlan] = {}
-    named: list[tuple[str, str]] = []
     settings: dict[str, Any] = {}
     for slot, value in index.items():
         if slot.startswith("_"):
@@ -47,11 +46,7 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
                 parts[slot] = part
         elif isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
             if value[0] is not None and value[1] is not None:
-                _refuse_foreign_library(value[0], value[1])
-                named.append((value[0], value[1]))
-                part = _part(folder, slot, value[0], value[1])
-                if part is not None:
-                    parts[slot] = part
+                parts[slot] = _part(folder, slot, value[0], value[1])
         else:
             settings[slot] = value
     return Blueprint(
@@ -60,7 +55,7 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
         pipeline=pipeline,
         parts=parts,
         pipeline_config=settings,
-        named=tuple(named),
+        own_module=module,
         blocks=_text(index.get("_blocks_class_name")),
     )
 
@@ -71,7 +66,7 @@ def is_modular_entry(value: Any) -> bool:
 
 
 def _modular_part(folder: Path, slot: str, value: list[Any]) -> PartPlan | None:
-    """A component of a modular pipeline; None where it names no class, or has no configuration here."""
+    """A component of a modular pipeline; None where it names no class."""
     place = value[2]
     hint = place.get("type_hint")
     library, class_name = value[:2] if value[0] and value[1] else hint if isinstance(hint, list) else (None, None)
@@ -83,9 +78,7 @@ def _modular_part(folder: Path, slot: str, value: list[Any]) -> PartPlan | None:
             f"{folder} has no {subfolder}, the configuration of {slot} ({class_name}); "
             f"fetch it from {place.get('pretrained_model_name_or_path') or place.get('repo')} (weights are not needed)"
         )
-    _refuse_foreign_library(library, class_name)
-    part = _part(folder, subfolder, library, class_name)
-    return None if part is None else replace(part, slot=slot)
+    return replace(_part(folder, subfolder, library, class_name), slot=slot)
 
 
 def _text(value: Any) -> str | None:
@@ -105,9 +98,17 @@ def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
         class_name = listed[0]
     if not isinstance(class_name, str):
         raise RequestError(f"{place / 'config.json'} names no class (_class_name or architectures); add it")
-    _refuse_foreign_code(place, config)
     part = PartPlan(slot=slot, library=library, class_name=class_name, config=config)
     return Blueprint(name=name, source="folder", pipeline="", parts={slot: part})
+
+
+def _pipeline_name(index_file: Path, value: Any) -> tuple[str, str | None]:
+    """The class of the pipeline, and the module of the repository that is said to have it."""
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value):
+        return value[1], value[0]
+    raise RequestError(f"{index_file} does not name the class of its pipeline (_class_name: {value!r}); correct it")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -125,41 +126,26 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan | None:
+def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan:
     if Path(slot).name != slot or slot in ("", ".", ".."):
         raise UnsafeModelError(f"model_index.json names a component outside of its folder: {slot!r}")
-    place = folder / slot
-    tokenizer = "Tokenizer" in class_name
-    processor = class_name.endswith(("Processor", "FeatureExtractor"))
-    config = _config(place)
-    if config is None:
-        if slot == "safety_checker":
-            return None
-        if not (tokenizer or processor):
-            missing = "scheduler_config.json" if class_name.endswith("Scheduler") else "config.json"
-            raise RequestError(
-                f"{place} has no config file, but model_index.json lists {slot} ({class_name}); "
-                f"add its {missing} (weights are not needed)"
-            )
-        config = {}
-    _refuse_foreign_code(place, config)
+    config = _config(folder / slot, class_name)
     return PartPlan(
-        slot=slot, library=library, class_name=class_name, config=config, folder=place if tokenizer else None
+        slot=slot,
+        library=library,
+        class_name=class_name,
+        config=config or {},
+        folder=folder / slot,
+        is_missing=config is None,
     )
 
 
-def _config(place: Path) -> dict[str, Any] | None:
-    for name in CONFIG_FILES:
+def _config(place: Path, class_name: str) -> dict[str, Any] | None:
+    is_text = class_name.endswith(("Tokenizer", "TokenizerFast", "Processor"))
+    for name in (*(TEXT_CONFIG_FILES if is_text else ()), *CONFIG_FILES):
         if (place / name).is_file():
             return read_json(place / name)
     return None
-
-
-def _refuse_foreign_library(library: str, class_name: str) -> None:
-    if library not in ("diffusers", "transformers") and not is_pipeline_package(library):
-        raise UnsafeModelError(
-            f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
-        )
 
 
 def is_pipeline_package(library: str) -> bool:
@@ -172,15 +158,3 @@ def pipeline_packages(library: str) -> Iterator[Path]:
     found = importlib.util.find_spec("diffusers")
     for top in (found.submodule_search_locations or ()) if found else ():
         yield from (Path(top) / "pipelines" / library, Path(top) / "pipelines" / "deprecated" / library)
-
-
-def _refuse_foreign_code(place: Path, config: Any) -> None:
-    """Also in the configurations inside of a configuration."""
-    if isinstance(config, dict) and (config.get("auto_map") or config.get("trust_remote_code")):
-        raise UnsafeModelError(
-            f"{place} asks for code from its repository (auto_map / trust_remote_code); "
-            "diffprof only builds classes of diffusers and transformers and runs nothing from a model folder"
-        )
-    for part in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
-        if isinstance(part, (dict, list)):
-            _refuse_foreign_code(place, part)

@@ -55,13 +55,17 @@ _BUILT_LIMIT = 2
 
 
 def open_virtual(
-    model: str | Path, dtype: str | torch.dtype | None, progress: Progress | None, config: str | None = None
+    model: str | Path,
+    dtype: str | torch.dtype | None,
+    progress: Progress | None,
+    config: str | None = None,
+    assume_defaults: bool = False,
 ) -> OpenedPipeline:
     """The pipeline of a name, folder, file or hub id, on virtual weights; the last ones stay built."""
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     requested = None if dtype is None else str(torch_dtype(dtype)).removeprefix("torch.")
-    blueprint = blueprint_of(model, config, requested)
+    blueprint = replace(blueprint_of(model, config, requested), assume_defaults=assume_defaults)
     if dtype is not None:
         # Loading in another dtype casts what is stored, all but packed weights.
         packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}

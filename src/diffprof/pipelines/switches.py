@@ -30,6 +30,11 @@ def enable_feature(pipeline: Any, name: str) -> None:
         raise PipelineError(f"{type(pipeline).__name__} cannot enable {name}: {error}") from error
 
 
+def has_feature(pipeline: Any, name: str) -> bool:
+    """Whether the pipeline has a switch of this name."""
+    return name in _switches(pipeline)
+
+
 def _required_arguments(switch: Any) -> list[str]:
     """Arguments that a switch has no default for."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import re
+import sys
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedTokenizer
+import torch
+from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
+from transformers.tokenization_python import PythonBackend
 from transformers.tokenization_utils_base import AddedToken
 
 from diffprof.catalogue import TokenizerFacts
-from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.classes import part_class
+from diffprof.pipelines.classes import Kind, kind_of, part_class
 from diffprof.pipelines.folder import read_json
+from diffprof.pipelines.tokenizer_families import encoder_of, family_of
 
 VOCABULARY_FILES = (
     ("tokenizer.json",), ("vocab.json", "merges.txt"), ("spiece.model",), ("tokenizer.model",), ("vocab.txt",),
@@ -25,13 +32,23 @@ VOCABULARY_FILES = (
 def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
     """The tokenizer of a slot; what a stand-in takes for granted is added to `assumptions`."""
     if has_vocabulary(plan):
-        return _own(plan)
-    facts = plan.tokenizer or _facts(blueprint, plan)
+        return _with_template(blueprint, plan, _own(plan), assumptions)
+    if _is_made_of_bytes(plan):
+        assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
+        return part_class(plan.library, plan.class_name)()
+    facts = plan.tokenizer or tokenizer_facts(blueprint, plan)
     assumptions.append(
         f"{plan.slot}: a stand-in for {plan.class_name}, one token for each word and mark; "
         "texts that are padded to a fixed length are not affected"
     )
-    return StandInTokenizer(facts)
+    kind = StandInChatGLMTokenizer if "ChatGLM" in plan.class_name else StandInTokenizer
+    return kind(facts, _own_class(plan))
+
+
+def _own_class(plan: PartPlan) -> Any:
+    """The class that a stand-in passes for; none where the tokenizer is inside of a processor."""
+    owner = part_class(plan.library, plan.class_name)
+    return owner if kind_of(owner) is Kind.tokenizer and owner is not AutoTokenizer else None
 
 
 def has_vocabulary(plan: PartPlan) -> bool:
@@ -39,22 +56,70 @@ def has_vocabulary(plan: PartPlan) -> bool:
     folder = plan.folder
     if folder is None:
         return False
-    if plan.class_name.startswith("ByT5"):
+    if _is_made_of_bytes(plan):
         return (folder / "tokenizer_config.json").is_file()
-    return any(all((folder / name).is_file() for name in names) for names in VOCABULARY_FILES)
+    return any(all(_is_whole_file(folder / name) for name in names) for names in vocabulary_files(plan))
+
+
+def vocabulary_files(plan: PartPlan) -> Sequence[tuple[str, ...]]:
+    """Sets of files, each of which makes the tokenizer."""
+    owner = part_class(plan.library, plan.class_name)
+    if kind_of(owner) is Kind.tokenizer and issubclass(owner, PythonBackend):
+        return [tuple(owner.vocab_files_names.values())]
+    return VOCABULARY_FILES
+
+
+def _is_made_of_bytes(plan: PartPlan) -> bool:
+    return plan.class_name.startswith("ByT5")
+
+
+def _is_whole_file(path: Path) -> bool:
+    """Whether a file is there, and not only the note that git leaves in the place of a large one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(LFS_POINTER)) != LFS_POINTER
+
+
+LFS_POINTER = b"version https://git-lfs"
 
 
 def _own(plan: PartPlan) -> Any:
+    """The tokenizer that the files in the folder make; no code of the repository is run for it."""
     owner = part_class(plan.library, plan.class_name)
-    config = plan.folder / "tokenizer_config.json" if plan.folder else None
-    if config is not None and config.is_file() and read_json(config).get("auto_map"):
-        raise UnsafeModelError(f"{plan.folder} asks for tokenizer code from its repository; diffprof runs none")
+    if kind_of(owner) is not Kind.tokenizer:
+        owner = AutoTokenizer
+    where = {"local_files_only": True, "trust_remote_code": False}
     try:
-        return owner.from_pretrained(str(plan.folder), local_files_only=True, trust_remote_code=False)
+        if owner is AutoTokenizer:
+            with contextlib.suppress(Exception):  # it wants to know the model, which the files may not say
+                return owner.from_pretrained(str(plan.folder), **where)
+            owner = PreTrainedTokenizerFast
+        return owner.from_pretrained(str(plan.folder), **where)
     except Exception as error:
         raise RequestError(
-            f"the tokenizer files in {plan.folder} cannot be read ({error}); fetch them again"
+            f"the tokenizer files in {plan.folder} cannot be read ({error_summary(error)}); fetch them again"
         ) from error
+
+
+def _with_template(blueprint: Blueprint, plan: PartPlan, tokenizer: Any, assumptions: list[str]) -> Any:
+    """A language model's tokenizer without a chat template gets that of its family."""
+    template = family_of(blueprint, plan).chat_template
+    if getattr(tokenizer, "chat_template", None) is None and template is not None:
+        tokenizer.chat_template = template
+        if uses_chat_template(blueprint):
+            assumptions.append(f"{plan.slot} has no chat template: that of its family is assumed")
+    return tokenizer
+
+
+def uses_chat_template(blueprint: Blueprint) -> bool:
+    """Whether the pipeline's own code lets the tokenizer put its prompts into a template."""
+    import diffusers
+
+    owner = getattr(diffusers, blueprint.pipeline, None)
+    if not (isinstance(owner, type) and issubclass(owner, diffusers.DiffusionPipeline)):
+        return True  # a modular pipeline, whose code lies in its blocks
+    return "apply_chat_template" in inspect.getsource(sys.modules[owner.__module__])
 
 
 class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
@@ -62,8 +127,9 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
 
     model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012  the base class declares it so
 
-    def __init__(self, facts: TokenizerFacts) -> None:
+    def __init__(self, facts: TokenizerFacts, passes_for: type | None = None) -> None:
         self.facts = facts
+        self._passes_for = passes_for
         tokens = {
             number: AddedToken(token, special=True, normalized=False) for token, number in facts.special_tokens.items()
         }
@@ -74,6 +140,11 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
             chat_template=facts.chat_template,
             **facts.roles,
         )
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """A pipeline may ask of what class its tokenizer is (AudioLDM 2 does)."""
+        return vars(self).get("_passes_for") or type(self)
 
     @property
     def vocab_size(self) -> int:
@@ -114,19 +185,29 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         return ()
 
 
+class StandInChatGLMTokenizer(StandInTokenizer):
+    """Adds the positions of the tokens, as ChatGLM's tokenizer does; padding on the left has none."""
+
+    def __call__(self, *texts: Any, **options: Any) -> Any:
+        result = super().__call__(*texts, **options)
+        mask = torch.as_tensor(result["attention_mask"])
+        positions = (mask.cumsum(-1) - 1).clamp(min=0)
+        result["position_ids"] = positions if options.get("return_tensors") == "pt" else positions.tolist()
+        return result
+
+
 WORDS_AND_MARKS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
 
 
-def _facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
-    """What the tokenizer's small files say, and for the rest what tokenizers of its class do."""
-    family = next((facts for name, facts in FAMILIES.items() if name in plan.class_name), TokenizerFacts(512, 32000))
-    config = dict(plan.config)
-    tokens = dict(family.special_tokens)
-    for number, token in dict(config.get("added_tokens_decoder") or {}).items():
-        if isinstance(token, Mapping):
-            tokens[str(token.get("content"))] = int(number)
-    if plan.folder is not None and (plan.folder / "special_tokens_map.json").is_file():
-        config = {**read_json(plan.folder / "special_tokens_map.json"), **config}
+def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
+    """What the tokenizer's small files say, and for the rest what tokenizers of its family do."""
+    family = family_of(blueprint, plan)
+    config = {
+        **_small_file(plan, "special_tokens_map.json"),
+        **plan.config,
+        **_small_file(plan, "tokenizer_config.json"),
+    }
+    tokens = {**family.special_tokens, **_added_tokens(plan, config)}
     roles = dict(family.roles)
     for role in ("bos_token", "eos_token", "pad_token", "unk_token"):
         token = config.get(role)
@@ -135,6 +216,7 @@ def _facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
             roles[role] = token
             tokens.setdefault(token, _unused_number(tokens.values(), family.vocab_size))
     length = config.get("model_max_length", family.model_max_length)
+    template = config.get("chat_template")
     return TokenizerFacts(
         model_max_length=int(min(length, 10**15)) if isinstance(length, (int, float)) else family.model_max_length,
         vocab_size=_vocabulary_of_encoder(blueprint, plan) or family.vocab_size,
@@ -143,8 +225,37 @@ def _facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
         padding_side=str(config.get("padding_side", family.padding_side)),
         special_tokens=tokens,
         roles=roles,
-        chat_template=config.get("chat_template") if isinstance(config.get("chat_template"), str) else None,
+        chat_template=template if isinstance(template, str) else own_template(plan) or family.chat_template,
     )
+
+
+def _small_file(plan: PartPlan, name: str) -> dict[str, Any]:
+    path = plan.folder / name if plan.folder is not None else None
+    return read_json(path) if path is not None and path.is_file() else {}
+
+
+def _added_tokens(plan: PartPlan, config: Mapping[str, Any]) -> dict[str, int]:
+    """Special tokens and their numbers, from whichever of the small files has them."""
+    found = _small_file(plan, "added_tokens.json")
+    decoder = config.get("added_tokens_decoder")
+    for number, token in (decoder if isinstance(decoder, Mapping) else {}).items():
+        if isinstance(token, Mapping) and str(number).isdigit():
+            found[str(token.get("content"))] = int(number)
+    return {token: number for token, number in found.items() if isinstance(number, int)}
+
+
+def own_template(plan: PartPlan) -> str | None:
+    """The chat template that lies beside a tokenizer or processor in a file of its own."""
+    if plan.folder is None:
+        return None
+    path = plan.folder / "chat_template.jinja"
+    if path.is_file() and path.stat().st_size <= LARGEST_TEMPLATE_BYTES:
+        return path.read_text(encoding="utf-8", errors="replace")
+    template = _small_file(plan, "chat_template.json").get("chat_template")
+    return template if isinstance(template, str) else None
+
+
+LARGEST_TEMPLATE_BYTES = 1024 * 1024
 
 
 def _frame(usual: Sequence[str], roles: Mapping[str, str], setting: Any, role: str) -> tuple[str, ...]:
@@ -162,45 +273,12 @@ def _unused_number(taken: Any, vocabulary: int) -> int:
 
 
 def _vocabulary_of_encoder(blueprint: Blueprint, plan: PartPlan) -> int | None:
-    encoder = blueprint.parts.get(plan.slot.replace("tokenizer", "text_encoder"))
-    size = encoder.config.get("vocab_size") if encoder else None
-    return size if isinstance(size, int) else None
-
-
-FAMILIES = {
-    "CLIP": TokenizerFacts(
-        77, 49408, ("bos_token",), ("eos_token",),
-        special_tokens={"<|startoftext|>": 49406, "<|endoftext|>": 49407},
-        roles={"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>",
-               "unk_token": "<|endoftext|>"},
-    ),
-    "T5": TokenizerFacts(
-        512, 32128, (), ("eos_token",), special_tokens={"<pad>": 0, "</s>": 1, "<unk>": 2},
-        roles={"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
-    ),
-    "Gemma": TokenizerFacts(
-        10**15, 256000, ("bos_token",), (), special_tokens={"<pad>": 0, "<eos>": 1, "<bos>": 2, "<unk>": 3},
-        roles={"pad_token": "<pad>", "eos_token": "<eos>", "bos_token": "<bos>", "unk_token": "<unk>"},
-    ),
-    "Llama": TokenizerFacts(
-        10**15, 128320, ("bos_token",), (),
-        special_tokens={"<|begin_of_text|>": 128000, "<|end_of_text|>": 128001, "<|start_header_id|>": 128006,
-                        "<|end_header_id|>": 128007, "<|eot_id|>": 128009, "<pad>": 128258},
-        roles={"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>", "pad_token": "<pad>"},
-    ),
-    "Qwen2": TokenizerFacts(
-        131072, 151936, (), (),
-        special_tokens={"<|endoftext|>": 151643, "<|im_start|>": 151644, "<|im_end|>": 151645},
-        roles={"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
-    ),
-    "Bert": TokenizerFacts(
-        77, 47020, ("[CLS]",), ("[SEP]",), special_tokens={"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102},
-        roles={"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"},
-    ),
-    "PreTrainedTokenizer": TokenizerFacts(
-        128000, 151552, ("[gMASK]", "<sop>"), (),
-        special_tokens={"<|endoftext|>": 151329, "[gMASK]": 151331, "<sop>": 151333},
-        roles={"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}, padding_side="left",
-    ),
-}  # fmt: skip
-"""What tokenizers of a class do when the small files of a folder do not say: by a part of the class name."""
+    encoder = encoder_of(blueprint, plan)
+    if encoder is None:
+        return None
+    nested = encoder.config.get("text_config")
+    for config in (encoder.config, nested if isinstance(nested, Mapping) else {}):
+        size = config.get("vocab_size")
+        if isinstance(size, int):
+            return size
+    return None

@@ -18,9 +18,10 @@ from diffprof.catalogue.names import resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import MakeModel, build
-from diffprof.pipelines.classes import part_class
+from diffprof.pipelines.classes import Kind, kind_of, part_class
 from diffprof.pipelines.component_files import with_folder_weights
 from diffprof.pipelines.components import components_of, element_count, weight_bytes
+from diffprof.pipelines.fitting import is_known_class
 from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.free_memory import check_memory
 from diffprof.pipelines.hub import fetch_configuration
@@ -33,7 +34,7 @@ from diffprof.pipelines.random_weights import random_model
 from diffprof.pipelines.source import blueprint_of
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
-from diffprof.pipelines.tokenizers import VOCABULARY_FILES, has_vocabulary
+from diffprof.pipelines.tokenizers import has_vocabulary, vocabulary_files
 from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.request import Request
@@ -199,12 +200,16 @@ def _files(
 def _refuse_missing_texts(blueprint: Blueprint, folder: Path) -> None:
     """A pipeline that is only counted has stand-ins for these; one that runs for real needs its own."""
     for slot, plan in blueprint.parts.items():
-        if "Tokenizer" in plan.class_name:
-            if not has_vocabulary(plan):
-                usual = ", ".join(" with ".join(names) for names in VOCABULARY_FILES)
-                raise RequestError(f"{folder / slot} has none of the files of a tokenizer ({usual}); {OTHERWISE}")
-        elif not plan.config and plan.class_name.endswith(("Processor", "FeatureExtractor")):
+        if not is_known_class(plan):
+            continue
+        kind = kind_of(part_class(plan.library, plan.class_name, plan.config))
+        if kind is Kind.tokenizer and not has_vocabulary(plan):
+            usual = ", ".join(" with ".join(names) for names in vocabulary_files(plan))
+            raise RequestError(f"{folder / slot} has none of the files of a tokenizer ({usual}); {OTHERWISE}")
+        if kind is Kind.processor and plan.is_missing:
             raise RequestError(f"{folder / slot / 'preprocessor_config.json'} is missing; {OTHERWISE}")
+        if kind in (Kind.scheduler, Kind.guider) and plan.is_missing:
+            raise RequestError(f"{folder / slot} has no configuration of the {kind.value}; {OTHERWISE}")
 
 
 def _model_maker(

@@ -64,7 +64,7 @@ ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
-    Profile: ("placement",),
+    Profile: ("placement", "texts"),
     Sample: ("device",),
     Move: ("device_ns",),
     SystemPoint: ("gpu_watts", "gpu_mhz", "gpu_celsius", "gpu_throttle"),

@@ -15,12 +15,14 @@ from diffprof.record.decoding_error import DecodingError, inside
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Call, Cost, Profile, Total, Work
 
-_BY_TYPE = ("request", "environment", "steps", "components", "resized", "computed_size", "placement", "ledger")
+_BY_TYPE = (
+    *("request", "environment", "steps", "components", "resized", "computed_size", "placement", "texts", "ledger"),
+)
 """Fields of a profile that the codec reads and writes as their types say."""
 
 _ORDER = (
     *("request", "environment", "total", "steps", "components", "calls", "costs"),
-    *("resized", "computed_size", "placement", "ledger"),
+    *("resized", "computed_size", "placement", "texts", "ledger"),
 )
 """The keys of the file."""
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from diffprof.record.allocations import NO_ALLOCATIONS, Allocations
+from diffprof.record.inputs import recorded_input
 from diffprof.record.measured import Measured
 from diffprof.record.profile_views import ProfileViews
 from diffprof.record.request import Request
 from diffprof.record.tensors import OperationShapes, TensorInput
+from diffprof.record.texts import EncodedText
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,7 @@ class RecordedRequest:
     def as_request(self, model: str | Path) -> Request:
         """The same request for a model, to count it under the same conditions."""
         # A generator was created by a program; it changes no count.
-        arguments = {name: value for name, value in self.arguments.items() if name != "generator"}
+        arguments = {name: recorded_input(name, value) for name, value in self.arguments.items() if name != "generator"}
         return Request.create(model, arguments, dtype=self.dtype, scheduler=self.scheduler, enable=self.enable)
 
 
@@ -361,6 +363,8 @@ class Profile(ProfileViews):
     """None where it was not recorded."""
     measured: Measured | None = None
     """What real runs took; None where it was only counted."""
+    texts: tuple[EncodedText, ...] = ()
+    """What text encoders were given; empty also where it was not recorded."""
 
     @cached_property
     def total(self) -> Total:

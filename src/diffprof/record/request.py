@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError
+from diffprof.record.inputs import parse_size
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
 
-RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config")
+RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config", "assume_defaults")
 """What the engine takes beside call arguments: each has an option of its own."""
 
 JSON_WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -46,6 +47,8 @@ class Request:
     """The one component that is called, by itself and once; all of them in a pipeline's call if None."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
+    assume_defaults: bool = False
+    """A model of the pipeline whose configuration is missing is built from its class's own defaults."""
 
     @classmethod
     def create(
@@ -83,12 +86,19 @@ class Request:
         settings: Iterable[str] = (),
         *,
         texts: Mapping[str, str | None] | None = None,
+        sizes: Mapping[str, Iterable[str] | None] | None = None,
         seed: str | None = None,
         **others: Any,
     ) -> Request:
-        """The request that options of the command line spell: numbers and texts by call argument, and KEY=VALUE."""
+        """The request that options of the command line spell: numbers and texts by call argument, and KEY=VALUE.
+
+        `sizes` are those of images and videos by call argument, several for a call that takes several.
+        """
         arguments: dict[str, Any] = {name: text for name, text in (texts or {}).items() if text is not None}
         arguments |= {name: parse_number(name, text) for name, text in numbers.items() if text is not None}
+        for name, typed in (sizes or {}).items():
+            parsed = [parse_size(text, f"--{name.removesuffix('_image')}") for text in typed or ()]
+            arguments |= {name: parsed[0] if len(parsed) == 1 else parsed} if parsed else {}
         for setting in settings:
             name, value = parse_setting(setting)
             if name in arguments:

@@ -108,7 +108,7 @@ def _other_arguments(profile: Profile) -> list[str]:
     request = profile.request
     guidance_names = () if _is_number(request.value("guidance_scale")) else _OTHER_GUIDANCE
     others = [
-        f"{name} {_scalar(value)}"
+        f"{name} {_scalar(value).removeprefix(f'{name} ')}"  # "image 64x32" names itself
         for name, value in request.arguments.items()
         if name not in _SHOWN_ELSEWHERE and name not in guidance_names and 0 < len(_scalar(value)) <= LONGEST_ARGUMENT
     ]
@@ -141,9 +141,22 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
         ("Weights", _weights(profile)),
     ]
     lines += [("Steps", line) for line in stage_lines(profile)]
+    lines += [("" if number else "Text", line) for number, line in enumerate(text_lines(profile, verbose))]
     lines.append(("Ledger", _ledger(profile.ledger)))
     lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
     lines += _assumptions(profile.ledger.assumptions, verbose)
+    return lines
+
+
+def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
+    """How long the texts of each encoder were: where a longer text would cost more, or of all of them."""
+    lines = []
+    for text in profile.texts:
+        if all_texts or not text.is_padded:
+            counts = " and ".join(numbers.exact(count) for count in text.tokens)
+            padded = f", padded to {numbers.exact(text.length)}" if any(n < text.length for n in text.tokens) else ""
+            whose = "a stand-in tokenizer's" if text.is_stand_in else "its own tokenizer's"
+            lines.append(f"{text.encoder}: {counts} tokens{padded}, {whose}")
     return lines
 
 

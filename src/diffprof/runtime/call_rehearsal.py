@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diffprof.counting.attempts import count
 from diffprof.counting.boundary import signature
 from diffprof.counting.dry_run import DryRunResult
-from diffprof.counting.profile import count
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.pipelines.arguments import CallArguments
 from diffprof.pipelines.quiet import quiet_libraries

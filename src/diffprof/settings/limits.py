@@ -84,6 +84,10 @@ OTHER_NAMES = {
     "num_frames": ("video_length", "frames"),
     "num_inference_steps": ("prior_num_inference_steps", "steps"),
     "guidance_scale": ("true_cfg_scale", "text_guidance_scale", "image_guidance_scale"),
+    "image": ("images", "input_images", "reference_images", "raw_image", "cond_image"),
+    "mask_image": ("mask", "control_mask", "mask_video"),
+    "control_image": ("image", "conditioning_frames", "condition_image", "conditioning_image"),
+    "video": ("control_video", "conditioning_frames", "controls", "pose_video"),
 }
 """What a pipeline may call an argument that most pipelines know under the first name."""
 

@@ -1,0 +1,98 @@
+"""How a plan fits its pipeline's class: which class it is, which components it can do without, and its guard."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.classes import part_class, pipeline_class
+
+NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
+"""What makes up the cost of a call: some pipelines can be made without, and then cannot be called with a prompt."""
+
+PIPELINES_OF_PARTS = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
+"""Pipelines that were published before diffusers had a class of their own for them: by their class and a component."""
+
+
+def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
+    """The class of the pipeline; another one, as an assumption, where its components are those of another."""
+    name = blueprint.pipeline
+    for plan in blueprint.parts.values():
+        other = PIPELINES_OF_PARTS.get((name, plan.class_name))
+        if other is not None:
+            assumptions.append(f"{plan.slot} is a {plan.class_name}: {other} takes the place of {name}")
+            return pipeline_class(other)
+    try:
+        owner = pipeline_class(name)
+    except UnsafeModelError:
+        if blueprint.own_module is None:
+            raise
+        raise UnsafeModelError(
+            f"the model asks for pipeline code of its own ({blueprint.own_module}.{name}); "
+            "diffprof only builds pipeline classes of diffusers and runs nothing from a model folder"
+        ) from None
+    if blueprint.own_module is not None:
+        assumptions.append(f"{blueprint.own_module}.{name} is taken as diffusers' class of that name")
+    return owner
+
+
+def is_optional(pipeline: Any, slot: str) -> bool:
+    """Whether the pipeline's class says that it works without the component, and means it."""
+    parameter = inspect.signature(pipeline.__init__).parameters.get(slot)
+    if parameter is None or slot.startswith(NEEDED_SLOTS):
+        return False
+    return slot in getattr(pipeline, "_optional_components", ())
+
+
+def is_guard(plan: PartPlan) -> bool:
+    """Whether a component only looks at prompts and results, and may refuse them."""
+    return plan.slot == "safety_checker"
+
+
+def is_known_class(plan: PartPlan) -> bool:
+    """Whether diffusers or transformers have the class, also where a package is missing to use it."""
+    try:
+        part_class(plan.library, plan.class_name, plan.config)
+    except UnsafeModelError:
+        return False
+    except RequestError:
+        return True
+    return True
+
+
+def names_own_code(config: Any) -> bool:
+    """Whether a configuration, or one inside of it, asks for code of the model's repository."""
+    if isinstance(config, Mapping):
+        asks = config.get("auto_map") or config.get("trust_remote_code")
+        return bool(asks) or any(names_own_code(part) for part in config.values())
+    return isinstance(config, list) and any(map(names_own_code, config))
+
+
+def stand_in_guard(pipeline: Any, assumptions: list[str]) -> dict[str, Any]:
+    """The component for a pipeline that would make a guard of another package by itself; nothing for all others."""
+    names = vars(sys.modules[pipeline.__module__])
+    for name, owner in names.items():
+        is_class = isinstance(owner, type) and name.endswith("SafetyChecker")
+        if is_class and not issubclass(owner, torch.nn.Module):
+            assumptions.append(f"safety_checker: the guard {name} is left out; what it costs is not counted")
+            return {"safety_checker": StandInGuard()}
+    return {}
+
+
+class StandInGuard:
+    """Lets every prompt and every video pass."""
+
+    def check_text_safety(self, prompt: str) -> bool:
+        return True
+
+    def check_video_safety(self, frames: Any) -> Any:
+        return frames
+
+    def to(self, *args: Any, **kwargs: Any) -> StandInGuard:
+        return self

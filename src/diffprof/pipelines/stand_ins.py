@@ -1,0 +1,180 @@
+"""Plain images, videos, texts, sounds and embeddings that stand in for what a call needs and was not given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from math import ceil
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError
+from diffprof.record.inputs import ImageSize, InputSize, VideoSize
+
+STAND_IN_PROMPT = "a photo of a cat"
+
+OPTIONAL_INPUTS = (
+    "image", "images", "video", "control_image", "mask_image", "mask", "control_video", "conditioning_frames",
+    "conditioning_image", "condition_image", "control_mask", "raw_image", "original_image", "depth_map", "audio",
+    "src_audio", "initial_audio_waveforms", "task_prompt", "content_prompt", "c2w", "intrinsics",
+    "gligen_phrases", "gligen_boxes", "negative_prompt",
+)  # fmt: skip
+"""What a call may be made without, by its signature, and may not work without; in the order in which it is tried."""
+
+GREY, WHITE = "grey", "white"
+
+
+def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
+    """What the call argument of this name is when nobody gave it; refused where nothing is known to stand for it."""
+    if name in STAND_INS:
+        return STAND_INS[name](pipeline, given)
+    words = name.split("_")
+    if "video" in words or "frames" in words:
+        return stand_in_video(pipeline, given, "L" if "mask" in words else "RGB")
+    if "mask" in name:
+        return stand_in_image(pipeline, given, "L")
+    if "image" in name:
+        return stand_in_image(pipeline, given)
+    raise RequestError(f"{type(pipeline).__name__} needs the call argument {name!r}; give it with --set {name}=VALUE")
+
+
+def sized_input(name: str, size: InputSize) -> Any:
+    """A plain image or video of a size that was asked for; a mask is white, so that all of it is painted."""
+    mode = "L" if "mask" in name else "RGB"
+    if isinstance(size, ImageSize):
+        return _plain_image(mode, size.width, size.height)
+    return [_plain_image(mode, size.width, size.height)] * size.frames
+
+
+def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
+    """A plain image of the generated size; one for each ControlNet."""
+    image = _plain_image(mode, *_usual_sizes(pipeline, given))
+    if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
+        return [[image, image], [image, None]]  # an example and a question, whose answer is to be generated
+    nets = getattr(getattr(pipeline, "controlnet", None), "nets", None)
+    return [image] * len(nets) if nets is not None and mode == "RGB" else image
+
+
+def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> list[Any]:
+    """As many plain images as frames are generated."""
+    frames = given.get("num_frames") or default_of(pipeline, "num_frames", "segment_frame_length") or 17
+    return [_plain_image(mode, *_usual_sizes(pipeline, given))] * int(frames)
+
+
+def _plain_image(mode: str, width: int, height: int) -> Any:
+    from PIL import Image
+
+    return Image.new(mode, (width, height), WHITE if mode == "L" else GREY)
+
+
+def default_of(pipeline: Any, *names: str) -> Any:
+    """The first of these call arguments that the pipeline has a number for by default."""
+    parameters = inspect.signature(type(pipeline).__call__).parameters
+    defaults = [parameters[name].default for name in names if name in parameters]
+    return next((value for value in defaults if isinstance(value, int) and value), None)
+
+
+def _usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
+    width, height = (given.get(side) or default_of(pipeline, side) for side in ("width", "height"))
+    usual = width or height or _usual_size(pipeline)  # square, where only one side is known
+    return int(width or usual), int(height or usual)
+
+
+def _usual_size(pipeline: Any) -> int:
+    """The size the model was made for, in pixels."""
+    if type(pipeline).__name__ == "StableDiffusionUpscalePipeline":
+        return 128
+    factor = int(getattr(pipeline, "vae_scale_factor", 8) or 8)
+    for slot in ("unet", "transformer", "prior_prior", "prior"):
+        size = getattr(getattr(getattr(pipeline, slot, None), "config", None), "sample_size", None)
+        if isinstance(size, int):
+            return size * factor
+    return 512
+
+
+def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    """What Stable Cascade's prior hands over: 42.67 pixels to a cell."""
+    rows, columns = (ceil((given.get(side) or 1024) / 42.67) for side in ("height", "width"))
+    config = pipeline.decoder.config
+    channels = getattr(config, "effnet_in_channels", None) or 16
+    return torch.zeros(1, channels, rows, columns)
+
+
+def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    return torch.zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
+
+
+def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    """Silence of ten seconds, in stereo."""
+    config = getattr(getattr(pipeline, "vae", None), "config", None)
+    rate = getattr(config, "sampling_rate", None) or getattr(pipeline, "sample_rate", None) or 44100
+    channels = getattr(config, "audio_channels", None) or 2
+    return torch.zeros(1, int(channels), 10 * int(rate))
+
+
+def _latents(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    """What a pipeline that only decodes is given: 17 frames of 512x512 at 8 frames and 32 pixels to a cell."""
+    config = pipeline.vae.config
+    return torch.zeros(1, int(getattr(config, "latent_channels", None) or 128), 3, 16, 16)
+
+
+RESIDUES = 64
+"""Length of the protein that stands in for one."""
+
+
+def _residue_mask(value: bool) -> Callable[[Any, Mapping[str, Any]], torch.Tensor]:
+    return lambda pipeline, given: torch.full((1, RESIDUES), value, dtype=torch.bool)
+
+
+def _camera_path(pipeline: Any, given: Mapping[str, Any]) -> Any:
+    """A camera that does not move."""
+    frames = int(given.get("num_frames") or default_of(pipeline, "num_frames") or 17)
+    return torch.eye(4).repeat(frames, 1, 1).numpy()
+
+
+def _lens(pipeline: Any, given: Mapping[str, Any]) -> list[float]:
+    width, height = _usual_sizes(pipeline, given)
+    return [float(width), float(width), width / 2, height / 2]
+
+
+STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
+    **dict.fromkeys(
+        ("prompt", "source_prompt", "target_prompt", "task_prompt", "content_prompt"),
+        lambda pipeline, given: STAND_IN_PROMPT,
+    ),
+    **dict.fromkeys(("source_subject_category", "target_subject_category"), lambda pipeline, given: "cat"),
+    **dict.fromkeys(("audio", "src_audio", "reference_audio", "initial_audio_waveforms"), _sound),
+    "negative_prompt": lambda pipeline, given: "",
+    "gligen_phrases": lambda pipeline, given: ["a cat"],
+    "gligen_boxes": lambda pipeline, given: [[0.25, 0.25, 0.75, 0.75]],
+    "class_labels": lambda pipeline, given: [0],
+    "token_indices": lambda pipeline, given: [2, 5],
+    "controls": stand_in_video,
+    "images": lambda pipeline, given: [stand_in_image(pipeline, given)],
+    "image_embeddings": _stage_c_embeddings,
+    "image_embeds": _image_embeddings,
+    "negative_image_embeds": _image_embeddings,
+    "hint": lambda pipeline, given: torch.zeros(1, 3, given.get("height") or 512, given.get("width") or 512),
+    "depth_map": lambda pipeline, given: torch.zeros(1, *reversed(_usual_sizes(pipeline, given))),
+    "latents": _latents,
+    "padding_mask": _residue_mask(True),
+    "is_in_context_conditioning": _residue_mask(False),
+    "supports_local_latent": _residue_mask(True),
+    "c2w": _camera_path,
+    "intrinsics": _lens,
+}
+
+
+def described(value: Any) -> Any:
+    """Images, alone or in a list, as what `record.inputs` can read again; None for anything else."""
+    if _is_image(value):
+        return str(ImageSize(*value.size))
+    if isinstance(value, (list, tuple)) and len(value) > 1 and all(map(_is_image, value)):
+        sizes = {part.size for part in value}
+        return str(VideoSize(len(value), *sizes.pop())) if len(sizes) == 1 else None
+    return None
+
+
+def _is_image(value: Any) -> bool:
+    return hasattr(value, "size") and hasattr(value, "mode") and isinstance(value.size, tuple)

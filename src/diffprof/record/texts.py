@@ -1,0 +1,26 @@
+"""The texts that a text encoder worked on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Texts that one call of an encoder was given."""
+
+    encoder: str
+    """Slot of the component."""
+    tokenizer: str | None
+    """Slot of the tokenizer that made the tokens; None where that is not known."""
+    tokens: tuple[int, ...]
+    """Of each text, without padding."""
+    length: int
+    """With padding: what the encoder computes on."""
+    is_stand_in: bool = False
+    """The model's own tokenizer was not there: the number of tokens is that of a stand-in."""
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether every text is shorter than what is computed, so that a longer one would cost the same."""
+        return all(count < self.length for count in self.tokens)

@@ -1,0 +1,54 @@
+"""A call that does not work as it was asked for is tried with what the pipeline says it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import diffprof
+from diffprof.counting.attempts import _next_attempts
+from diffprof.errors import PipelineError
+from tests.small_pipelines import SMALL_PIPELINES
+
+
+def numbers_only(name: str) -> tuple[Any, dict[str, Any]]:
+    small = SMALL_PIPELINES[name]
+    plain = {key: value for key, value in small.arguments().items() if isinstance(value, int | float | str)}
+    return small.build(), plain
+
+
+def test_a_pipeline_that_only_works_with_tiling_gets_it_and_is_left_without() -> None:
+    pipeline, arguments = numbers_only("allegro")
+    pipeline.vae.use_tiling = False
+    done = diffprof.profile(pipeline, **arguments)
+    assert "vae_tiling was enabled: the pipeline does not work without it" in done.ledger.assumptions
+    assert not pipeline.vae.use_tiling
+
+
+@pytest.mark.parametrize("name", ["wan-video-to-video", "cogvideox-fun-control", "stable-diffusion-inpaint"])
+def test_what_the_pipeline_asks_for_is_supplied(name: str) -> None:
+    pipeline, arguments = numbers_only(name)
+    done = diffprof.profile(pipeline, **arguments)
+    assert done.total.macs > 0
+    assert any("was not given: " in sentence and "image" in sentence for sentence in done.ledger.assumptions)
+
+
+def test_arguments_that_no_message_names_are_supplied_too() -> None:
+    pipeline, arguments = numbers_only("easyanimate")
+    arguments.pop("negative_prompt", None)
+    done = diffprof.profile(pipeline, **arguments | {"prompt": "a cat"})
+    assert "negative_prompt was not given: '' stands in" in done.ledger.assumptions
+
+
+def test_what_a_message_names_is_tried_first() -> None:
+    tried = _next_attempts(frozenset(), "provide `video` or `mask`", ["image", "video", "mask"])
+    sets = [("video", "mask"), ("video",), ("mask",), ("image",), ("image", "video"), ("image", "video", "mask")]
+    assert list(dict.fromkeys(tried)) == [frozenset(names) for names in sets]
+    assert _next_attempts(frozenset({"video"}), "and a mask", ["image", "video", "mask"])[0] == {"video", "mask"}
+
+
+def test_a_call_that_works_in_no_way_ends_with_its_own_message() -> None:
+    pipeline, arguments = numbers_only("stable-diffusion-inpaint")
+    with pytest.raises(PipelineError, match="`prompt` has to be of type"):
+        diffprof.profile(pipeline, **arguments | {"prompt": 5})

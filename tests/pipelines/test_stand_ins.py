@@ -1,0 +1,77 @@
+"""Every call of every pipeline of diffusers can be made: what it needs and was not given has a stand-in."""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import diffusers
+import pytest
+from PIL import Image
+
+from diffprof.errors import RequestError
+from diffprof.pipelines.arguments import call_parameters, json_value
+from diffprof.pipelines.stand_ins import described, sized_input, stand_in
+from diffprof.record.inputs import ImageSize, VideoSize
+
+
+def bare(kind: type) -> Any:
+    """A pipeline of the class with just what stand-ins look at."""
+    pipeline = kind.__new__(kind)
+    config = SimpleNamespace(encoder_hid_dim=8, cross_attention_dim=8, effnet_in_channels=16, latent_channels=4)
+    for slot in ("unet", "decoder", "vae", "transformer", "prior"):
+        pipeline.__dict__[slot] = SimpleNamespace(config=config)
+    return pipeline
+
+
+def pipelines() -> list[type]:
+    found = [getattr(diffusers, name) for name in dir(diffusers) if name.endswith("Pipeline")]
+    kinds = [kind for kind in found if inspect.isclass(kind) and issubclass(kind, diffusers.DiffusionPipeline)]
+    return [kind for kind in kinds if kind is not diffusers.DiffusionPipeline]
+
+
+def test_no_pipeline_needs_an_argument_that_nothing_stands_in_for() -> None:
+    kinds = pipelines()
+    assert len(kinds) > 200
+    lacking = set()
+    for kind in kinds:
+        pipeline = bare(kind)
+        for name, parameter in call_parameters(pipeline).items():
+            if parameter.default is parameter.empty:
+                try:
+                    assert stand_in(pipeline, name, {}) is not None
+                except RequestError:
+                    lacking.add(f"{kind.__name__}.{name}")
+    assert lacking == set()
+
+
+def test_an_argument_that_nobody_knows_is_asked_for() -> None:
+    with pytest.raises(RequestError, match="needs the call argument 'wishes'; give it with --set wishes=VALUE"):
+        stand_in(bare(diffusers.FluxPipeline), "wishes", {})
+
+
+def test_videos_are_as_long_as_the_generated_one() -> None:
+    pipeline = bare(diffusers.WanAnimatePipeline)
+    assert len(stand_in(pipeline, "pose_video", {})) == 77
+    frames = stand_in(pipeline, "face_video", {"num_frames": 9, "height": 32, "width": 64})
+    assert (len(frames), frames[0].size, frames[0].mode) == (9, (64, 32), "RGB")
+    assert stand_in(pipeline, "mask_video", {})[0].mode == "L"
+
+
+def test_an_image_is_square_where_only_one_side_is_known() -> None:
+    assert stand_in(bare(diffusers.Cosmos2_5_TransferPipeline), "controls", {})[0].size == (704, 704)
+
+
+def test_a_requested_size_is_made() -> None:
+    assert sized_input("image", ImageSize(40, 30)).size == (40, 30)
+    assert sized_input("mask_image", ImageSize(40, 30)).mode == "L"
+    assert len(sized_input("video", VideoSize(5, 40, 30))) == 5
+
+
+def test_images_are_described_as_they_can_be_read_again() -> None:
+    image = Image.new("RGB", (40, 30))
+    assert described(image) == "image 40x30"
+    assert json_value([image] * 5) == "5 images 40x30"
+    assert json_value([image, Image.new("RGB", (8, 8))]) == ["image 40x30", "image 8x8"]
+    assert described("a cat") is None
