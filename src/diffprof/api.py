@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,14 @@ def profile(
     enable: Sequence[str] = (),
     config: str | None = None,
     assume_defaults: bool = False,
+    quantize: str | Mapping[str, str] | None = None,
+    layerwise: str | Mapping[str, str] | None = None,
+    lora: str | int | Sequence[str | int] | None = None,
+    controlnet: str | Sequence[str] | None = None,
+    ip_adapter: str | None = None,
+    attention: str | None = None,
+    guidance_interval: tuple[float, float] | None = None,
+    cache: str | None = None,
     progress: ProgressCallback | None = None,
     use_cache: bool = True,
     **arguments: Any,
@@ -36,7 +44,11 @@ def profile(
 
     `model` is a catalogue name, a hub id, a folder in diffusers layout, a weight file (`config` is the model that it
     has its configuration from), or a live diffusers pipeline, modular or not, which is left exactly as it was.
-    `assume_defaults` builds a model whose configuration is missing in a folder from its class's own defaults.
+    `assume_defaults` builds a model whose configuration is missing in a folder from its class's own defaults. A model
+    that is not a live pipeline can be changed first: ``quantize="nf4"`` or ``{"transformer": "nf4"}``,
+    ``layerwise="fp8"``, a `lora` file or rank, a `controlnet`, an `ip_adapter`, another `attention` backend, a
+    `guidance_interval` such as ``(0.2, 0.8)``, a `cache` of diffusers.
+
     `progress` is called with a message, how much is done and of how much. A model that is not a live pipeline and was
     counted before comes from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that
     changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; what is not given
@@ -44,7 +56,11 @@ def profile(
     and an image, mask or video can be given by its size: ``image="1024x768"``.
     """
     arguments = with_full_names(arguments)
-    switches: dict[str, Any] = {"scheduler": scheduler, "enable": enable, "config": config}
+    switches: dict[str, Any] = {
+        "scheduler": scheduler, "enable": enable, "config": config, "quantize": quantize, "layerwise": layerwise,
+        "lora": lora, "controlnet": controlnet, "ip_adapter": ip_adapter, "attention": attention,
+        "guidance_interval": guidance_interval, "cache": cache,
+    }  # fmt: skip
     if isinstance(model, str | Path):
         request = Request.create(model, arguments, dtype=dtype, assume_defaults=assume_defaults, **switches)
         return count_request(request, use_cache, describe_to(progress))

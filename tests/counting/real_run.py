@@ -49,6 +49,8 @@ class _Counter(TorchDispatchMode):
         formula = flop_registry.get(func._overloadpacket)
         if formula is not None:
             self.macs += formula(*args, **kwargs, out_val=result) // 2
+        elif func.name() == "quanto::qbytes_mm":  # rows [m, k] times packed weights [n, k]; torch has no formula for it
+            self.macs += args[0].numel() * args[1].shape[0]
         return result
 
 

@@ -12,7 +12,6 @@ from diffusers import DDIMScheduler, EulerDiscreteScheduler
 from diffprof.pipelines.components import (
     SchedulerSlots,
     components_of,
-    element_count,
     entry_methods,
     is_compiled,
     is_pipeline,
@@ -80,21 +79,6 @@ def test_weight_bytes_of_mixed_dtypes_are_told_apart() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 4, bias=False), torch.nn.Linear(4, 2, bias=False))
     module[0].to(torch.float8_e4m3fn)
     assert weight_bytes_by_dtype(module) == {"float32": 32, "float8_e4m3fn": 16}
-
-
-def test_packed_weights_are_named_by_their_packing() -> None:
-    module = torch.nn.Linear(4, 4, bias=False)
-    module.weight = torch.nn.Parameter(torch.zeros(8, 1, dtype=torch.uint8), requires_grad=False)
-    module.weight.quant_type, module.weight.quant_state = "nf4", None
-    assert weight_bytes_by_dtype(module) == {"uint8": 8}, "bitsandbytes packs when a weight moves to a GPU"
-    module.weight.quant_state = object()
-    assert weight_bytes_by_dtype(module) == {"nf4": 8}
-
-
-def test_a_packed_weight_has_the_elements_that_it_stands_for() -> None:
-    packed = torch.nn.Parameter(torch.zeros(8, dtype=torch.uint8), requires_grad=False)
-    packed.quant_state = type("State", (), {"shape": (4, 4)})()
-    assert element_count(packed) == 16
 
 
 def test_entry_methods_are_those_of_the_models_own_classes(pipeline: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import PipelineError, RequestError
-from diffprof.pipelines.step_caches import enable_cache, known_caches, parse_cache
+from diffprof.pipelines.step_caches import enable_cache, is_decided_by_values, known_caches, parse_cache
 from diffprof.pipelines.weights import load_pipeline
 from tests.pipelines.folders import saved
 from tests.small_pipelines import SMALL_PIPELINES
@@ -38,7 +38,7 @@ def test_settings_are_read_with_their_types() -> None:
     [
         ("nonsense", "unknown cache 'nonsense'; the installed diffusers has faster, first_block"),
         ("first_block:thresold=1", "has no setting 'thresold'; did you mean threshold"),
-        ("first_block:0.1", "are written first_block:key=value"),
+        ("first_block:much", "are written first_block:key=value"),
     ],
 )
 def test_an_invalid_cache_is_rejected(text: str, words: str) -> None:
@@ -85,3 +85,13 @@ def test_a_cache_that_finds_nothing_to_skip_is_rejected() -> None:
         pytest.skip("the installed diffusers has no such cache")
     with pytest.raises(RequestError, match="does nothing in a FluxTransformer2DModel"):
         enable_cache(SMALL_PIPELINES["flux"].build(), parse_cache("text_kv"), {})
+
+
+@pytest.mark.parametrize("text", ["first_block:0.1", "first-block:0.1", "first_block:threshold=0.1"])
+def test_a_number_alone_is_the_first_setting(text: str) -> None:
+    assert parse_cache(text).settings == {"threshold": 0.1}
+
+
+def test_only_some_caches_decide_by_values() -> None:
+    assert is_decided_by_values("first-block:0.1")
+    assert not is_decided_by_values("taylorseer:2")

@@ -18,6 +18,7 @@ from . import (
     kolors,
     layered_text,
     masked_tokens,
+    quantized,
     qwen_image,
     runtime_options,
     stable_diffusion,
@@ -57,6 +58,7 @@ _MODULES = (
     video_unets,
     audio,
     runtime_options,
+    quantized,
 )
 
 SMALL_PIPELINES: dict[str, SmallPipeline] = {

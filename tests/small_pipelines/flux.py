@@ -19,7 +19,7 @@ LATENT_CHANNELS = 2
 PACKED_CHANNELS = 4 * LATENT_CHANNELS
 
 
-def _components(**changes: Any) -> Components:
+def flux_components(**changes: Any) -> Components:
     from diffusers import FlowMatchEulerDiscreteScheduler
 
     return {
@@ -54,7 +54,7 @@ def _transformer(**changes: Any) -> ModelMixin:
     return FluxTransformer2DModel(**{**TRANSFORMER_SIZES, **changes})
 
 
-def _run(**changes: Any) -> Arguments:
+def flux_run(**changes: Any) -> Arguments:
     return short_run(height=32, width=32, max_sequence_length=48, **changes)
 
 
@@ -79,7 +79,7 @@ def _redux_components() -> Components:
     from diffusers.pipelines.flux import ReduxImageEncoder
 
     texts = ("text_encoder", "tokenizer", "text_encoder_2", "tokenizer_2")
-    components = _components()
+    components = flux_components()
     return {
         "image_encoder": siglip_image_encoder(),
         "feature_extractor": clip_image_processor(),
@@ -100,55 +100,55 @@ def _visual_cloze_arguments() -> Arguments:
 
 
 PIPELINES = (
-    SmallPipeline("flux", "mmdit", "FluxPipeline", _components, _run),
+    SmallPipeline("flux", "mmdit", "FluxPipeline", flux_components, flux_run),
     SmallPipeline(
         "flux-true-guidance",
         "mmdit",
         "FluxPipeline",
-        lambda: _components(transformer=_transformer(guidance_embeds=False)),
-        lambda: _run(negative_prompt="blurred", true_cfg_scale=3.0),
+        lambda: flux_components(transformer=_transformer(guidance_embeds=False)),
+        lambda: flux_run(negative_prompt="blurred", true_cfg_scale=3.0),
     ),
     SmallPipeline(
         "flux-img2img",
         "img2img",
         "FluxImg2ImgPipeline",
-        _components,
+        flux_components,
         lambda: image_run(height=32, width=32, max_sequence_length=48),
     ),
     SmallPipeline(
         "flux-inpaint",
         "inpaint",
         "FluxInpaintPipeline",
-        _components,
+        flux_components,
         lambda: inpaint_run(max_sequence_length=48),
     ),
     SmallPipeline(
         "flux-fill",
         "inpaint",
         "FluxFillPipeline",
-        lambda: _components(transformer=_fill_transformer()),
-        lambda: _run(image=seeded_image(32), mask_image=half_mask(32)),
+        lambda: flux_components(transformer=_fill_transformer()),
+        lambda: flux_run(image=seeded_image(32), mask_image=half_mask(32)),
     ),
     SmallPipeline(
         "flux-control",
         "controlnet",
         "FluxControlPipeline",
-        lambda: _components(transformer=_control_transformer()),
-        lambda: _run(control_image=seeded_image(32)),
+        lambda: flux_components(transformer=_control_transformer()),
+        lambda: flux_run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "flux-controlnet",
         "controlnet",
         "FluxControlNetPipeline",
-        lambda: _components(controlnet=_controlnet()),
-        lambda: _run(control_image=seeded_image(32)),
+        lambda: flux_components(controlnet=_controlnet()),
+        lambda: flux_run(control_image=seeded_image(32)),
     ),
     SmallPipeline(
         "flux-kontext",
         "img2img",
         "FluxKontextPipeline",
-        _components,
-        lambda: _run(image=seeded_image(32), max_area=32 * 32, _auto_resize=False),
+        flux_components,
+        lambda: flux_run(image=seeded_image(32), max_area=32 * 32, _auto_resize=False),
     ),
     SmallPipeline(
         "flux-redux",
@@ -161,14 +161,14 @@ PIPELINES = (
         "visual-cloze",
         "img2img",
         "VisualClozeGenerationPipeline",
-        lambda: _components(transformer=_fill_transformer(), resolution=32),
+        lambda: flux_components(transformer=_fill_transformer(), resolution=32),
         _visual_cloze_arguments,
     ),
     SmallPipeline(
         "flux-controlnet-img2img",
         "controlnet",
         "FluxControlNetImg2ImgPipeline",
-        lambda: _components(controlnet=_controlnet()),
+        lambda: flux_components(controlnet=_controlnet()),
         lambda: image_run(control_image=seeded_image(32), height=32, width=32, max_sequence_length=48),
     ),
 )

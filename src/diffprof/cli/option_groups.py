@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from diffprof.cli import options
-from diffprof.record.request import Request
+from diffprof.record.request import CHANGES, Request
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS
 
 INPUTS = ("image", "mask_image", "control_image", "video")
@@ -67,8 +67,8 @@ class RequestOptions:
         texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
         sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
-            *("dtype", "scheduler", "enable", "seed", "device", "offload", "cache", "random_weights", "config"),
-            "assume_defaults",
+            *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config"),
+            *("assume_defaults", *CHANGES),
         )
         rest = {name: typed[name] for name in names if name in typed}
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
@@ -100,6 +100,26 @@ class CountOptions(CallOptions):
     enable: options.Enable = None
     config: options.Config = None
     assume_defaults: options.AssumeDefaults = False
+
+
+@dataclass(frozen=True)
+class ChangeOptions(CountOptions):
+    """A call of a model that is changed first."""
+
+    quantize: options.Quantize = None
+    layerwise: options.Layerwise = None
+    lora: options.Lora = None
+    attention: options.Attention = None
+    cache: options.Cache = None
+
+
+@dataclass(frozen=True)
+class ProfileOptions(ChangeOptions):
+    """A call that is only counted: what can be changed without weights."""
+
+    controlnet: options.Controlnet = None
+    ip_adapter: options.IpAdapter = None
+    guidance_interval: options.GuidanceInterval = None
 
 
 @dataclass(frozen=True)

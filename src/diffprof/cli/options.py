@@ -76,7 +76,36 @@ Offload = Annotated[
 ]
 Cache = Annotated[
     str | None,
-    typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block, taylorseer, faster..."),
+    typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block:0.1, taylorseer, faster..."),
+]
+Quantize = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[COMPONENT=]KIND",
+        help="Pack weights: nf4, int8, fp8, int4, gguf:Q4_K, quanto:int8... Denoisers and text encoders, or one "
+        "component. Repeatable.",
+    ),
+]
+Layerwise = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[COMPONENT=]DTYPE", help="Store layers in fp8 and cast each when it is called. Denoisers, or one."
+    ),
+]
+Lora = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE|RANK", help="Add a LoRA: a .safetensors file, or a rank. Repeatable."),
+]
+Controlnet = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Add a ControlNet: usual, a folder, or a model that has one. Repeatable."),
+]
+IpAdapter = Annotated[str | None, typer.Option(metavar="KIND", help="Add an IP-Adapter: base or plus.")]
+Attention = Annotated[
+    str | None, typer.Option(metavar="BACKEND", help="Who computes attention: native, flash, sage, xformers...")
+]
+GuidanceInterval = Annotated[
+    str | None, typer.Option(metavar="START:END", help="Guide only in this part of the steps, such as 0.2:0.8.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]

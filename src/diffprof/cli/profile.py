@@ -8,7 +8,7 @@ import typer
 
 from diffprof.cli import options
 from diffprof.cli.keeping import Keep, make_history_writer
-from diffprof.cli.option_groups import CountOptions, OutputOptions, expand_groups
+from diffprof.cli.option_groups import OutputOptions, ProfileOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.record.request import parse_inputs
@@ -21,7 +21,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 @expand_groups
 def profile(
     model: options.Model,
-    requested: CountOptions,
+    requested: ProfileOptions,
     output: OutputOptions,
     by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     component: options.Component = None,

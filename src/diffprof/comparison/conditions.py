@@ -61,6 +61,8 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
         yield each(REQUEST, name, partial(_requested_value, name))
     yield each(REQUEST, "scheduler", lambda profile: profile.request.scheduler)
     yield each(REQUEST, "enable", lambda profile: list(profile.request.enable))
+    for name in _names(profile.request.changes.given for profile in profiles):
+        yield each(REQUEST, name, partial(_change, name))
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
         # The executed value may not be the requested one: that is shown if all requested the same.
@@ -77,6 +79,10 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
 def _requested_value(name: str, profile: Profile) -> Any:
     request = profile.request
     return request.arguments.get(name, request.defaults.get(name))
+
+
+def _change(name: str, profile: Profile) -> Any:
+    return profile.request.changes.given.get(name)
 
 
 def _executed_value(name: str, profile: Profile) -> Any:

@@ -13,6 +13,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.record import cache
+from diffprof.record.changes import Changes
 from diffprof.record.inputs import plain_input
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -55,11 +56,22 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
     values = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "model"}
     arguments = {name: plain_input(value) for name, value in request.arguments.items()}
     values |= {"enable": list(request.enable), "arguments": arguments}
+    values["changes"] = {**request.changes.given, "files": _file_states(request.changes)}
     if not _is_json(values):
         return None
     values["config"] = _config_content(request.config)
     content = _content(resolved)
     return None if content is None else cache.key(resolved.name, content, {**values, **_process_settings()})
+
+
+def _file_states(changes: Changes) -> dict[str, list[int]]:
+    """Size and time of the files that changes name: another file under the same name is another request."""
+    states = {}
+    for name in (*changes.lora, *changes.controlnet):
+        for file in (Path(name), Path(name) / "config.json", Path(name) / "pytorch_lora_weights.safetensors"):
+            if file.is_file():
+                states[str(file)] = [file.stat().st_size, file.stat().st_mtime_ns]
+    return states
 
 
 def _is_json(value: Any) -> bool:

@@ -307,7 +307,7 @@ class _DryRun:
                     return original(module, *args, **kwargs)
                 recorder.enter_module(path, inner, args, kwargs)
                 try:
-                    return environment_patches.call_module(recorder, original, module, args, kwargs)
+                    return environment_patches.call_module(self.mode, original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
 
@@ -418,7 +418,7 @@ class _DryRun:
             if method == "forward":
                 recorder.enter_module("", unwrap_compiled(module), args, kwargs)
                 try:
-                    output = environment_patches.call_module(recorder, original, module, args, kwargs)
+                    output = environment_patches.call_module(self.mode, original, module, args, kwargs)
                 finally:
                     recorder.leave_module()
             else:

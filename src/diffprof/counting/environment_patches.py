@@ -17,8 +17,9 @@ from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
 from diffprof.counting.operations.functions import is_accelerator
-from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.pipelines.packed_weights import packed_weight
 from diffprof.pipelines.patching import Patches
 
 
@@ -114,21 +115,28 @@ STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 
 
 def call_module(
-    recorder: OperationRecorder, original: Callable[..., Any], module: torch.nn.Module, args: Any, kwargs: Any
+    mode: VirtualMode, original: Callable[..., Any], module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any
 ) -> Any:
-    """Call a module; a linear layer with packed weights is called as the linear layer that it stands for."""
+    """Call a module; a layer whose kernels need data is counted as what it computes."""
     compute = known_layer(type(module))
     if compute is not None:
-        return compute(recorder, module, args, kwargs)
-    if type(module).__name__ in PACKED_LINEARS:
-        shape: Any = (module.out_features, module.in_features)
-        weight = torch.empty(shape, device="meta", dtype=args[0].dtype)
-        return F.linear(args[0], weight, getattr(module, "bias", None))
+        return compute(mode.recorder, module, args, kwargs)
+    weight = module._parameters.get("weight")
+    if weight is not None and isinstance(module, torch.nn.Linear) and _is_packed_layer(module.__class__):
+        packed = packed_weight(weight)
+        if packed is None:  # not packed yet: bitsandbytes does it on the way to a GPU, quanto when it is frozen
+            return F.linear(args[0], weight, module.bias)
+        return packed_linear(mode, args[0], packed, module.bias, getattr(module, "compute_dtype", None))
     return original(module, *args, **kwargs)
 
 
-PACKED_LINEARS = frozenset({"Linear4bit", "Linear8bitLt", "LinearNF4", "LinearFP4", "QLinear", "GGUFLinear"})
-"""Of bitsandbytes, quanto and diffusers' GGUF: their kernels need data; their products are those of a linear layer."""
+def _is_packed_layer(owner: type) -> bool:
+    """Is it a layer of a library that packs weights? By where its class is defined: adapters have the same names."""
+    return any(base.__module__.startswith(PACKING_LIBRARIES) for base in owner.__mro__)
+
+
+PACKING_LIBRARIES = ("bitsandbytes.", "optimum.quanto.", "diffusers.quantizers.gguf.")
+"""Their layers call kernels of their own; torchao's layers are torch's, with weights of another class."""
 
 
 class _SilentProgressBar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,9 +12,11 @@ from diffprof.counting.dry_run import dry_run
 from diffprof.counting.profile import compose_profile
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments
+from diffprof.pipelines.changes import apply_changes
 from diffprof.pipelines.module_inputs import input_tensors
-from diffprof.pipelines.opening import OpenedPipeline, open_component
+from diffprof.pipelines.opening import OpenedPipeline, open_component, torch_dtype
 from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.record.changes import EVERY, Changes
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
@@ -40,7 +43,24 @@ def profile_component(request: Request, progress: Progress | None = None) -> Pro
         module = opened.pipeline
         inputs = input_tensors(module, request.inputs, str(opened.dtype))
         opened.pipeline = _caller(module, request.component)
+        _change(opened, request.component, request.changes)
         return _profile(opened, request.component, (), inputs, progress)
+
+
+def _change(opened: OpenedPipeline, slot: str, changes: Changes) -> None:
+    """Make the changes that one component can have by itself; a change of all components is one of this."""
+    for name in ("controlnet", "ip_adapter", "guidance_interval", "cache"):
+        if getattr(changes, name):
+            raise RequestError(f"{name} belongs to the call of a pipeline; leave it out for one component")
+    changes = replace(changes, quantize=_own(changes.quantize, slot), layerwise=_own(changes.layerwise, slot))
+    dtype = torch_dtype(str(opened.dtype))
+    _, opened.changes, assumed = apply_changes(opened.pipeline, changes, dtype, {})
+    opened.assumptions = (*opened.assumptions, *assumed)
+
+
+def _own(kinds: Mapping[str, str], slot: str) -> dict[str, str]:
+    kind = kinds.get(slot, kinds.get(EVERY, ""))
+    return {slot: kind} if kind else {}
 
 
 def _profile(

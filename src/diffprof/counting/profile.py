@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from diffprof.counting.attempts import count
 from diffprof.counting.dry_run import DryRunResult
+from diffprof.counting.guidance_interval import combine, unguided_arguments
 from diffprof.counting.operations.recorder import PIPELINE
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.errors import RequestError
@@ -32,13 +34,16 @@ from diffprof.pipelines.modular import is_blocks
 from diffprof.pipelines.opening import OpenedPipeline, open_blocks, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.pipelines.step_caches import is_decided_by_values
 from diffprof.pipelines.switches import apply_switches
+from diffprof.record.changes import Changes
 from diffprof.record.profile import (
     NO_WORK,
     Call,
     Component,
     Environment,
     Ledger,
+    MacsRange,
     Placement,
     Profile,
     RecordedRequest,
@@ -60,14 +65,18 @@ def profile_call(
     enable: Sequence[str] = (),
     config: str | None = None,
     assume_defaults: bool = False,
+    **changes: Any,
 ) -> Profile:
     """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
     if isinstance(model, (str, Path)):
         request = Request.create(
             model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config,
-            assume_defaults=assume_defaults,
+            assume_defaults=assume_defaults, **changes,
         )  # fmt: skip
         return profile_model(request, progress)
+    for name, value in changes.items():
+        if value:
+            raise RequestError(f"{name} belongs to a model that is opened by name; change a live pipeline yourself")
     if is_blocks(model):
         request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
         with DRY_RUN_LOCK, quiet_libraries():
@@ -83,8 +92,20 @@ def profile_call(
 def profile_model(request: Request, progress: Progress | None = None) -> Profile:
     """Profile the call that is requested of a model that is opened by name."""
     with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
-        opened = open_virtual(request.model, request.dtype, progress, request.config, request.assume_defaults)
-        return _profile(opened, request, progress)
+        cache = request.cache
+        if cache is None or not is_decided_by_values(cache):
+            return _profile(_open(request, request.changes, progress), request, progress)
+        least = _profile(_open(request, request.changes, progress), request, progress).total.macs
+        opened = _open(request, replace(request.changes, cache=None), progress)
+        profile = _profile(opened, request, progress)
+        made = replace(profile.request, changes=replace(profile.request.changes, cache=cache))
+        return replace(profile, request=made, macs_range=MacsRange(least, profile.total.macs))
+
+
+def _open(request: Request, changes: Changes, progress: Progress | None) -> OpenedPipeline:
+    return open_virtual(
+        request.model, request.dtype, progress, request.config, request.assume_defaults, changes, request.arguments
+    )
 
 
 def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None = None) -> Profile:
@@ -99,7 +120,15 @@ def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None 
 def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None) -> Profile:
     pipeline = opened.pipeline
     call = call_arguments(pipeline, request.arguments, opened.call)
-    result, used = count(pipeline, call, lambda: apply_switches(pipeline, request.scheduler, request.enable), progress)
+
+    def prepare() -> None:
+        apply_switches(pipeline, request.scheduler, request.enable)
+
+    result, used = count(pipeline, call, prepare, progress)
+    interval = request.changes.guidance_interval
+    if interval:
+        unguided = call_arguments(pipeline, unguided_arguments(pipeline, request.arguments), opened.call)
+        result = combine(result, count(pipeline, unguided, prepare, progress)[0], interval, type(pipeline).__name__)
     return compose_profile(opened, call, used, result, request.scheduler, request.enable)
 
 
@@ -135,6 +164,7 @@ def compose_profile(
             dtype=opened.dtype,
             scheduler=scheduler,
             enable=tuple(enable),
+            changes=opened.changes,
         ),
         environment=_environment(),
         components=_components(pipeline, calls, opened.stored),

@@ -52,7 +52,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     modular = modular_class(blueprint.pipeline)
     if modular is not None:
         with DRY_RUN_LOCK:
-            make = make_model or _virtual_model
+            make = make_model or build_virtual_model
             pipeline = build_modular(
                 modular, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, make), assumptions
             )
@@ -63,7 +63,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     with DRY_RUN_LOCK:
         for slot, plan in blueprint.parts.items():
             if slot in signature:
-                parts[slot] = _part(blueprint, plan, owner, dtype, assumptions, make_model or _virtual_model)
+                parts[slot] = _part(blueprint, plan, owner, dtype, assumptions, make_model or build_virtual_model)
             else:
                 assumptions.append(f"{slot} ({plan.class_name}) is no component of {owner.__name__}: it is left out")
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
@@ -92,7 +92,7 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
     with DRY_RUN_LOCK:
         pipeline = blocks.init_pipeline()
         register_parts(
-            pipeline, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, _virtual_model)
+            pipeline, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, build_virtual_model)
         )
     return pipeline, tuple(assumptions)
 
@@ -101,7 +101,7 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
     """One model of the plan on virtual weights, and what had to be assumed to build it."""
     assumptions = list(blueprint.assumptions)
     with DRY_RUN_LOCK:
-        part = _part(blueprint, blueprint.parts[slot], None, dtype, assumptions, _virtual_model)
+        part = _part(blueprint, blueprint.parts[slot], None, dtype, assumptions, build_virtual_model)
     if not isinstance(part, torch.nn.Module):
         raise RequestError(f"{slot} is a {type(part).__name__}, which computes nothing by itself; name a model")
     return part, tuple(assumptions)
@@ -183,7 +183,8 @@ def _note_own_code(plan: PartPlan, owner: Any, assumptions: list[str]) -> None:
         )
 
 
-def _virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
+def build_virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype) -> torch.nn.Module:
+    """A model of the class whose weights have shapes and dtypes and no data."""
     with Patches() as patches, virtual_weights(patches, dtype):
         model = construct(owner, plan, config)
     for module in model.modules():

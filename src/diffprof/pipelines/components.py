@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from diffprof.pipelines.packed_weights import packed_weight
 from diffprof.record.profile import Module
 
 DENOISING_ROLES = frozenset({"denoiser", "controlnet"})
@@ -139,9 +140,9 @@ def modules_of(component: torch.nn.Module) -> tuple[Module, ...]:
 
 
 def element_count(parameter: torch.Tensor) -> int:
-    """Elements of a weight; a packed 4-bit one holds more than its storage shows."""
-    shape = getattr(getattr(parameter, "quant_state", None), "shape", None)
-    return int(torch.Size(shape).numel()) if shape is not None else parameter.numel()
+    """Elements of a weight; a packed one stands for more than its storage shows."""
+    packed = packed_weight(parameter)
+    return packed.elements if packed is not None else parameter.numel()
 
 
 def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
@@ -161,27 +162,12 @@ def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
     """The bytes of parameters and persistent buffers by the type that they are stored in, the most bytes first."""
     found: Counter[str] = Counter()
     for weight in [*unwrap_compiled(component).parameters(), *persistent_buffers(component)]:
-        for tensor in _stored_tensors(weight):
-            found[_storage_type(tensor)] += tensor.numel() * tensor.element_size()
+        packed = packed_weight(weight)
+        if packed is not None:
+            found[packed.kind] += packed.stored_bytes
+        else:
+            found[str(weight.dtype).removeprefix("torch.")] += weight.numel() * weight.element_size()
     return {name: size for name, size in found.most_common() if size}
-
-
-def _stored_tensors(weight: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The tensor itself, or those that a wrapper of torchao or quanto keeps instead of it."""
-    if hasattr(weight, "__tensor_flatten__"):
-        for name in weight.__tensor_flatten__()[0]:
-            yield from _stored_tensors(getattr(weight, name))
-    else:
-        yield weight
-
-
-def _storage_type(tensor: torch.Tensor) -> str:
-    """The dtype, or the kind of packing where a dtype says nothing: ``nf4`` of bitsandbytes, ``Q4_K`` of GGUF."""
-    packing = getattr(tensor, "quant_type", None)
-    is_packed = getattr(tensor, "quant_state", ...) is not None  # bitsandbytes packs when weights move to a GPU
-    if packing is not None and is_packed:
-        return str(getattr(packing, "name", packing))
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:

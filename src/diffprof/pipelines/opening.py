@@ -13,10 +13,12 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.architectures import check_fit
 from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build, build_blocks, build_component
+from diffprof.pipelines.changes import apply_changes
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of, component_blueprint
+from diffprof.record.changes import Changes
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.settings.limits import dtype_name
 
@@ -33,6 +35,7 @@ class OpenedPipeline:
         call: Mapping[str, Any] | None = None,
         assumptions: tuple[str, ...] = (),
         stored: Mapping[str, StoredWeights] | None = None,
+        changes: Changes | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.name = name
@@ -42,6 +45,8 @@ class OpenedPipeline:
         self.assumptions = assumptions
         self.stored = stored or {}
         """By slot, the weights that files hold, where they are used as they are stored."""
+        self.changes = changes or Changes()
+        """What was changed about the pipeline, by component."""
 
 
 def open_live(pipeline: Any) -> OpenedPipeline:
@@ -49,7 +54,7 @@ def open_live(pipeline: Any) -> OpenedPipeline:
     return OpenedPipeline(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
 
 
-_BUILT: dict[tuple[Any, torch.dtype], OpenedPipeline] = {}
+_BUILT: dict[tuple[Any, ...], OpenedPipeline] = {}
 _BUILT_LIMIT = 2
 """Pipelines that are kept built in this process: a second profile of one only has to count."""
 
@@ -60,6 +65,8 @@ def open_virtual(
     progress: Progress | None,
     config: str | None = None,
     assume_defaults: bool = False,
+    changes: Changes | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> OpenedPipeline:
     """The pipeline of a name, folder, file or hub id, on virtual weights; the last ones stay built."""
     if progress:
@@ -70,12 +77,21 @@ def open_virtual(
         # Loading in another dtype casts what is stored, all but packed weights.
         packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}
         blueprint = replace(blueprint, stored=packed)
-    return open_blueprint(blueprint, torch_dtype(dtype or blueprint.dtype))
+    return open_blueprint(blueprint, torch_dtype(dtype or blueprint.dtype), changes, arguments)
 
 
-def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
-    """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is."""
-    key = (repr(blueprint), dtype)
+def open_blueprint(
+    blueprint: Blueprint,
+    dtype: torch.dtype,
+    changes: Changes | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> OpenedPipeline:
+    """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is.
+
+    `arguments` are those of the call that will be made, which the settings of some caches depend on.
+    """
+    changes = changes or Changes()
+    key = (repr(blueprint), dtype, repr(changes), repr(arguments) if changes.cache else None)
     name = str(dtype).removeprefix("torch.")
     with DRY_RUN_LOCK:
         opened = _BUILT.get(key)
@@ -87,12 +103,26 @@ def open_blueprint(blueprint: Blueprint, dtype: torch.dtype) -> OpenedPipeline:
                 assumptions += tuple(check_fit(slot, models[slot], weights, blueprint.source == "file"))
                 if weights.main_dtype != name:
                     assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {name}",)
+            pipeline, made, assumed = apply_changes(pipeline, changes, dtype, arguments or {})
+            stored = _unchanged(stored, made, components_of(pipeline))
             while len(_BUILT) >= _BUILT_LIMIT:
                 _BUILT.pop(next(iter(_BUILT)))
             opened = _BUILT[key] = OpenedPipeline(
-                pipeline, blueprint.name, blueprint.source, name, blueprint.call, assumptions, stored
+                pipeline, blueprint.name, blueprint.source, name, blueprint.call, (*assumptions, *assumed), stored, made
             )
     return opened
+
+
+def _unchanged(
+    stored: Mapping[str, StoredWeights], changes: Changes, models: Mapping[str, torch.nn.Module]
+) -> dict[str, StoredWeights]:
+    """What files hold of the components whose weights are still those, and all of them: without adapters."""
+    changed = {**changes.quantize, **changes.layerwise}
+    for slot, kind in changed.items():
+        if slot in stored and stored[slot].is_packed:
+            raise RequestError(f"{slot} is packed already ({stored[slot].main_dtype}); it cannot be changed to {kind}")
+    adapted = {slot for slot in stored if any(hasattr(module, "lora_A") for module in models[slot].modules())}
+    return {slot: weights for slot, weights in stored.items() if slot not in changed and slot not in adapted}
 
 
 def open_blocks(blocks: Any, dtype: str | torch.dtype | None, config: str | None) -> OpenedPipeline:

@@ -34,6 +34,8 @@ def parse_cache(text: str) -> CacheChoice:
         raise RequestError(f"unknown cache {name!r}; the installed diffusers has {', '.join(known)}")
     owner = known[found]
     fields = [field.name for field in dataclasses.fields(owner) if not field.name.startswith("_")]
+    if found in FIRST_SETTINGS and re.fullmatch(r"[0-9.eE+-]+", given):
+        given = f"{FIRST_SETTINGS[found]}={given}"
     settings = {}
     # A comma inside of a list is followed by no name.
     for setting in re.split(r",(?=\s*\w+\s*=)", given) if given else ():
@@ -62,6 +64,20 @@ def known_caches() -> dict[str, Any]:
 
 
 OTHER_NAMES = {"taylor_seer": "taylorseer"}
+
+FIRST_SETTINGS = {
+    "first_block": "threshold", "mag": "threshold", "taylorseer": "cache_interval",
+    "pyramid_attention": "spatial_attention_block_skip_range", "faster": "spatial_attention_block_skip_range",
+}  # fmt: skip
+"""What a number alone stands for, as in ``first_block:0.1``."""
+
+DECIDED_BY_VALUES = ("first_block",)
+"""Caches that compare what was computed in two steps to decide: what they skip cannot be known without weights."""
+
+
+def is_decided_by_values(text: str) -> bool:
+    """Whether what the cache skips depends on weights; refused where there is no such cache."""
+    return parse_cache(text).name in DECIDED_BY_VALUES
 
 
 def enable_cache(pipeline: Any, choice: CacheChoice, arguments: Mapping[str, Any]) -> None:

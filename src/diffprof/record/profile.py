@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from diffprof.record.allocations import NO_ALLOCATIONS, Allocations
+from diffprof.record.changes import Changes
 from diffprof.record.inputs import recorded_input
 from diffprof.record.measured import Measured
 from diffprof.record.profile_views import ProfileViews
@@ -290,6 +291,8 @@ class RecordedRequest:
     dtype: str | None = None
     scheduler: str | None = None
     enable: tuple[str, ...] = ()
+    changes: Changes = field(default_factory=Changes)
+    """What was changed about the model, by the components that were changed."""
 
     def value(self, argument: str) -> Any:
         """The value that was in force for a call argument, given or not; None when there is none.
@@ -302,7 +305,9 @@ class RecordedRequest:
         """The same request for a model, to count it under the same conditions."""
         # A generator was created by a program; it changes no count.
         arguments = {name: recorded_input(name, value) for name, value in self.arguments.items() if name != "generator"}
-        return Request.create(model, arguments, dtype=self.dtype, scheduler=self.scheduler, enable=self.enable)
+        return Request.create(
+            model, arguments, dtype=self.dtype, scheduler=self.scheduler, enable=self.enable, changes=self.changes
+        )
 
 
 @dataclass(frozen=True)
@@ -347,6 +352,17 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class MacsRange:
+    """The MACs of a generation where they depend on weights: a cache that skips what hardly changes may skip or not.
+
+    The profile itself is that of the most.
+    """
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Profile(ProfileViews):
     """The cost of one generation, and where it goes."""
 
@@ -361,6 +377,8 @@ class Profile(ProfileViews):
     """None where the pipeline computes at the size that it makes."""
     placement: Placement | None = None
     """None where it was not recorded."""
+    macs_range: MacsRange | None = None
+    """None where the MACs depend on no weights."""
     measured: Measured | None = None
     """What real runs took; None where it was only counted."""
     texts: tuple[EncodedText, ...] = ()

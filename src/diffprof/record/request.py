@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError
+from diffprof.record.changes import Changes
 from diffprof.record.inputs import parse_size
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
 
-RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config", "assume_defaults")
+CHANGES = tuple(one.name for one in fields(Changes))
+"""The names of the changes that can be made to a model."""
+
+RESERVED = ("model", "dtype", "scheduler", "enable", "progress", "config", "assume_defaults", *CHANGES)
 """What the engine takes beside call arguments: each has an option of its own."""
 
 JSON_WORDS = {"true": True, "false": False, "none": None, "null": None}
@@ -38,8 +42,6 @@ class Request:
     seed: int | None = None
     device: str | None = None
     offload: str | None = None
-    cache: str | None = None
-    """A cache of diffusers that skips what hardly changes from step to step: ``first_block``."""
     random_weights: bool = False
     config: str | None = None
     """The model that a weight file has its configuration from, where it is not to be found out."""
@@ -49,6 +51,12 @@ class Request:
     """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
     assume_defaults: bool = False
     """A model of the pipeline whose configuration is missing is built from its class's own defaults."""
+    changes: Changes = field(default_factory=Changes)
+    """What is changed about the model before the call."""
+
+    @property
+    def cache(self) -> str | None:
+        return self.changes.cache
 
     @classmethod
     def create(
@@ -60,6 +68,7 @@ class Request:
         enable: str | Iterable[str] | None = None,
         seed: int | None = None,
         option_names: bool = False,
+        changes: Changes | None = None,
         **others: Any,
     ) -> Request:
         """The request, if all numbers and names in it can be meant; an error can name options instead of arguments."""
@@ -69,12 +78,14 @@ class Request:
         for name in CALL_NUMBERS:
             check_number(name, (arguments or {}).get(name), _label(name, option_names))
         check_number("seed", seed, _label("seed", option_names))
+        given = {name: others.pop(name) for name in CHANGES if name in others}
         return cls(
             model,
             dict(arguments or {}),
             dtype=dtype_name(dtype),
             enable=(enable,) if isinstance(enable, str) else tuple(enable or ()),
             seed=seed,
+            changes=Changes.create(**given) if changes is None else changes,
             **others,
         )
 

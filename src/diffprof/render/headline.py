@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from diffprof.breakdown.shares import share
-from diffprof.record.profile import Ledger, Profile, Stage
+from diffprof.record.changes import Changes
+from diffprof.record.profile import Ledger, MacsRange, Profile, Stage
 from diffprof.render import numbers
 
 # Arguments that have their own place in the headline, or none because they change no count.
@@ -34,7 +35,8 @@ def headline(profile: Profile) -> str:
     """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
     parts = [
         *(_model(profile), _size(profile), _steps(profile), _guidance(profile)),
-        *(_prompts(profile), _batch(profile), _dtype(profile), *_other_arguments(profile)),
+        *(_prompts(profile), _batch(profile), _dtype(profile), *describe_changes(profile.request.changes)),
+        *_other_arguments(profile),
     ]
     return " · ".join(part for part in parts if part)
 
@@ -47,14 +49,35 @@ def composition(profile: Profile) -> str:
     return ", ".join([request.pipeline, _SOURCES.get(request.source, request.source), *switches])
 
 
+def describe_changes(changes: Changes) -> list[str]:
+    """What was changed about the model, each in a few words: ``unet nf4``, ``LoRA 16``, ``guidance in 0.2 to 0.8``."""
+    texts = [*_by_kind(changes.quantize), *(f"{text} layerwise" for text in _by_kind(changes.layerwise))]
+    texts += [f"LoRA {_last_name(lora)}" for lora in changes.lora]
+    texts += [f"ControlNet {_last_name(name)}" for name in changes.controlnet]
+    texts += [f"IP-Adapter {changes.ip_adapter}"] if changes.ip_adapter else []
+    texts += [f"{changes.attention} attention"] if changes.attention else []
+    if changes.guidance_interval:
+        texts.append("guided from {:g} to {:g}".format(*changes.guidance_interval))
+    texts += [f"cache {changes.cache}"] if changes.cache else []
+    return texts
+
+
+def _by_kind(components: Mapping[str, str]) -> list[str]:
+    """``nf4: transformer and text_encoder``: the components that are kept in the same way."""
+    kinds = dict.fromkeys(components.values())
+    return [
+        f"{kind}: {' and '.join(slot for slot, own in components.items() if own == kind)}" for kind in kinds if kind
+    ]
+
+
+def _last_name(path: str) -> str:
+    return path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or path
+
+
 def _model(profile: Profile) -> str:
     """The model's name; for a folder only the last part of its path."""
     model = profile.request.model
-    return (
-        (model.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or model)
-        if profile.request.source == "folder"
-        else model
-    )
+    return _last_name(model) if profile.request.source == "folder" else model
 
 
 def _size(profile: Profile) -> str:
@@ -143,6 +166,7 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
     lines += [("Steps", line) for line in stage_lines(profile)]
     lines += [("" if number else "Text", line) for number, line in enumerate(text_lines(profile, verbose))]
     lines.append(("Ledger", _ledger(profile.ledger)))
+    lines += [("Range", _macs_range(profile.macs_range))] if profile.macs_range else []
     lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
     lines += _assumptions(profile.ledger.assumptions, verbose)
     return lines
@@ -158,6 +182,11 @@ def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
             whose = "a stand-in tokenizer's" if text.is_stand_in else "its own tokenizer's"
             lines.append(f"{text.encoder}: {counts} tokens{padded}, {whose}")
     return lines
+
+
+def _macs_range(between: MacsRange) -> str:
+    least, most = numbers.exact(between.least), numbers.exact(between.most)
+    return f"from {least} to {most} MACs: how much the cache skips depends on the weights; counted is the most"
 
 
 def size_changes(profile: Profile) -> list[str]:

@@ -11,9 +11,11 @@ from torch.overrides import TorchFunctionMode
 
 from diffprof.counting.formulas.products import AttentionShape, attention_shape
 from diffprof.counting.formulas.registry import call_on_change
+from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode, stand_in
+from diffprof.pipelines.packed_weights import packed_weight
 
 
 class FunctionMode(TorchFunctionMode):
@@ -142,6 +144,9 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
         return func(*args, **kwargs)
     if x.dim() < 1 or x.shape[-1] != weight.shape[-1]:
         return func(*args, **kwargs)  # PyTorch raises the right error
+    packed = packed_weight(weight)
+    if packed is not None:
+        return packed_linear(mode, x, packed, bias)
     key = (x.shape, x.dtype, weight.shape, weight.dtype, bias is None)
     op = _LINEAR.get(key)
     with torch._C._DisableTorchDispatch():

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from diffprof.record.profile import Profile
+from diffprof.render.headline import describe_changes
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import labelled_list
 
@@ -17,6 +18,7 @@ def request_html(profile: Profile) -> Markup:
     lines += [("Data type", request.dtype)] if request.dtype else []
     lines += [("Scheduler", request.scheduler)] if request.scheduler else []
     lines += [("Enabled", ", ".join(request.enable))] if request.enable else []
+    lines += [("Changed", ", ".join(describe_changes(request.changes)))] if request.changes else []
     given = labelled_list([(name, format_argument(value)) for name, value in request.arguments.items()])
     filled = labelled_list(
         [(name, format_argument(value)) for name, value in request.defaults.items() if value is not None]

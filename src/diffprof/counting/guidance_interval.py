@@ -1,0 +1,62 @@
+"""Guidance in a part of the steps only: the steps of a guided and of an unguided dry run, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from diffprof.counting.dry_run import DryRunResult
+from diffprof.errors import RequestError
+from diffprof.pipelines.arguments import call_parameters
+from diffprof.record.profile import Call
+
+SCALES = ("true_cfg_scale", "guidance_scale")
+"""The arguments that guidance depends on; where a pipeline has both, the second is an input of its model."""
+
+
+def unguided_arguments(pipeline: Any, requested: Mapping[str, Any]) -> dict[str, Any]:
+    """The same call without guidance."""
+    parameters = call_parameters(pipeline)
+    name = next((scale for scale in SCALES if scale in parameters), None)
+    if name is None:
+        raise RequestError(f"{type(pipeline).__name__} has no guidance scale, so guidance has no interval")
+    return {**requested, name: 1.0}
+
+
+def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[float], pipeline: str) -> DryRunResult:
+    """The guided steps inside the interval and the unguided ones outside of it, all else as guided.
+
+    Of n steps those from ``int(START * n)`` to before ``int(END * n)`` are guided, as in diffusers' guiders.
+    """
+    if len(guided.stages) != 1 or len(unguided.stages) != 1:
+        raise RequestError(f"{pipeline} has {len(guided.stages)} denoising loops; a guidance interval belongs to one")
+    stage, other = guided.stages[0], unguided.stages[0]
+    if stage.count != other.count or stage.step_macs == other.step_macs:
+        raise RequestError(
+            f"guidance costs {pipeline} nothing in this call: no step is cheaper without it; leave out the interval"
+        )
+    first, end = int(interval[0] * stage.count), int(interval[1] * stage.count)
+    chosen = [stage.step_macs[step] if first <= step < end else other.step_macs[step] for step in range(stage.count)]
+    calls = _with_steps_replaced(guided.calls, unguided.calls, [not first <= step < end for step in range(stage.count)])
+    said = f"guidance is applied in {max(end - first, 0)} of {stage.count} steps, from step {first + 1}; in the others "
+    return replace(
+        guided,
+        calls=calls,
+        stages=(replace(stage, step_macs=tuple(chosen)),),
+        assumptions=(*guided.assumptions, said + "the denoiser is called as without guidance"),
+    )
+
+
+def _with_steps_replaced(
+    guided: Sequence[Call], unguided: Sequence[Call], replaced: Sequence[bool]
+) -> tuple[Call, ...]:
+    calls: list[Call] = []
+    done: set[int] = set()
+    for call in guided:
+        if call.step is None or not replaced[call.step]:
+            calls.append(call)
+        elif call.step not in done:
+            done.add(call.step)
+            calls += [other for other in unguided if other.step == call.step]
+    return tuple(calls)

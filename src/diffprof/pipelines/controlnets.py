@@ -1,0 +1,96 @@
+"""A ControlNet for a pipeline without weights, and the pipeline class that uses it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError, first_line
+from diffprof.pipelines.blueprint import PartPlan
+from diffprof.pipelines.building import build_virtual_model, virtual_weights
+from diffprof.pipelines.classes import part_class
+from diffprof.pipelines.components import components_of, role_of
+from diffprof.pipelines.folder import read_json
+from diffprof.pipelines.patching import Patches
+from diffprof.pipelines.source import blueprint_of
+
+USUAL = "usual"
+"""Stands for a ControlNet of the shape that most published ones for a denoiser have."""
+
+USUAL_DEPTHS: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "FluxTransformer2DModel": ("FluxControlNetModel", {"num_layers": 5, "num_single_layers": 10}),
+    "SD3Transformer2DModel": ("SD3ControlNetModel", {"num_layers": 6, "extra_conditioning_channels": 0}),
+    "QwenImageTransformer2DModel": ("QwenImageControlNetModel", {"num_layers": 5, "extra_condition_channels": 0}),
+}
+"""By the class of a transformer: the class of its ControlNets, and what differs from the transformer in those of
+InstantX, which published the first for each. One for a UNet is its first half."""
+
+
+def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> tuple[Any, list[str]]:
+    """The pipeline of diffusers that uses these ControlNets with the same components, and what was assumed."""
+    from diffusers import AutoPipelineForText2Image
+
+    assumptions: list[str] = []
+    nets = [_controlnet(pipeline, name, dtype, assumptions) for name in names]
+    try:
+        made = AutoPipelineForText2Image.from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
+    except Exception as error:
+        raise RequestError(
+            f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__} ({first_line(error)})"
+        ) from error
+    if "controlnet" not in components_of(made):
+        raise RequestError(f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__}")
+    return made, assumptions
+
+
+def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
+    if name != USUAL:
+        return _published(name, dtype)
+    denoiser: Any = next(part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser")
+    import diffusers
+
+    with Patches() as patches, virtual_weights(patches, dtype):
+        if type(denoiser).__name__ == "UNet2DConditionModel":
+            assumptions.append("the ControlNet is the first half of the UNet, as diffusers makes it")
+            return diffusers.ControlNetModel.from_unet(denoiser, load_weights_from_unet=False).eval()
+        class_name, depths = USUAL_DEPTHS.get(type(denoiser).__name__, ("", {}))
+        if not class_name:
+            raise RequestError(
+                f"there is no usual ControlNet for a {type(denoiser).__name__}; give a folder with its config.json"
+            )
+        owner = getattr(diffusers, class_name)
+        # Not by `from_config`: of a configuration that names defaults it keeps those instead of what is changed.
+        config = {key: value for key, value in {**denoiser.config, **depths}.items() if key in _parameters(owner)}
+        net = owner(**config).eval()
+    differences = ", ".join(f"{key} {value}" for key, value in depths.items())
+    assumptions.append(f"the ControlNet is the transformer with {differences}, as published by InstantX")
+    return net
+
+
+def _parameters(owner: Any) -> Collection[str]:
+    return inspect.signature(owner.__init__).parameters.keys()
+
+
+def _published(name: str, dtype: torch.dtype) -> Any:
+    """The ControlNet of a folder with its configuration, or of a model that has one."""
+    plan = _plan(name)
+    config = {key: value for key, value in plan.config.items() if key != "quantization_config"}
+    owner = part_class(plan.library, plan.class_name, plan.config)
+    if "ControlNet" not in owner.__name__:
+        raise RequestError(f"{name} is a {owner.__name__} and no ControlNet")
+    return build_virtual_model(owner, plan, config, dtype)
+
+
+def _plan(name: str) -> PartPlan:
+    file = Path(name).expanduser() / "config.json"
+    if file.is_file():
+        config = read_json(file)
+        return PartPlan("controlnet", "diffusers", str(config.get("_class_name", "")), config)
+    plan = blueprint_of(name).parts.get("controlnet")
+    if plan is None:
+        raise RequestError(f"{name} has no ControlNet; give {USUAL}, a folder with a config.json or a model with one")
+    return plan

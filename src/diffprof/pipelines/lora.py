@@ -1,0 +1,137 @@
+"""LoRA for a pipeline without weights: of a rank, or of a file of which only the header is read."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError, first_line
+from diffprof.pipelines.building import virtual_weights
+from diffprof.pipelines.components import components_of, element_count, role_of
+from diffprof.pipelines.patching import Patches
+
+PROJECTIONS = ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out")
+"""The layers that diffusers' training scripts adapt, by the names that its models have for them."""
+
+LARGEST_RANK = 4096
+MOST_TENSORS = 100_000
+USUAL_FILE = "pytorch_lora_weights.safetensors"
+
+
+def add_lora(pipeline: Any, lora: str, dtype: torch.dtype, name: str) -> list[str]:
+    """Add the adapter to a pipeline on virtual weights; gives what had to be assumed."""
+    _require_peft()
+    if lora.strip().isdigit():
+        return _add_rank(pipeline, int(lora), dtype, name)
+    return _add_file(pipeline, lora_file(lora), dtype, name)
+
+
+def lora_file(path: str) -> Path:
+    """The file of a LoRA: given itself, or by its folder."""
+    file = Path(path).expanduser()
+    file = file / USUAL_FILE if file.is_dir() else file
+    if file.suffix in (".bin", ".pt", ".ckpt", ".pth"):
+        raise RequestError(f"{file} may hold code that runs when it is read; convert it to safetensors")
+    if not file.is_file():
+        raise RequestError(f"--lora takes a rank or a .safetensors file, and there is no file {file}")
+    return file
+
+
+def _require_peft() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("peft") is None:
+        raise RequestError("LoRA needs peft; install it with `pip install peft`")
+
+
+def _add_rank(pipeline: Any, rank: int, dtype: torch.dtype, name: str) -> list[str]:
+    if not 1 <= rank <= LARGEST_RANK:
+        raise RequestError(f"the rank of a LoRA must be a whole number from 1 to {LARGEST_RANK:,}, not {rank}")
+    from peft import LoraConfig
+
+    adapted = 0
+    for slot, denoiser in _denoisers(pipeline).items():
+        layers = _projections(denoiser)
+        if not layers or not hasattr(denoiser, "add_adapter"):
+            continue
+        config = LoraConfig(r=rank, lora_alpha=rank, target_modules=layers)
+        with Patches() as patches, virtual_weights(patches, dtype), _refusal(f"{slot} cannot take a LoRA"):
+            denoiser.add_adapter(config, adapter_name=name)
+        adapted += len(layers)
+    if not adapted:
+        raise RequestError(f"{type(pipeline).__name__} has no attention projections to give a LoRA of a rank to")
+    return [f"the LoRA of rank {rank} adapts the {adapted} projections of attention, as training scripts usually do"]
+
+
+def _projections(denoiser: torch.nn.Module) -> list[str]:
+    return [
+        path
+        for path, module in denoiser.named_modules()
+        if isinstance(module, torch.nn.Linear) and any(path.endswith(f".{name}") for name in PROJECTIONS)
+    ]
+
+
+def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[str]:
+    if not hasattr(pipeline, "load_lora_weights"):
+        raise RequestError(f"diffusers cannot load a LoRA into a {type(pipeline).__name__}")
+    tensors = read_header(file)
+    before = _parameters(pipeline)
+    other = f"{file} is no LoRA for {type(pipeline).__name__}"
+    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other):
+        pipeline.load_lora_weights(dict(tensors), adapter_name=name)
+    added = _parameters(pipeline) - before
+    if not added:
+        raise RequestError(f"{other}: none of its {len(tensors):,} tensors belongs to a layer of this model")
+    held = sum(tensor.numel() for tensor in tensors.values() if tensor.is_meta)
+    if added == held:
+        return []
+    return [f"{file.name} holds {held:,} elements, of which the model takes {added:,}"]
+
+
+def read_header(file: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a safetensors file, without data; scales of adapters, single numbers, are taken as one."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            names = list(opened.keys())
+            if len(names) > MOST_TENSORS:
+                raise RequestError(f"{file} holds {len(names):,} tensors, more than any LoRA; check that it is one")
+            slices = {name: opened.get_slice(name) for name in names}
+            shapes = {name: (part.get_shape(), part.get_dtype()) for name, part in slices.items()}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise RequestError(f"{file} cannot be read as a safetensors file: {first_line(error)}") from None
+    return {name: _virtual(shape, dtype) for name, (shape, dtype) in shapes.items()}
+
+
+def _virtual(shape: list[int], dtype: str) -> torch.Tensor:
+    kind = DTYPES.get(dtype, torch.float32)
+    if not shape or shape == [1]:
+        return torch.ones(shape, dtype=kind)
+    return torch.empty(shape, dtype=kind, device="meta")
+
+
+DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F64": torch.float64}
+
+
+def _denoisers(pipeline: Any) -> dict[str, Any]:
+    return {slot: part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser"}
+
+
+def _parameters(pipeline: Any) -> int:
+    parts = components_of(pipeline).values()
+    return sum(element_count(weight) for part in parts for weight in part.parameters())
+
+
+@contextlib.contextmanager
+def _refusal(sentence: str) -> Any:
+    """Whatever the libraries raise, as one sentence."""
+    try:
+        yield
+    except RequestError:
+        raise
+    except Exception as error:
+        raise RequestError(f"{sentence}: {first_line(error)[:300]}") from error
