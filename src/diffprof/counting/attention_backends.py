@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from diffprof.counting.collectives import add_collective
 from diffprof.counting.operations.functions import virtual_attention
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.pipelines.patching import Patches
@@ -52,7 +53,11 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
         heads_first = given.get("tensor_layout", "HND" if backend.__name__ in HEADS_FIRST else "NHD") == "HND"
         mask = given.get("attn_mask", given.get("attn_bias"))
         causal = bool(given.get("is_causal", given.get("causal", False)))
-        result = _attend(mode, query, key, value, heads_first, mask, causal)
+        parallel = _context_parallel(given.get("_parallel_config"))
+        if parallel is not None:
+            result = _attend_in_parallel(mode, query, key, value, mask, causal, *parallel)
+        else:
+            result = _attend(mode, query, key, value, heads_first, mask, causal)
         if given.get("return_lse"):
             return result, torch.empty((*query.shape[:-1],), dtype=torch.float32, device=query.device)
         return result
@@ -70,3 +75,44 @@ def _attend(
         return virtual_attention(mode.recorder, query, key, value, mask, causal).squeeze(0)
     result = virtual_attention(mode.recorder, query, key, value, mask, causal)
     return result if heads_first else result.transpose(1, 2)
+
+
+def _context_parallel(config: Any) -> tuple[int, int] | None:
+    """The degrees of Ulysses and ring attention that the tokens are spread with; None where they are not."""
+    context = getattr(config, "context_parallel_config", None)
+    degrees = getattr(context, "ulysses_degree", None) or 1, getattr(context, "ring_degree", None) or 1
+    return degrees if max(degrees) > 1 else None
+
+
+def _attend_in_parallel(
+    mode: VirtualMode, query: Any, key: Any, value: Any, mask: Any, causal: bool, ulysses: int, ring: int
+) -> torch.Tensor:
+    """What one rank computes of attention [batch, tokens, heads, size], of which it holds a part of the tokens.
+
+    Ulysses exchanges tokens for heads: each rank attends with all tokens of its group and a part of the heads. In a
+    ring it attends with the keys and values of one rank after the other, which it has gathered.
+    """
+    recorder = mode.recorder
+    for tensor in (query, key, value) if ulysses > 1 else ():
+        add_collective(recorder, "all_to_all_single", [tensor], [tensor])
+    query_part, key_part, value_part = (_exchange(tensor, ulysses) for tensor in (query, key, value))
+    if ring > 1:
+        parts = [key_part, value_part]
+        gathered = [_virtual((ring, *tensor.shape), tensor.dtype) for tensor in parts]
+        add_collective(recorder, "all_gather_tensor", parts, gathered)
+    for _ in range(ring):
+        result = _attend(mode, query_part, key_part, value_part, False, mask, causal)
+    if ulysses > 1:
+        add_collective(recorder, "all_to_all_single", [result], [result])
+    return _virtual((*query.shape[:-1], value.shape[-1]), value.dtype)
+
+
+def _exchange(tensor: torch.Tensor, ranks: int) -> torch.Tensor:
+    """All tokens of a group of ranks, and this rank's part of the heads; the last part may be padded."""
+    batch, tokens, heads, size = tensor.shape
+    return _virtual((batch, tokens * ranks, -(-heads // ranks), size), tensor.dtype)
+
+
+def _virtual(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    with torch._C._DisableTorchDispatch():
+        return torch.empty(shape, dtype=dtype, device="meta")

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from diffprof.counting.attention_backends import catch_attention_backends
+from diffprof.counting.collectives import catch_collectives
 from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
@@ -30,6 +31,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
 
     run_uncompiled(patches)
     catch_attention_backends(patches, mode)
+    catch_collectives(patches, mode.recorder)
     for drawer in (DiffusionPipeline, LoopSequentialPipelineBlocks):
         patches.function(drawer, "progress_bar", lambda original: _silent_progress_bar)
     _silence_other_bars(patches)

@@ -1,0 +1,126 @@
+"""Communication between the ranks of a distributed run: counted by its bytes, and never carried out in a dry run.
+
+A rank that communicates waits for all others, which may not be in a dry run. What a collective gives back has the right
+shape; where its input has values, every rank is taken to have the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from diffprof.counting.formulas import kinds
+from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder
+from diffprof.counting.operations.tensors import dtype_text
+from diffprof.pipelines.patching import Patches
+from diffprof.record.tensors import OperationShapes
+
+EAGER = (
+    "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "broadcast",
+    "gather", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
+)  # fmt: skip
+"""Functions of `torch.distributed` that wait for other ranks."""
+
+
+def catch_collectives(patches: Patches, recorder: OperationRecorder) -> None:
+    """Catch communication where it is called; only programs that have set up `torch.distributed` have any."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return
+    for name in EAGER:
+        patches.function(distributed, name, functools.partial(_eager, recorder, name))
+    functional: Any = sys.modules.get("torch.distributed._functional_collectives")
+    if functional is not None:
+        for name, shape in FUNCTIONAL.items():
+            if hasattr(functional, name):
+                patches.function(functional, name, functools.partial(_functional, recorder, name, shape))
+
+
+def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any]) -> Callable[..., None]:
+    def communicate(*args: Any, **kwargs: Any) -> None:
+        tensors = [value for value in _flatten((args, tuple(kwargs.values()))) if isinstance(value, torch.Tensor)]
+        if tensors:
+            # Outputs come first, as many as there are ranks; what is sent comes last.
+            add_collective(recorder, name, tensors[-1:], tensors[:-1] or tensors)
+
+    return communicate
+
+
+def _functional(
+    recorder: OperationRecorder, name: str, shape: Callable[..., tuple[int, ...]], original: Callable[..., Any]
+) -> Callable[..., Any]:
+    def communicate(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        sizes = shape(tensor, *args, **kwargs)
+        with torch._C._DisableTorchDispatch():
+            result = torch.empty(sizes, dtype=tensor.dtype, device="meta")
+            if recorder.open is not None:
+                recorder.live.add(result)
+        add_collective(recorder, name, [tensor], [result])
+        if tensor.is_meta or sizes == tuple(tensor.shape):
+            return result if tensor.is_meta else tensor
+        repeats = [new // old for new, old in zip(sizes, tensor.shape, strict=True)]
+        return tensor.repeat(repeats) if min(repeats) else tensor[: sizes[0]]
+
+    return communicate
+
+
+def add_collective(
+    recorder: OperationRecorder, name: str, sent: list[torch.Tensor], received: list[torch.Tensor]
+) -> None:
+    """Count one: the bytes that this rank puts in are read, those that it has afterwards are written."""
+    shapes = OperationShapes(*(tuple(tuple(tensor.shape) for tensor in tensors) for tensors in (sent, received)))
+    read, written = (sum(tensor.numel() * tensor.element_size() for tensor in tensors) for tensors in (sent, received))
+    recorder.add(ExecutedOp(name, kinds.MOVEMENT, shapes, dtype_text(sent[0]), 0, 0, read, written))
+
+
+def _flatten(value: Any) -> list[Any]:
+    return [leaf for part in value for leaf in _flatten(part)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _group_size(group: Any) -> int:
+    distributed: Any = sys.modules["torch.distributed"]
+    if hasattr(group, "get_group"):
+        group = group.get_group()
+    elif isinstance(group, tuple):
+        group = group[0].get_group(group[1])
+    elif isinstance(group, (list, range)):
+        return len(group)
+    return int(distributed.get_world_size(group))
+
+
+def _gathered(tensor: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
+    sizes = list(tensor.shape)
+    sizes[gather_dim] *= _group_size(group)
+    return tuple(sizes)
+
+
+def _scattered(tensor: torch.Tensor, op: str, scatter_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
+    sizes = list(tensor.shape)
+    sizes[scatter_dim] //= _group_size(group)
+    return tuple(sizes)
+
+
+def _exchanged(
+    tensor: torch.Tensor, output_splits: Any, input_splits: Any, group: Any, tag: str = ""
+) -> tuple[int, ...]:
+    rows = tensor.shape[0] if output_splits is None else sum(output_splits)
+    return (rows, *tensor.shape[1:])
+
+
+def _same(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[int, ...]:
+    return tuple(tensor.shape)
+
+
+FUNCTIONAL: dict[str, Callable[..., tuple[int, ...]]] = {
+    "all_gather_tensor": _gathered,
+    "reduce_scatter_tensor": _scattered,
+    "all_to_all_single": _exchanged,
+    "all_reduce": _same,
+    "broadcast": _same,
+    "permute_tensor": _same,
+}
+"""Functions of torch's functional collectives, with the shape that they give back."""

@@ -1,0 +1,53 @@
+"""One rank of a pipeline whose transformer is spread over two: run by test_collectives.py, prints what it counted."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import torch
+import torch.distributed as dist
+from diffusers import ContextParallelConfig
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+import diffprof
+from tests.small_pipelines import SMALL_PIPELINES
+
+
+def main(kind: str, meeting_place: str, rank: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{meeting_place}", rank=int(rank), world_size=2)
+    small = SMALL_PIPELINES["flux"]
+    arguments = {**small.arguments(), "output_type": "latent"}
+    pipeline = small.build()
+    alone = diffprof.profile(pipeline, **arguments)
+    torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
+    pipeline.transformer.enable_parallelism(config=ContextParallelConfig(**{f"{kind}_degree": 2}))
+    unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
+    with diffprof.measuring(pipeline, sample_hz=1) as run:
+        watched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        pipeline(**arguments)
+    profile = run.profile
+    collectives: dict[str, int] = {}
+    for operation in (operation for call in profile.calls for operation in call.cost.operations):
+        if operation.name.startswith("all_"):
+            collectives[operation.name] = collectives.get(operation.name, 0) + operation.work.moved_bytes
+    json.dump(
+        {
+            "equal": bool(torch.equal(unwatched, watched)),
+            "macs": profile.total.macs,
+            "executed": counter.get_total_flops() // 2,
+            "alone": alone.total.macs,
+            "collectives": collectives,
+            "unknown": dict(profile.ledger.unknown),
+            "limitations": [limitation.kind for limitation in profile.measured.limitations],
+        },
+        sys.stdout,
+    )
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

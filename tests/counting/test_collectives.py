@@ -1,0 +1,67 @@
+"""A pipeline that is spread over ranks is counted for each rank, with what it communicates, and nobody waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from diffprof.counting.attention_backends import catch_attention_backends
+from diffprof.counting.operations.functions import FunctionMode
+from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.pipelines.patching import Patches
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_two_ranks_count_what_each_of_them_executes_and_communicates(tmp_path: Path) -> None:
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", "ulysses", tmp_path / "meet", str(rank)],
+            cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    outputs = [rank.communicate(timeout=300) for rank in ranks]
+    for rank, (output, errors) in zip(ranks, outputs, strict=True):
+        assert rank.returncode == 0, errors.decode()[-2000:]
+        counted = json.loads(output)
+        assert counted["equal"], "the image of an unwatched run"
+        assert counted["macs"] == counted["executed"] < counted["alone"]
+        assert counted["unknown"] == {} and counted["limitations"] == []
+        # Query, key, value and result in two blocks and two steps: 56 tokens of 32 floats go out, and as many come in.
+        assert counted["collectives"]["all_to_all_single"] == 4 * 2 * 2 * 2 * (56 * 32 * 4)
+
+
+@pytest.mark.parametrize(("ulysses", "ring"), [(2, 1), (1, 4), (2, 2)])
+def test_attention_of_one_rank_is_its_part_of_the_whole(ulysses: int, ring: int) -> None:
+    from diffusers.models.attention_dispatch import dispatch_attention_fn
+
+    batch, tokens, heads, size, ranks = 1, 64, 4, 8, ulysses * ring
+    context = SimpleNamespace(ulysses_degree=ulysses, ring_degree=ring, _world_size=ranks)
+    config: Any = SimpleNamespace(context_parallel_config=context)
+    recorder = OperationRecorder()
+    mode = VirtualMode(recorder)
+    local = torch.empty(batch, tokens // ranks, heads, size, device="meta")
+    with Patches() as patches:
+        catch_attention_backends(patches, mode)
+        with torch.no_grad(), mode, FunctionMode(mode), recorder.component_call("Attention") as call:
+            result = dispatch_attention_fn(local, local, local, parallel_config=config)
+    cost = call.cost(0)
+    assert result.shape == local.shape
+    assert cost.work.macs * ranks == 2 * batch * heads * tokens * tokens * size
+    moved: Counter[str] = Counter()
+    for operation in cost.operations:
+        moved[operation.name] += operation.work.moved_bytes
+    local_bytes = local.numel() * 4
+    assert moved["all_to_all_single"] == (4 * 2 * local_bytes if ulysses > 1 else 0)
+    assert moved["all_gather_tensor"] == (2 * local_bytes * (1 + ring) if ring > 1 else 0)
