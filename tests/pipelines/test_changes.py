@@ -95,7 +95,7 @@ def test_a_controlnet_has_the_configuration_of_its_folder(folder: Path, tmp_path
     ("model", "parameters"), [("sd-2.1-base", 364_228_240), ("sdxl-base", 1_251_014_160), ("flux.1-dev", 3_301_925_888)]
 )
 def test_the_usual_controlnet_has_the_size_of_published_ones(model: str, parameters: int) -> None:
-    opened = open_virtual(model, None, None, None, Changes.create(controlnet="usual"))
+    opened = open_virtual(model, None, None, changes=Changes.create(controlnet="usual"))
     net = components_of(opened.pipeline)["controlnet"]
     assert sum(weight.numel() for weight in net.parameters()) == parameters
 
