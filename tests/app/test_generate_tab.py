@@ -16,7 +16,7 @@ import diffprof
 from diffprof import config
 from diffprof.app.setup import Setup
 from diffprof.inference import generate_image
-from tests.app.conftest import OpenPage, Visitor, served
+from tests.app.conftest import PATIENCE_MS, OpenPage, Visitor, served
 
 LONG = "900"
 """Steps that take far longer than it takes to stop them."""
@@ -145,7 +145,7 @@ def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
     first.sees("generate-message", "Stopped.", to_come=True)
     for thread in threading.enumerate():
         if thread.name == "diffprof-work":
-            thread.join(timeout=30)
+            thread.join(timeout=PATIENCE_MS / 1000)
             assert not thread.is_alive()
     assert pictures_made() == before
     submit(first, steps="2", size="32x32")
@@ -163,7 +163,7 @@ def test_work_ends_when_the_visitor_leaves(visit: OpenPage) -> None:
     assert working
     visitor.page.close()
     for thread in working:
-        thread.join(timeout=60)
+        thread.join(timeout=PATIENCE_MS / 1000)
         assert not thread.is_alive()
     assert pictures_made() == before
 

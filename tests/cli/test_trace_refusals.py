@@ -75,10 +75,10 @@ def test_a_file_that_is_not_a_trace_is_rejected_with_the_reason(
 ) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(gzip.compress(content.encode()) if compressed else content.encode())
-    refused(run, path, words)
+    assert_refused(run, path, words)
 
 
-def refused(run: Run, path: Path, words: str) -> None:
+def assert_refused(run: Run, path: Path, words: str) -> None:
     ended = run("trace", str(path))
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"diffprof: error: Cannot read {path}: ")
@@ -93,14 +93,14 @@ def test_a_compressed_file_that_ends_too_early_is_not_called_damaged(run: Run, t
     path = builder.write(tmp_path / "trace.json.gz")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    refused(run, path, "the compressed file ends too early; copy or record it again")
+    assert_refused(run, path, "the compressed file ends too early; copy or record it again")
     path.write_bytes(whole[:1000] + bytes(200) + whole[1200:])
-    refused(run, path, "the compressed file is damaged")
+    assert_refused(run, path, "the compressed file is damaged")
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_named(run: Run, tmp_path: Path) -> None:
-    refused(run, tmp_path / "none.json", "No such file or directory")
-    refused(run, tmp_path, "Is a directory")
+    assert_refused(run, tmp_path / "none.json", "No such file or directory")
+    assert_refused(run, tmp_path, "Is a directory")
 
 
 def test_a_single_value_without_end_is_rejected_before_memory_is_full(
@@ -109,11 +109,11 @@ def test_a_single_value_without_end_is_rejected_before_memory_is_full(
     monkeypatch.setattr(walk, "LONGEST_VALUE", 1 << 20)
     path = tmp_path / "trace.json"
     path.write_text(f'{{"traceEvents": [{{"name": "{"x" * (1 << 23)}', encoding="utf-8")
-    refused(run, path, "one of its values is longer than 1,048,576 characters")
+    assert_refused(run, path, "one of its values is longer than 1,048,576 characters")
 
 
 def test_a_damaged_place_deep_inside_is_found(run: Run, tmp_path: Path) -> None:
     content = f'{{"traceEvents": [{", ".join([OP] * 5000)}, {{"ph": X}}, {", ".join([OP] * 100_000)}]}}'
     path = tmp_path / "trace.json"
     path.write_text(content, encoding="utf-8")
-    refused(run, path, f"its JSON is damaged at character {content.index('X}'):,}")
+    assert_refused(run, path, f"its JSON is damaged at character {content.index('X}'):,}")

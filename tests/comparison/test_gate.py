@@ -125,12 +125,12 @@ def test_a_section_has_a_limit_of_its_own() -> None:
 
 
 def test_a_real_pipeline_with_a_lora_is_heavier_and_the_same_one_is_not() -> None:
-    def counted(name: str) -> Profile:
+    def profile_of(name: str) -> Profile:
         return diffprof.profile(SMALL_PIPELINES[name].build(), **SMALL_PIPELINES[name].arguments())
 
-    plain = counted("stable-diffusion")
-    assert gate(compare_pair(plain, counted("stable-diffusion"))).exit_code == 0
-    found = gate(compare_pair(plain, counted("stable-diffusion-lora")))
+    plain = profile_of("stable-diffusion")
+    assert gate(compare_pair(plain, profile_of("stable-diffusion"))).exit_code == 0
+    found = gate(compare_pair(plain, profile_of("stable-diffusion-lora")))
     assert {check.limit.name for check in found.checks if check.outcome == FAILED} >= {"macs", "parameters"}
 
 

@@ -14,7 +14,7 @@ from tests.sample_profiles import UNET_MACS, stable_diffusion
 from tests.small_pipelines import SMALL_PIPELINES
 
 
-def counted(name: str, **changes: Any) -> Profile:
+def profile_of(name: str, **changes: Any) -> Profile:
     small = SMALL_PIPELINES[name]
     return diffprof.profile(small.build(), **{**small.arguments(), **changes})
 
@@ -25,7 +25,7 @@ def of_kind(changes: tuple[PartChange, ...], kind: str) -> list[PartChange]:
 
 def test_equal_profiles_have_no_changes() -> None:
     assert part_changes(stable_diffusion(), stable_diffusion()) == ()
-    assert part_changes(counted("stable-diffusion"), counted("stable-diffusion")) == ()
+    assert part_changes(profile_of("stable-diffusion"), profile_of("stable-diffusion")) == ()
 
 
 def test_fewer_steps_are_fewer_calls_of_the_same() -> None:
@@ -52,8 +52,8 @@ def test_work_that_changed_by_itself_has_no_common_factor() -> None:
 
 def test_fewer_steps_of_a_real_pipeline() -> None:
     before, after = (
-        counted("stable-diffusion", num_inference_steps=4),
-        counted("stable-diffusion", num_inference_steps=2),
+        profile_of("stable-diffusion", num_inference_steps=4),
+        profile_of("stable-diffusion", num_inference_steps=2),
     )
     changes = part_changes(before, after)
     assert {change.change for change in changes if change.component == "unet"} == {CHANGED}
@@ -64,14 +64,14 @@ def test_fewer_steps_of_a_real_pipeline() -> None:
 
 @pytest.mark.parametrize("kind", [CALL, OPERATION, MODULE])
 def test_a_lora_is_found_with_all_its_macs(kind: str) -> None:
-    before, after = counted("stable-diffusion"), counted("stable-diffusion-lora")
+    before, after = profile_of("stable-diffusion"), profile_of("stable-diffusion-lora")
     changes = of_kind(part_changes(before, after), kind)
     assert sum(change.macs_difference for change in changes) == after.total.macs - before.total.macs > 0
     assert {change.component for change in changes} == {"unet"}
 
 
 def test_the_modules_of_a_lora_are_added_with_all_their_parameters() -> None:
-    before, after = counted("stable-diffusion"), counted("stable-diffusion-lora")
+    before, after = profile_of("stable-diffusion"), profile_of("stable-diffusion-lora")
     changes = of_kind(part_changes(before, after), MODULE)
     added = [change for change in changes if change.change == ADDED]
     assert any("lora_A" in change.name for change in added)
@@ -83,7 +83,7 @@ def test_the_modules_of_a_lora_are_added_with_all_their_parameters() -> None:
 
 
 def test_another_attention_processor_changes_operations_and_no_module() -> None:
-    before, after = counted("stable-diffusion"), counted("stable-diffusion-sliced-attention")
+    before, after = profile_of("stable-diffusion"), profile_of("stable-diffusion-sliced-attention")
     changes = part_changes(before, after)
     operations = of_kind(changes, OPERATION)
     assert {REMOVED, ADDED} <= {change.change for change in operations if "unet" in change.component}

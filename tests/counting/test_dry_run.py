@@ -14,7 +14,7 @@ from tests.counting.sample_components import reading_unet
 from tests.small_pipelines import SMALL_PIPELINES
 
 
-def counted(pipeline: Any, **arguments: Any) -> tuple[diffprof.Profile, dict[str, int]]:
+def profile_and_counts(pipeline: Any, **arguments: Any) -> tuple[diffprof.Profile, dict[str, int]]:
     """A profile, and how often each component was really counted for it."""
     times: dict[str, int] = {}
 
@@ -32,7 +32,7 @@ def pipeline() -> Any:
 
 
 def test_fifty_steps_are_counted_once(pipeline: Any) -> None:
-    done, times = counted(pipeline, prompt="a cat", num_inference_steps=50)
+    done, times = profile_and_counts(pipeline, prompt="a cat", num_inference_steps=50)
     assert times["unet"] == 1
     assert done.components["unet"].calls == 50
     assert done.components["unet"].macs == 50 * done.steps.macs
@@ -52,7 +52,7 @@ def test_a_component_that_reads_an_input_is_counted_again_for_another_value(thre
     components = small.components()
     components["unet"] = reading_unet(components["unet"], threshold)
     pipeline = type(small.build())(**components)
-    done, times = counted(pipeline, prompt="a cat", num_inference_steps=10)
+    done, times = profile_and_counts(pipeline, prompt="a cat", num_inference_steps=10)
     assert times["unet"] == 10, "each value is looked at"
     costs = [call.macs for call in done.calls if call.component == "unet"]
     assert len(set(costs)) == kinds
@@ -75,7 +75,7 @@ def test_guidance_that_is_switched_off_midway_shows(pipeline: Any) -> None:
         return tensors
 
     callback = {"callback_on_step_end": no_more_guidance, "callback_on_step_end_tensor_inputs": ["prompt_embeds"]}
-    done, times = counted(pipeline, prompt="a cat", num_inference_steps=8, **callback)
+    done, times = profile_and_counts(pipeline, prompt="a cat", num_inference_steps=8, **callback)
     (stage,) = done.steps.stages
     guided, plain = stage.step_macs[0], stage.step_macs[-1]
     assert stage.step_macs == (guided,) * 3 + (plain,) * 5
@@ -91,7 +91,7 @@ def test_a_processor_that_is_swapped_midway_shows(pipeline: Any) -> None:
             pipe.unet.set_attn_processor(AttnProcessor())
         return tensors
 
-    done, times = counted(pipeline, prompt="a cat", num_inference_steps=4, callback_on_step_end=swap)
+    done, times = profile_and_counts(pipeline, prompt="a cat", num_inference_steps=4, callback_on_step_end=swap)
     names = [{op.name for op in call.cost.operations} for call in done.calls if call.component == "unet"]
     assert ["scaled_dot_product_attention" in seen for seen in names] == [True, True, False, False]
     assert times["unet"] == 2
@@ -109,7 +109,7 @@ def test_code_of_the_users_own_is_counted_each_time(pipeline: Any) -> None:
             return super().forward(sample, *args, **kwargs) if Forgetful.calls % 2 else (sample.clone(),)
 
     pipeline.unet.__class__ = Forgetful
-    done, times = counted(pipeline, prompt="a cat", num_inference_steps=6)
+    done, times = profile_and_counts(pipeline, prompt="a cat", num_inference_steps=6)
     assert times["unet"] == 6
     (stage,) = done.steps.stages
     assert [macs > 0 for macs in stage.step_macs] == [True, False] * 3

@@ -47,7 +47,7 @@ def one_call(device: str = "cpu") -> tuple[OneCall, Sequence[torch.Tensor]]:
     return call, call.tensors(device)
 
 
-def counted(count: Callable[..., dict[str, int]], package: str, device: str = "cpu") -> dict[str, int]:
+def count_with(count: Callable[..., dict[str, int]], package: str, device: str = "cpu") -> dict[str, int]:
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     return count(*one_call(device))
@@ -60,13 +60,13 @@ def test_diffprof_counts_all_three_and_nothing_else() -> None:
 
 
 def test_thop_misses_attention_and_counts_the_norm() -> None:
-    parts = counted(counters.with_thop, "thop")
+    parts = count_with(counters.with_thop, "thop")
     # Two for each element, and as many again for weight and bias.
     assert parts == {MATRIX_PRODUCTS: LINEAR_MACS, CONVOLUTIONS: CONVOLUTION_MACS, NORMS: 4 * NORM_ELEMENTS}
 
 
 def test_the_guides_patch_counts_cross_attention_as_n_squared() -> None:
-    parts = counted(counters.with_thop_and_attention, "thop")
+    parts = count_with(counters.with_thop_and_attention, "thop")
     scores = BATCH * HEADS * QUERIES * QUERIES
     assert parts[ATTENTION] + parts[SQUARED] == 2 * scores * SIZE
     assert parts[ATTENTION] == ATTENTION_MACS
@@ -75,21 +75,21 @@ def test_the_guides_patch_counts_cross_attention_as_n_squared() -> None:
 
 def test_the_guides_patch_is_gone_afterwards() -> None:
     before = F.scaled_dot_product_attention
-    counted(counters.with_thop_and_attention, "thop")
+    count_with(counters.with_thop_and_attention, "thop")
     assert F.scaled_dot_product_attention is before
 
 
 def test_calflops_misses_attention() -> None:
-    parts = counted(counters.with_calflops, "calflops")
+    parts = count_with(counters.with_calflops, "calflops")
     assert parts == {MATRIX_PRODUCTS: LINEAR_MACS, CONVOLUTIONS: CONVOLUTION_MACS}
 
 
 def test_fvcore_misses_attention_and_counts_the_norm() -> None:
-    parts = counted(counters.with_fvcore, "fvcore")
+    parts = count_with(counters.with_fvcore, "fvcore")
     # Five for each element: its own estimate of a norm with weight and bias.
     assert parts == {MATRIX_PRODUCTS: LINEAR_MACS, CONVOLUTIONS: CONVOLUTION_MACS, NORMS: 5 * NORM_ELEMENTS}
 
 
 def test_flop_counter_on_meta_sees_attention_as_products() -> None:
-    parts = counted(counters.with_flop_counter, "torch", "meta")
+    parts = count_with(counters.with_flop_counter, "torch", "meta")
     assert parts == {MATRIX_PRODUCTS: LINEAR_MACS + ATTENTION_MACS, CONVOLUTIONS: CONVOLUTION_MACS}

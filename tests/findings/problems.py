@@ -21,12 +21,12 @@ from tests.sample_profiles import measured_profile, tensors
 MIB = 1024**2
 
 
-def found(profile: Profile, rule: str) -> list[Finding]:
+def findings_of_kind(profile: Profile, rule: str) -> list[Finding]:
     return [finding for finding in findings(profile) if finding.rule == rule]
 
 
 def the_finding(profile: Profile, rule: str) -> Finding:
-    (finding,) = found(profile, rule)
+    (finding,) = findings_of_kind(profile, rule)
     return finding
 
 

@@ -7,34 +7,34 @@ from dataclasses import replace
 import pytest
 
 from diffprof.record.measured import CacheEvent
-from tests.findings.problems import MIB, found, moving, the_finding, with_cache_events
+from tests.findings.problems import MIB, findings_of_kind, moving, the_finding, with_cache_events
 from tests.sample_iterations import iteration
 from tests.sample_profiles import measured_profile
 
 
 @pytest.mark.parametrize(("asks", "never"), [(3, False), (4, True)])
 def test_a_cache_that_missed_three_times_after_the_first_never_hits(asks: int, never: bool) -> None:
-    assert bool(found(with_cache_events([False] * asks), "cache_never_hits")) is never
+    assert bool(findings_of_kind(with_cache_events([False] * asks), "cache_never_hits")) is never
 
 
 def test_the_first_miss_of_each_module_is_not_evidence() -> None:
     events = tuple(CacheEvent("PyramidAttentionBroadcast", False, 0, 0, "unet", f"blocks.{n}") for n in range(20))
-    assert not found(measured_profile(iterations=[iteration(caches=events)] * 3), "cache_never_hits")
+    assert not findings_of_kind(measured_profile(iterations=[iteration(caches=events)] * 3), "cache_never_hits")
 
 
 def test_a_cache_that_hits_once_does_hit() -> None:
-    assert not found(with_cache_events([False] * 9 + [True]), "cache_never_hits")
+    assert not findings_of_kind(with_cache_events([False] * 9 + [True]), "cache_never_hits")
 
 
 @pytest.mark.parametrize(("misses", "seldom"), [(9, False), (10, True)])
 def test_one_hit_in_ten_is_enough_for_its_memory(misses: int, seldom: bool) -> None:
     profile = with_cache_events([False] * misses + [True], FirstBlockCache=512 * MIB)
-    assert bool(found(profile, "cache_seldom_hits")) is seldom
+    assert bool(findings_of_kind(profile, "cache_seldom_hits")) is seldom
 
 
 @pytest.mark.parametrize("held", [{}, {"FirstBlockCache": 63 * MIB}])
 def test_a_cache_that_holds_little_may_hit_seldom(held: dict[str, int]) -> None:
-    assert not found(with_cache_events([False] * 19 + [True], **held), "cache_seldom_hits")
+    assert not findings_of_kind(with_cache_events([False] * 19 + [True], **held), "cache_seldom_hits")
 
 
 def test_the_evidence_of_a_cache_says_what_it_holds() -> None:
@@ -47,11 +47,11 @@ def test_the_evidence_of_a_cache_says_what_it_holds() -> None:
 @pytest.mark.parametrize(("milliseconds", "dominates"), [(690, False), (700, True)])
 def test_offloading_dominates_from_a_quarter_of_the_time(milliseconds: float, dominates: bool) -> None:
     profile = moving(milliseconds)  # four times, in a call of 11.1 s
-    assert bool(found(profile, "offload_dominates")) is dominates
+    assert bool(findings_of_kind(profile, "offload_dominates")) is dominates
 
 
 def test_what_is_moved_beside_other_work_takes_no_time() -> None:
-    assert not found(moving(1_000, hidden=True), "offload_dominates")
+    assert not findings_of_kind(moving(1_000, hidden=True), "offload_dominates")
 
 
 def test_moves_that_may_have_been_hidden_are_counted_and_mentioned() -> None:
@@ -68,11 +68,11 @@ def test_a_component_that_comes_in_again_in_each_step_is_named() -> None:
 
 @pytest.mark.parametrize("moved_in", [1, 3])
 def test_a_component_that_stays_in_some_step_is_not(moved_in: int) -> None:
-    assert not found(moving(1, moved_in=moved_in), "moved_each_step")
+    assert not findings_of_kind(moving(1, moved_in=moved_in), "moved_each_step")
 
 
 def test_one_step_is_not_each_step() -> None:
-    assert not found(moving(1, steps=1, moved_in=1), "moved_each_step")
+    assert not findings_of_kind(moving(1, steps=1, moved_in=1), "moved_each_step")
 
 
 def test_a_cache_of_the_programs_own_belongs_to_no_component() -> None:

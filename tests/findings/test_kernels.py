@@ -11,7 +11,7 @@ import pytest
 import diffprof
 from diffprof.record.measured import Iteration, Measured, Sample, Span
 from diffprof.record.profile import Profile
-from tests.findings.problems import found, many_operations, the_finding, written_out
+from tests.findings.problems import findings_of_kind, many_operations, the_finding, written_out
 from tests.sample_iterations import CPU, GPU, MILLISECOND
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -20,7 +20,7 @@ from tests.small_pipelines import SMALL_PIPELINES
 def test_five_percent_of_the_macs_or_of_the_bytes_are_worth_a_fused_kernel(
     macs: float, moved: float, too_much: bool
 ) -> None:
-    assert bool(found(written_out(macs, moved), "attention_written_out")) is too_much
+    assert bool(findings_of_kind(written_out(macs, moved), "attention_written_out")) is too_much
 
 
 def test_a_component_that_takes_little_time_may_write_it_out() -> None:
@@ -30,7 +30,7 @@ def test_a_component_that_takes_little_time_may_write_it_out() -> None:
         replace(one, wall=Span(0, 60_000 * MILLISECOND * len(one.steps))) for one in profile.measured.iterations
     )
     profile = replace(profile, measured=replace(profile.measured, iterations=slow))
-    assert not found(profile, "attention_written_out")
+    assert not findings_of_kind(profile, "attention_written_out")
 
 
 def written_out_processors(pipeline: Any) -> None:
@@ -69,12 +69,12 @@ def test_attention_of_a_real_pipeline_is_found_and_what_is_advised_mends_it(
 ) -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline = small.build()
-    assert not found(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
+    assert not findings_of_kind(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
     mistake(pipeline)
-    findings = found(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
+    findings = findings_of_kind(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
     assert [(finding.evidence["component"], finding.case) for finding in findings] == [(component, case)]
     remedy(pipeline)
-    assert not found(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
+    assert not findings_of_kind(_as_if_measured(pipeline, small.arguments()), "attention_written_out")
 
 
 def _as_if_measured(pipeline: Any, arguments: dict[str, Any]) -> Profile:
@@ -106,7 +106,7 @@ def _as_if_measured(pipeline: Any, arguments: dict[str, Any]) -> Profile:
 def test_many_short_operations_far_from_the_peak_are_bound_by_their_launches(
     count: int, microseconds: float, share_of_peak: float, bound: bool
 ) -> None:
-    assert bool(found(many_operations(count, microseconds, share_of_peak), "launch_bound")) is bound
+    assert bool(findings_of_kind(many_operations(count, microseconds, share_of_peak), "launch_bound")) is bound
 
 
 def test_the_evidence_of_launches_has_their_number_and_length() -> None:
@@ -120,4 +120,4 @@ def test_without_a_known_peak_there_is_no_finding_about_utilization() -> None:
     profile = many_operations(1_000, 8, 0.05)
     assert profile.measured is not None
     unknown = replace(profile.measured, device=replace(GPU, peak_flops_per_second={}))
-    assert not found(replace(profile, measured=unknown), "launch_bound")
+    assert not findings_of_kind(replace(profile, measured=unknown), "launch_bound")

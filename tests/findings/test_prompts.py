@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.findings.problems import encoding_again, found, the_finding
+from tests.findings.problems import encoding_again, findings_of_kind, the_finding
 from tests.sample_iterations import iteration
 from tests.sample_profiles import measured_profile
 
@@ -22,12 +22,12 @@ def test_a_program_that_encodes_a_prompt_in_every_call_could_save_all_but_the_fi
 
 
 def test_a_measurement_that_repeats_its_call_is_not_accused() -> None:
-    assert not found(measured_profile(iterations=[iteration(text_ms=500)] * 3), "prompt_encoded_again")
+    assert not findings_of_kind(measured_profile(iterations=[iteration(text_ms=500)] * 3), "prompt_encoded_again")
 
 
 def test_other_prompts_have_to_be_encoded() -> None:
     calls = [iteration(text_ms=500, prompt=prompt) for prompt in ("a cat", "a dog")]
-    assert not found(measured_profile(iterations=calls, repeated=False), "prompt_encoded_again")
+    assert not findings_of_kind(measured_profile(iterations=calls, repeated=False), "prompt_encoded_again")
 
 
 def test_a_prompt_that_is_encoded_twice_in_one_call_is_found_in_a_measurement_too() -> None:
@@ -38,7 +38,7 @@ def test_a_prompt_that_is_encoded_twice_in_one_call_is_found_in_a_measurement_to
 def test_an_encoding_that_failed_is_not_one_that_could_be_kept() -> None:
     first = iteration(text_ms=500)
     failed = replace(first, samples=tuple(replace(sample, failed=True) for sample in first.samples))
-    assert not found(measured_profile(iterations=[failed, first], repeated=False), "prompt_encoded_again")
+    assert not findings_of_kind(measured_profile(iterations=[failed, first], repeated=False), "prompt_encoded_again")
 
 
 def test_what_runs_inside_an_encoding_is_not_saved_twice() -> None:
@@ -56,4 +56,4 @@ def test_what_runs_inside_an_encoding_is_not_saved_twice() -> None:
 def test_less_than_one_percent_is_not_worth_a_change(milliseconds: float, worth_it: bool) -> None:
     calls = [iteration(text_ms=milliseconds)] * 2
     profile = measured_profile(iterations=calls, repeated=False)
-    assert bool(found(profile, "prompt_encoded_again")) is worth_it
+    assert bool(findings_of_kind(profile, "prompt_encoded_again")) is worth_it

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import diffprof
-from tests.findings.problems import found, the_finding
+from tests.findings.problems import findings_of_kind, the_finding
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -21,7 +21,7 @@ def test_a_cache_whose_threshold_is_too_strict_never_hits(threshold: float, neve
     run = diffprof.measure(
         pipeline, warmup=0, iterations=1, sample_hz=0, **{**small.arguments(), "num_inference_steps": 6}
     )
-    names = [finding.evidence["cache"] for finding in found(run.profile, "cache_never_hits")]
+    names = [finding.evidence["cache"] for finding in findings_of_kind(run.profile, "cache_never_hits")]
     assert names == (["FirstBlockCache"] if never else [])
 
 

@@ -14,7 +14,7 @@ from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.render.finding_words import WORDS
 from diffprof.render.findings import finding_lines, format_evidence
-from tests.findings.problems import PROBLEMS, found, the_finding
+from tests.findings.problems import PROBLEMS, findings_of_kind, the_finding
 from tests.record.strategies import profiles
 from tests.sample_iterations import CPU, GPU, Device
 from tests.sample_profiles import hostile, measured_profile, nothing, stable_diffusion
@@ -31,7 +31,7 @@ def test_every_case_of_every_rule_has_a_problem_and_words() -> None:
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
 def test_a_rule_finds_its_problem(rule: str, case: str) -> None:
-    assert [finding.case for finding in found(PROBLEMS[rule, case](), rule)] == [case]
+    assert [finding.case for finding in findings_of_kind(PROBLEMS[rule, case](), rule)] == [case]
 
 
 @pytest.mark.parametrize("device", [CPU, GPU], ids=lambda device: device.kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diffprof.record.measured import Iteration, Sample, Span
-from tests.findings.problems import found, the_finding
+from tests.findings.problems import findings_of_kind, the_finding
 from tests.sample_iterations import GPU, MILLISECOND, iteration, iteration_on
 from tests.sample_profiles import measured_profile
 
@@ -33,7 +33,7 @@ def test_half_of_the_time_dominates(milliseconds: int, dominates: bool) -> None:
         Sample("vae_decode", Span(500 * MILLISECOND, 300 * MILLISECOND), "vae"),
     )
     one = Iteration(0, Span(0, 1_000 * MILLISECOND), samples)
-    assert bool(found(measured_profile(iterations=[one]), "dominant_section")) is dominates
+    assert bool(findings_of_kind(measured_profile(iterations=[one]), "dominant_section")) is dominates
 
 
 def test_a_section_is_not_blamed_for_what_runs_inside_it() -> None:
@@ -45,7 +45,7 @@ def test_a_section_is_not_blamed_for_what_runs_inside_it() -> None:
 @pytest.mark.parametrize(("milliseconds", "too_much"), [(9.8, False), (10.2, True)])
 def test_a_scheduler_may_take_one_percent_of_a_step(milliseconds: float, too_much: bool) -> None:
     one = iteration(unet_ms=990, scheduler_ms=milliseconds, between_ms=0)
-    assert bool(found(measured_profile(iterations=[one]), "scheduler_overhead")) is too_much
+    assert bool(findings_of_kind(measured_profile(iterations=[one]), "scheduler_overhead")) is too_much
 
 
 def test_the_scheduler_is_timed_on_the_device_where_one_is_used() -> None:

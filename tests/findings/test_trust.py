@@ -9,7 +9,7 @@ import pytest
 from diffprof.findings import findings
 from diffprof.record.measured import CacheEvent
 from diffprof.record.profile import Work
-from tests.findings.problems import ended_by_error, found, the_finding
+from tests.findings.problems import ended_by_error, findings_of_kind, the_finding
 from tests.sample_iterations import interrupted, iteration
 from tests.sample_profiles import measured_profile
 
@@ -33,11 +33,11 @@ def test_a_call_that_was_cut_short_says_how_far_it_got() -> None:
 @pytest.mark.parametrize(("longest", "unstable"), [(1.08, False), (1.1, True)])
 def test_a_spread_of_five_percent_is_unstable(longest: float, unstable: bool) -> None:
     profile = measured_profile(iterations=[iteration(times=times) for times in (1, 1, longest)])
-    assert bool(found(profile, "unstable_timings")) is unstable
+    assert bool(findings_of_kind(profile, "unstable_timings")) is unstable
 
 
 def test_two_iterations_show_no_spread() -> None:
-    assert not found(measured_profile(iterations=[iteration(), iteration(times=1.4)]), "unstable_timings")
+    assert not findings_of_kind(measured_profile(iterations=[iteration(), iteration(times=1.4)]), "unstable_timings")
 
 
 def test_the_spread_is_the_deviation_over_the_mean() -> None:
@@ -60,7 +60,7 @@ def test_warm_up_does_not_make_the_others_unstable() -> None:
 @pytest.mark.parametrize("warmup", [True, False])
 def test_a_first_iteration_that_takes_half_as_long_again_is_warm_up(times: float, slow: bool, warmup: bool) -> None:
     profile = measured_profile(iterations=[iteration(times=times, warmup=warmup), iteration(), iteration()])
-    cases = [finding.case for finding in found(profile, "warm_up")]
+    cases = [finding.case for finding in findings_of_kind(profile, "warm_up")]
     assert cases == (["kept_apart" if warmup else "in_the_figures"] if slow else [])
 
 
@@ -71,7 +71,7 @@ def test_a_warm_up_without_later_iterations_is_evaluated() -> None:
 
 def test_a_negligible_warm_up_is_not_a_finding() -> None:
     short = [iteration(times=times / 1_000) for times in (3, 1, 1)]
-    assert not found(measured_profile(iterations=short), "warm_up")
+    assert not findings_of_kind(measured_profile(iterations=short), "warm_up")
 
 
 def test_an_iteration_that_was_traced_is_not_compared_with() -> None:
@@ -82,11 +82,13 @@ def test_an_iteration_that_was_traced_is_not_compared_with() -> None:
 @pytest.mark.parametrize(("first", "slow"), [(1_990, False), (2_010, True)])
 def test_a_first_step_that_takes_twice_as_long_is_warm_up(first: float, slow: bool) -> None:
     profile = measured_profile(iterations=[iteration(unet_ms=[first, 1_000, 1_000, 1_000])])
-    assert bool(found(profile, "warm_up")) is slow
+    assert bool(findings_of_kind(profile, "warm_up")) is slow
 
 
 def test_three_steps_are_too_few_to_recognize_a_slow_one() -> None:
-    assert not found(measured_profile(iterations=[iteration(unet_ms=[9_000, 1_000, 1_000])], steps=3), "warm_up")
+    assert not findings_of_kind(
+        measured_profile(iterations=[iteration(unet_ms=[9_000, 1_000, 1_000])], steps=3), "warm_up"
+    )
 
 
 def test_a_first_step_that_computes_more_is_not_warm_up() -> None:
@@ -94,11 +96,11 @@ def test_a_first_step_that_computes_more_is_not_warm_up() -> None:
     place, first = next((number, call) for number, call in enumerate(profile.calls) if call.step == 0)
     more = replace(first, cost=replace(first.cost, work=first.work + Work(macs=1)))
     calls = (*profile.calls[:place], more, *profile.calls[place + 1 :])
-    assert found(profile, "warm_up")
-    assert not found(replace(profile, calls=calls), "warm_up")
+    assert findings_of_kind(profile, "warm_up")
+    assert not findings_of_kind(replace(profile, calls=calls), "warm_up")
 
 
 def test_a_first_step_that_fills_a_cache_is_not_warm_up() -> None:
     events = (CacheEvent("FirstBlockCache", False, 0, 0, "unet"),)
     slow_first = iteration(unet_ms=[9_000, 1_000, 1_000, 1_000], caches=events)
-    assert not found(measured_profile(iterations=[slow_first]), "warm_up")
+    assert not findings_of_kind(measured_profile(iterations=[slow_first]), "warm_up")

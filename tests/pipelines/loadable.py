@@ -20,7 +20,7 @@ def saved_with_weights(name: str, folder: Path) -> Path:
     return folder
 
 
-def generated(name: str, pipeline: Any) -> Any:
+def generate_small(name: str, pipeline: Any) -> Any:
     """What the pipeline makes of the usual arguments of the small one of that name, as one array."""
     pipeline.set_progress_bar_config(disable=True)
     made = pipeline(**SMALL_PIPELINES[name].arguments())[0]

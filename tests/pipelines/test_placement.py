@@ -11,7 +11,7 @@ import torch
 from diffprof.errors import PipelineError, RequestError
 from diffprof.pipelines.placement import CPU, Target, place_pipeline, target_of
 from diffprof.pipelines.weights import load_pipeline
-from tests.pipelines.loadable import generated, saved_with_weights
+from tests.pipelines.loadable import generate_small, saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
 
 CUDA = torch.device("cuda")
@@ -66,7 +66,7 @@ def test_group_offload_works_on_the_cpu_and_changes_no_image(tmp_path: Path) -> 
     folder = saved_with_weights("flux", tmp_path / "model")
     plain, offloaded = (load_pipeline(folder, device="cpu", offload=way).pipeline for way in (None, "group"))
     assert any(hasattr(module, "_diffusers_hook") for module in offloaded.transformer.modules())
-    assert (generated("flux", plain) == generated("flux", offloaded)).all()
+    assert (generate_small("flux", plain) == generate_small("flux", offloaded)).all()
 
 
 class Refusing:

@@ -19,7 +19,7 @@ from diffprof.pipelines.weights import RANDOM, load_pipeline, plan_loading
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from tests.pipelines.folders import without_tokenizer_files
-from tests.pipelines.loadable import TEXT, UNET, generated, saved_with_weights
+from tests.pipelines.loadable import TEXT, UNET, generate_small, saved_with_weights
 from tests.pipelines.refusals import Damage, change_index, write_file
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -39,7 +39,7 @@ def test_a_loaded_pipeline_generates_the_same_image_as_diffusers(name: str, tmp_
     folder = saved_with_weights(name, tmp_path / "model")
     loaded = load_pipeline(folder, device="cpu")
     theirs = getattr(diffusers, SMALL_PIPELINES[name].class_name).from_pretrained(folder)
-    assert numpy.array_equal(generated(name, loaded.pipeline), generated(name, theirs))
+    assert numpy.array_equal(generate_small(name, loaded.pipeline), generate_small(name, theirs))
     assert (loaded.opened.source, loaded.opened.assumptions, loaded.device) == ("folder", (), "cpu")
 
 
@@ -176,7 +176,7 @@ def test_random_weights_have_the_true_sizes_and_give_finite_images(name: str, dt
         assert sizes == [(path, weight.shape) for path, weight in part.named_parameters()]
     assert loaded.opened.assumptions[0] == RANDOM
     assert loaded.opened.dtype == dtype
-    assert numpy.isfinite(generated(name, loaded.pipeline).astype(float)).all()
+    assert numpy.isfinite(generate_small(name, loaded.pipeline).astype(float)).all()
 
 
 def test_a_call_that_the_pipeline_refuses_is_rejected_before_anything_is_loaded(model: Path) -> None:

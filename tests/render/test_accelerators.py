@@ -44,7 +44,7 @@ FULL = replace(
 )
 
 
-def printed(show: Callable[[Console], None], width: int) -> str:
+def rendered_text(show: Callable[[Console], None], width: int) -> str:
     console = Console(width=width, file=io.StringIO(), legacy_windows=False)
     with console.capture() as captured:
         show(console)
@@ -53,25 +53,25 @@ def printed(show: Callable[[Console], None], width: int) -> str:
 
 @pytest.mark.parametrize("width", [60, 100, 140])
 def test_the_list_as_it_looks(width: int, golden: Callable[[str, str], None]) -> None:
-    text = printed(lambda console: print_accelerators([FULL, SMALL], console), width)
+    text = rendered_text(lambda console: print_accelerators([FULL, SMALL], console), width)
     golden(f"accelerators-{width}.txt", text)
 
 
 @pytest.mark.parametrize("entry", [FULL, SMALL], ids=lambda entry: entry.name)
 def test_an_accelerator_as_it_looks(entry: Accelerator, golden: Callable[[str, str], None]) -> None:
-    golden(f"accelerator-{entry.name}.txt", printed(lambda console: print_accelerator(entry, console), 100))
+    golden(f"accelerator-{entry.name}.txt", rendered_text(lambda console: print_accelerator(entry, console), 100))
 
 
 def test_every_number_that_is_known_has_its_source_beside_it() -> None:
     entry = find_accelerator("h100-sxm")
-    lines = printed(lambda console: print_accelerator(entry, console), 40).splitlines()
+    lines = rendered_text(lambda console: print_accelerator(entry, console), 40).splitlines()
     (line,) = (line for line in lines if line.startswith("peak in float16"))
     assert line.split() == ["peak", "in", "float16", "989.5", "TFLOP/s", "NVIDIA", "H100", "datasheet", "(SXM)"]
 
 
 def test_a_hostile_name_cannot_drive_the_terminal() -> None:
     hostile = replace(SMALL, reported_names=("\x1b[31mred",), source="\x1b]0;title\x07")
-    text = printed(lambda console: print_accelerator(hostile, console), 100)
+    text = rendered_text(lambda console: print_accelerator(hostile, console), 100)
     assert "[31mred" in text
     assert "\x1b" not in text
 

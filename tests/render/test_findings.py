@@ -8,14 +8,14 @@ import pytest
 
 from diffprof.findings import RULES, Finding, findings
 from diffprof.render.findings import finding_lines, format_evidence
-from tests.findings.problems import PROBLEMS, found, the_finding
+from tests.findings.problems import PROBLEMS, findings_of_kind, the_finding
 
 CASES = [(rule.name, case) for rule in RULES for case in rule.cases]
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
 def test_every_finding_is_in_whole_sentences(rule: str, case: str) -> None:
-    for finding in found(PROBLEMS[rule, case](), rule):
+    for finding in findings_of_kind(PROBLEMS[rule, case](), rule):
         lines = finding_lines(finding)
         for text in lines:
             assert text

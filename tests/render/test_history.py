@@ -25,45 +25,47 @@ def history(tmp_path: Path) -> History:
     return four_runs(tmp_path / "history.sqlite")
 
 
-def listed(history: History, width: int = 120, encoding: str = "utf-8", **options: int) -> str:
+def list_text(history: History, width: int = 120, encoding: str = "utf-8", **options: int) -> str:
     runs = history.find(**options)  # type: ignore[arg-type]
     offset = options.get("offset", 0)
     return render_text(lambda console: render.print_runs(runs, history.count(), console, offset), width, encoding)
 
 
-def trended(history: History, metric: str, width: int = 120, encoding: str = "utf-8", limit: int | None = None) -> str:
+def trend_text(
+    history: History, metric: str, width: int = 120, encoding: str = "utf-8", limit: int | None = None
+) -> str:
     trend = history.trend(metric, limit=limit)
     return render_text(lambda console: render.print_trend(trend, console), width, encoding)
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_list_as_it_looks(width: int, history: History, golden: Callable[[str, str], None]) -> None:
-    golden(f"history-list-{width}.txt", listed(history, width))
+    golden(f"history-list-{width}.txt", list_text(history, width))
 
 
 @pytest.mark.parametrize("metric", ["wall_seconds", "peak_memory_bytes", "macs", "parameters"])
 def test_the_trend_as_it_looks(metric: str, history: History, golden: Callable[[str, str], None]) -> None:
-    golden(f"history-trend-{metric}.txt", trended(history, metric))
+    golden(f"history-trend-{metric}.txt", trend_text(history, metric))
 
 
 def test_the_number_of_omitted_rows_is_shown(history: History) -> None:
-    assert listed(history, limit=2).endswith("Runs 1 to 2 of 4; --limit shows more\n")
-    assert listed(history, limit=2, offset=2).endswith("Runs 3 to 4 of 4; --limit shows more\n")
-    assert listed(history, offset=7) == "None of 4 runs from number 8 on\n"
-    assert trended(history, "macs", limit=1).endswith("Series 1 to 1 of 3; --limit shows more\n")
-    assert "Columns that do not fit: " in listed(history, width=60)
+    assert list_text(history, limit=2).endswith("Runs 1 to 2 of 4; --limit shows more\n")
+    assert list_text(history, limit=2, offset=2).endswith("Runs 3 to 4 of 4; --limit shows more\n")
+    assert list_text(history, offset=7) == "None of 4 runs from number 8 on\n"
+    assert trend_text(history, "macs", limit=1).endswith("Series 1 to 1 of 3; --limit shows more\n")
+    assert "Columns that do not fit: " in list_text(history, width=60)
 
 
 def test_a_terminal_without_unicode_gets_signs_that_it_has(history: History) -> None:
-    assert trended(history, "wall_seconds", encoding="ascii").isascii()
-    assert "%#" in trended(history, "wall_seconds", encoding="ascii")
+    assert trend_text(history, "wall_seconds", encoding="ascii").isascii()
+    assert "%#" in trend_text(history, "wall_seconds", encoding="ascii")
 
 
 def test_a_slower_run_stands_out(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     for times in (1, 1, 2):
         history.add(run_of_length(times), "run")
-    (row,) = [line for line in trended(history, "wall_seconds").splitlines() if "sd-2.1-base" in line]
+    (row,) = [line for line in trend_text(history, "wall_seconds").splitlines() if "sd-2.1-base" in line]
     assert "▅▅█" in row
     assert "2.00x" in row
 
@@ -71,7 +73,7 @@ def test_a_slower_run_stands_out(tmp_path: Path) -> None:
 def test_names_cannot_drive_the_terminal(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     history.add(hostile(), "profile", ["[red]tag[/red]"])
-    shown = listed(history, 200) + trended(history, "macs", 200) + render.kept_line(history.get_run(1))
+    shown = list_text(history, 200) + trend_text(history, "macs", 200) + render.kept_line(history.get_run(1))
     assert "\x1b" not in shown
     assert "[red]tag[/red]" in shown
 
@@ -79,7 +81,7 @@ def test_names_cannot_drive_the_terminal(tmp_path: Path) -> None:
 def test_of_a_long_path_the_end_is_shown(tmp_path: Path) -> None:
     history = History(tmp_path / "h.sqlite")
     history.add(with_model_name(stable_diffusion(), "/a/very/long/way/to/the/folder/of/my-own-model"), "profile")
-    assert "...he/folder/of/my-own-model" in listed(history, 200)
+    assert "...he/folder/of/my-own-model" in list_text(history, 200)
 
 
 def test_the_list_as_json_keeps_its_schema(history: History) -> None:

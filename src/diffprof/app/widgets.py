@@ -18,6 +18,17 @@ STOP_TIMEOUT_SECONDS = 5.0
 DEFAULT_BUTTONS = ["toImage", "zoom2d", "pan2d", "resetScale2d"]
 
 
+def two_columns(add_inputs: Callable[[], None], add_outputs: Callable[[], None]) -> None:
+    """The layout of a tab: a narrow column for its inputs, a wide one for what comes out."""
+    import gradio as gr
+
+    with gr.Row():
+        with gr.Column(scale=1, min_width=300):
+            add_inputs()
+        with gr.Column(scale=3, min_width=320):
+            add_outputs()
+
+
 def html_block(name: str, html: str = "") -> Any:
     """A block for HTML of `diffprof.app.views`; it takes no space while it is empty."""
     import gradio

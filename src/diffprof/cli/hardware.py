@@ -9,8 +9,8 @@ import typer
 
 from diffprof.catalogue.accelerators import Accelerator, accelerators, accelerators_with, find_accelerator
 from diffprof.cli.models import ListOrShow
+from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import write_rendered, write_text
-from diffprof.errors import RequestError
 
 app = typer.Typer(
     cls=ListOrShow,
@@ -41,8 +41,7 @@ def hardware(
     """
     if context.invoked_subcommand is not None:
         return
-    if json and csv:
-        raise RequestError("--json and --csv exclude each other; choose one.")
+    check_formats(json, csv)
     from diffprof.render import accelerators as render
 
     known = accelerators_with(file) if file else accelerators()

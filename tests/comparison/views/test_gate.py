@@ -22,30 +22,30 @@ SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "gate.schema.json").re
 NAMES = ("baseline", "candidate")
 
 
-def judged(pair: Pair, limits: str | None = None) -> tuple[Gate, Pair]:
+def gate_pair(pair: Pair, limits: str | None = None) -> tuple[Gate, Pair]:
     return gate(pair, parse_limits(limits) if limits else None), pair
 
 
-def passed() -> tuple[Gate, Pair]:
-    return judged(compare_pair(stable_diffusion(), stable_diffusion()))
+def passing() -> tuple[Gate, Pair]:
+    return gate_pair(compare_pair(stable_diffusion(), stable_diffusion()))
 
 
-def failed() -> tuple[Gate, Pair]:
-    return judged(
+def failing() -> tuple[Gate, Pair]:
+    return gate_pair(
         compare_pair(stable_diffusion(), stable_diffusion(unet_calls=32)), "macs=+0%,calls.unet=+0,weights=+10MB"
     )
 
 
 def noisy() -> tuple[Gate, Pair]:
     source = random.Random(21)
-    return judged(compare_pair(run_of(quiet(source, 20)), run_of(quiet(source, 20, 1.05))))
+    return gate_pair(compare_pair(run_of(quiet(source, 20)), run_of(quiet(source, 20, 1.05))))
 
 
 def too_few() -> tuple[Gate, Pair]:
-    return judged(compare_pair(run_of([SECOND] * 3), run_of([SECOND] * 3)), "time=+5%")
+    return gate_pair(compare_pair(run_of([SECOND] * 3), run_of([SECOND] * 3)), "time=+5%")
 
 
-EVERY = [passed, failed, noisy, too_few]
+EVERY = [passing, failing, noisy, too_few]
 
 
 @pytest.mark.parametrize("made", EVERY)
@@ -63,7 +63,7 @@ def test_json_is_what_the_schema_says(made: Callable[[], tuple[Gate, Pair]]) -> 
 
 
 def test_junit_has_a_case_for_each_limit() -> None:
-    suite = ElementTree.fromstring(gate_junit(failed()[0], NAMES))
+    suite = ElementTree.fromstring(gate_junit(failing()[0], NAMES))
     assert (suite.tag, suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("testsuite", "3", "2", "0")
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases == {"macs": ["failure"], "calls.unet": ["failure"], "weights": []}
@@ -74,12 +74,12 @@ def test_junit_has_a_case_for_each_limit() -> None:
 
 
 def test_junit_escapes_names_that_are_not_valid_xml() -> None:
-    suite = ElementTree.fromstring(gate_junit(failed()[0], ("a", '<b> & \x00 \udcff "c"')))
+    suite = ElementTree.fromstring(gate_junit(failing()[0], ("a", '<b> & \x00 \udcff "c"')))
     assert suite[0].get("classname", "").startswith("diffprof.gate.<b> & ")
 
 
 def test_a_limit_in_one_sentence() -> None:
-    found = [describe_check(check) for check in failed()[0].checks]
+    found = [describe_check(check) for check in failing()[0].checks]
     assert found == [
         "macs: 26.23 T, now 27.04 T (+3.1 %), limit +0 %: failed",
         "calls.unet: 31, now 32 (+3.2 %), limit +0: failed",

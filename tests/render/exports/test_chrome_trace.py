@@ -31,7 +31,7 @@ FIELDS = {
 }
 
 
-def opened(profile: Profile) -> list[dict[str, Any]]:
+def events_of(profile: Profile) -> list[dict[str, Any]]:
     values = json.loads(chrome_trace_json(profile))
     assert values["displayTimeUnit"] == "ms"
     for event in values["traceEvents"]:
@@ -46,7 +46,7 @@ def spans(events: list[dict[str, Any]], process: int, thread: int) -> list[dict[
 
 @pytest.mark.parametrize("made", [stable_diffusion, measured_profile, everything_measured, nothing, hostile_everywhere])
 def test_the_spans_of_a_thread_lie_inside_or_beside_each_other(made: Any) -> None:
-    events = opened(made())
+    events = events_of(made())
     threads = {(one["pid"], one["tid"]) for one in events if one["ph"] == "X"}
     for process, thread in threads - {(MEASURED, MOVES)}:
         open_until: list[float] = []
@@ -59,7 +59,7 @@ def test_the_spans_of_a_thread_lie_inside_or_beside_each_other(made: Any) -> Non
 
 
 def test_a_measured_run_has_its_sections_steps_moves_caches_and_memory() -> None:
-    events = opened(everything_measured())
+    events = events_of(everything_measured())
     assert [one["name"] for one in spans(events, MEASURED, SECTIONS)][:3] == [
         "iteration 1 (warm-up)", "encode_prompt", "text_encoder_forward",
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def test_a_measured_run_has_its_sections_steps_moves_caches_and_memory() -> None
 
 
 def test_iterations_lie_one_after_the_other_as_they_ran() -> None:
-    events = opened(measured_profile(device=GPU))
+    events = events_of(measured_profile(device=GPU))
     began = [one["ts"] for one in spans(events, MEASURED, SECTIONS) if one["name"].startswith("iteration")]
     assert began == sorted(began)
     assert len(set(began)) == 4
@@ -83,7 +83,7 @@ def test_iterations_lie_one_after_the_other_as_they_ran() -> None:
 
 def test_counts_are_drawn_to_a_scale_that_the_name_states() -> None:
     whole = stable_diffusion()
-    events = opened(whole)
+    events = events_of(whole)
     (name,) = [one["args"]["name"] for one in events if one["name"] == "process_name"]
     assert name == "counted: 1 us is 10.00 MMACs"
     calls = [one for one in spans(events, COUNTED, 1) if one["name"].endswith((".forward", ".decode"))]

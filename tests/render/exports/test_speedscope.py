@@ -61,7 +61,7 @@ FORMAT = {
 }
 
 
-def opened(profile: Profile) -> dict[str, Any]:
+def document_of(profile: Profile) -> dict[str, Any]:
     values = json.loads(speedscope_json(profile))
     jsonschema.validate(values, FORMAT)
     return dict(values)
@@ -87,7 +87,7 @@ def own_lengths(file: dict[str, Any], number: int) -> dict[str, int]:
 
 @pytest.mark.parametrize("made", [stable_diffusion, measured_profile, everything_measured, nothing, hostile_everywhere])
 def test_every_profile_is_of_the_format_and_in_balance(made: Any) -> None:
-    file = opened(made())
+    file = document_of(made())
     for number in range(len(file["profiles"])):
         own_lengths(file, number)
     assert file["activeProfileIndex"] < len(file["profiles"])
@@ -95,7 +95,7 @@ def test_every_profile_is_of_the_format_and_in_balance(made: Any) -> None:
 
 def test_a_counted_profile_has_every_mac_by_module() -> None:
     whole = stable_diffusion()
-    file = opened(whole)
+    file = document_of(whole)
     (counted,) = file["profiles"]
     assert (counted["unit"], counted["endValue"]) == ("none", whole.total.macs)
     own = own_lengths(file, 0)
@@ -107,7 +107,7 @@ def test_a_counted_profile_has_every_mac_by_module() -> None:
 
 def test_a_measured_profile_has_a_flame_graph_of_every_iteration_and_opens_at_the_first_timed_one() -> None:
     whole = measured_profile(device=GPU)
-    file = opened(whole)
+    file = document_of(whole)
     assert [one["name"] for one in file["profiles"]] == [
         "iteration 1 (warm-up)", "iteration 2", "iteration 3", "iteration 4", "counted, in MACs",
     ]  # fmt: skip
@@ -122,12 +122,12 @@ def test_a_measured_profile_has_a_flame_graph_of_every_iteration_and_opens_at_th
 def test_sections_that_overlap_on_the_device_are_cut_where_the_next_starts() -> None:
     one = iteration_on(GPU)
     late = Sample("late", Span(0, 10, device_start_ns=500_000, device_ns=10**12))
-    file = opened(measured_profile(device=GPU, iterations=[replace(one, samples=(late, *one.samples))]))
+    file = document_of(measured_profile(device=GPU, iterations=[replace(one, samples=(late, *one.samples))]))
     assert sum(own_lengths(file, 0).values()) <= one.wall.device_ns  # type: ignore[operator]
 
 
 def test_steps_that_cost_the_same_are_still_drawn_one_after_the_other() -> None:
-    file = opened(stable_diffusion())
+    file = document_of(stable_diffusion())
     unet = [event["at"] for event in file["profiles"][0]["events"] if _name(file, event) == "unet.forward"]
     starts = unet[::2]
     assert [later - earlier for earlier, later in pairwise(starts)] == [UNET_MACS] * 30

@@ -71,7 +71,7 @@ def hostile_everywhere() -> Profile:
             iterations=tuple(
                 replace(
                     one,
-                    samples=tuple(_renamed(sample, slot) for sample in one.samples),
+                    samples=tuple(_rename(sample, slot) for sample in one.samples),
                     memory=tuple(replace(point, label=f"{SCRIPT} {point.label}") for point in one.memory),
                     moves=tuple(replace(move, component=slot) for move in one.moves),
                     caches=(*one.caches, CacheEvent("<b>not bold</b>", True, 5, 0, slot, BOLD)),
@@ -84,7 +84,7 @@ def hostile_everywhere() -> Profile:
     )
 
 
-def _renamed(sample: Sample, slot: str) -> Sample:
+def _rename(sample: Sample, slot: str) -> Sample:
     component = slot if sample.component == "unet" else sample.component
     return replace(sample, section=sample.section + SCRIPT, component=component)
 

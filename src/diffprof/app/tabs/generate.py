@@ -22,6 +22,7 @@ from diffprof.app.widgets import (
     optional_number,
     show_chart,
     show_errors,
+    two_columns,
 )
 from diffprof.render import charts
 
@@ -35,14 +36,8 @@ class GenerateTab:
     """The components of the tab, and the handlers of its events."""
 
     def __init__(self, context: AppContext) -> None:
-        import gradio as gr
-
         self.context = context
-        with gr.Row():
-            with gr.Column(scale=1, min_width=300):
-                self._add_inputs()
-            with gr.Column(scale=3, min_width=320):
-                self._add_outputs()
+        two_columns(self._add_inputs, self._add_outputs)
         self._connect()
 
     def _add_inputs(self) -> None:

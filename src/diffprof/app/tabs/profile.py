@@ -11,7 +11,7 @@ from diffprof.app.context import AppContext
 from diffprof.app.model_choices import choose_model, model_choices, model_title
 from diffprof.app.session import Session
 from diffprof.app.sliders import SLIDERS, Slider, applies_to, count_model, current_value, slider_arguments
-from diffprof.app.widgets import chart_block, connect_stop_button, html_block, show_chart, show_errors
+from diffprof.app.widgets import chart_block, connect_stop_button, html_block, show_chart, show_errors, two_columns
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.render import charts
@@ -30,11 +30,7 @@ class ProfileTab:
         import gradio as gr
 
         self.context = context
-        with gr.Row():
-            with gr.Column(scale=1, min_width=300):
-                self._add_inputs()
-            with gr.Column(scale=3, min_width=320):
-                self._add_outputs()
+        two_columns(self._add_inputs, self._add_outputs)
         self.values = gr.State({})
         """The current values of the sliders that apply to the chosen model."""
         self._connect()
