@@ -129,6 +129,7 @@ def _values(entry: Accelerator) -> dict[str, Any]:
         "host_link": entry.host_link,
         "host_link_bytes_per_second": entry.host_link_bytes_per_second,
         "peak_flops_per_second": dict(entry.peak_flops_per_second),
+        "measured": dict(entry.measured),
         "source": entry.source,
         "sources": dict(entry.sources),
     }
