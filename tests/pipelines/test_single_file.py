@@ -167,6 +167,7 @@ def test_pickles_are_refused_with_the_reason(ending: str, tmp_path: Path) -> Non
 
 def test_a_single_file_cannot_be_run(file: Path) -> None:
     from diffprof.pipelines.weights import plan_loading
+    from diffprof.record.request import Request
 
     with pytest.raises(RequestError, match="single file: its cost is counted from its header"):
-        plan_loading(file)
+        plan_loading(Request.create(file))

@@ -125,7 +125,7 @@ def _identified(file: Path, header: WeightHeader, groups: list[_Group], open_mod
         of_type = [entry for entry in same if inferred.hub_id.lower() in map(str.lower, entry.names)]
         same = of_type or same
     if same:
-        others = f" (so have {len(same) - 1} others)" if len(same) > 1 else ""
+        others = f", as {_count(len(same) - 1, 'other')} of the catalogue" if len(same) > 1 else ""
         return open_model(same[0].name), f"as {same[0].name}, which has exactly its {elements:,} weights{others}"
     if inferred is None:
         raise RequestError(_unknown(file, header, elements))
@@ -158,10 +158,15 @@ def _unknown(file: Path, header: WeightHeader, elements: int) -> str:
     entry, part = min(parts, key=lambda pair: abs((pair[1].parameters or 0) - elements))
     example = min(header.tensors, key=len)[:80]
     return (
-        f"{file} has an architecture that diffusers does not know: {len(header.tensors):,} tensors such as {example} "
+        f"{file} has an architecture that diffusers does not know: "
+        f"{_count(len(header.tensors), 'tensor')} such as {example} "
         f"with {elements:,} elements; the nearest in size is the {part.slot} of {entry.name} "
         f"({part.parameters:,}); give the model to take its configuration from with --config"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> dict[str, StoredWeights]:
