@@ -120,7 +120,7 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
     if progress:
         progress(ProgressEvent(Activity.opening, str(request.model)))
     with quiet_libraries():
-        origin = _origin(request.model, request.random_weights)
+        origin = _origin(request.model, request.random_weights, request.assume_defaults)
         dtype = torch_dtype(request.dtype or origin.blueprint.dtype)
         virtual = open_blueprint(origin.blueprint, dtype)
         if cache is not None:
@@ -151,9 +151,9 @@ class _Origin:
         return self.folder is not None and plan is not None and "quantization_config" in plan.config
 
 
-def _origin(model: str | Path, random_weights: bool) -> _Origin:
+def _origin(model: str | Path, random_weights: bool, assume_defaults: bool) -> _Origin:
     if random_weights:
-        return _Origin(blueprint_of(model))
+        return _Origin(replace(blueprint_of(model), assume_defaults=assume_defaults))
     resolved = resolve(model)
     if resolved.folder is not None:
         blueprint = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
