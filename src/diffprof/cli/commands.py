@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",
+    "memory": "Explain a memory snapshot of torch: the peak, whose memory it was, fragmentation, and what failed.",
     "compare": "Show what differs between profiles: conditions first, then counts, then measurements.",
     "gate": "Fail if generation costs more than the limits allow.",
     "report": "Write a report to share: one self-contained HTML page.",

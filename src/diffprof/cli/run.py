@@ -39,6 +39,9 @@ class MeasurementOptions:
     trace: Annotated[bool, typer.Option("--trace", help="Record a Chrome trace of one more call with a few steps.")] = (
         False
     )
+    memory_snapshot: Annotated[
+        bool, typer.Option("--memory-snapshot", help="Record who allocates memory of the GPU, for diffprof memory.")
+    ] = False
     sample_hz: Annotated[float, typer.Option(metavar="N", help="Samples of the machine per second; 0 for none.")] = 10
 
 
@@ -101,12 +104,14 @@ def _measure(
         if progress is not None:
             # Before the libraries are imported, which takes seconds.
             progress(ProgressEvent(Activity.opening, str(request.model)))
+        from diffprof.runtime.memory_history import memory_snapshot
         from diffprof.runtime.model_run import ModelRun
 
         trace_folder = output.folder if measurement.trace else None
         model_run = ModelRun(request, warmup, iterations, trace_folder, measurement.sample_hz)
         try:
-            return model_run.measure(progress)
+            with memory_snapshot(output.folder, measurement.memory_snapshot):
+                return model_run.measure(progress)
         except (PipelineError, InterruptedRun) as error:
             if error.run is not None and error.run.profiles:
                 _print_files(output, write_run_folder(output.folder, error.run.profiles[-1]))

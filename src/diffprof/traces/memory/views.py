@@ -1,0 +1,71 @@
+"""A memory snapshot for people, and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from diffprof.render import numbers
+from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.console import print_lines
+from diffprof.traces.memory.explain import DeviceSnapshot, FailedAllocation, MemoryShare
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_snapshot(devices: Sequence[DeviceSnapshot], console: Console, top: int) -> None:
+    """Print what each device held, and whose it was."""
+    if not devices:
+        console.print("The snapshot has no memory of any device in it.")
+    for device in devices:
+        print_lines(_lines(device), console)
+        for heading, shares in (("owner", device.owners), ("line of code", device.lines)):
+            print_table(fit_columns(_columns(heading, shares, device.peak_bytes, top), console.width), console)
+            console.print()
+
+
+def snapshot_json(devices: Sequence[DeviceSnapshot]) -> str:
+    """Everything as JSON."""
+    return json.dumps({"unit": "bytes", "devices": [asdict(device) for device in devices]}, indent=2) + "\n"
+
+
+def _lines(device: DeviceSnapshot) -> list[tuple[str, str]]:
+    size = numbers.gigabytes
+    peak = f"{size(device.peak_bytes)} allocated at the peak"
+    if not device.has_history:
+        peak = (
+            f"{size(device.peak_bytes)} allocated when it was taken; the peak is not known, because no history was "
+            "recorded (diffprof run --memory-snapshot does)"
+        )
+    reserved = (
+        f"{size(device.reserved_bytes)} reserved at the end, of which {size(device.allocated_bytes)} are allocated and "
+        f"{size(device.unused_bytes)} are not; the largest free block has {size(device.largest_free_bytes)}"
+    )
+    failures = [("Failed", _describe_failure(failure, device)) for failure in device.failures]
+    return [("Device", str(device.device)), ("Peak", peak), ("Reserved", reserved), *failures]
+
+
+def _describe_failure(failure: FailedAllocation, device: DeviceSnapshot) -> str:
+    size = numbers.gigabytes
+    left = "" if failure.free_bytes is None else f" while the driver had {size(failure.free_bytes)} left"
+    fragmented = device.unused_bytes >= failure.requested_bytes > device.largest_free_bytes
+    why = (
+        f"; {size(device.unused_bytes)} were reserved and free, but in pieces: set "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+        if fragmented
+        else ""
+    )
+    return f"{size(failure.requested_bytes)} were asked for by {failure.line}{left}{why}"
+
+
+def _columns(heading: str, shares: Sequence[MemoryShare], whole: int, top: int) -> list[Column]:
+    rows = shares[:top]
+    return [
+        Column(heading, [share.name for share in rows], justify="left", least=20),
+        Column("at the peak", [numbers.gigabytes(share.held_bytes) for share in rows]),
+        Column("share", [numbers.percent(share.held_bytes / whole) if whole else "" for share in rows]),
+        Column("allocations", [numbers.exact(share.allocations) for share in rows], rank=1),
+    ]

@@ -1,0 +1,54 @@
+"""A snapshot of the GPU's memory is written when it is asked for, and when memory ran out; there is no GPU here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from diffprof.errors import OutOfMemoryError, RequestError
+from diffprof.runtime.memory_history import FILE, memory_snapshot
+from diffprof.traces.memory.explain import explain_snapshot
+
+CONTENT = {"segments": [{"device": 0, "total_size": 8, "blocks": []}], "device_traces": [[]]}
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The functions of ``torch.cuda.memory`` of a machine with a GPU; how recording was switched."""
+    switched: list[dict[str, Any]] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda **options: switched.append(options))
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: CONTENT)
+    return switched
+
+
+def test_a_requested_snapshot_is_recorded_and_written(gpu: list[dict[str, Any]], tmp_path: Path) -> None:
+    with memory_snapshot(tmp_path, requested=True):
+        assert "max_entries" in gpu[0]
+    assert gpu[1:] == [{"enabled": None}]
+    assert explain_snapshot(tmp_path / FILE)[0].reserved_bytes == 8
+
+
+def test_where_memory_ran_out_one_is_written_without_being_asked_for(gpu: Any, tmp_path: Path) -> None:
+    with pytest.raises(OutOfMemoryError), memory_snapshot(tmp_path, requested=False):
+        raise OutOfMemoryError("Pipeline", "2 GiB")
+    assert (tmp_path / FILE).is_file()
+    assert gpu == [], "nothing was recorded"
+
+
+def test_otherwise_none_is_written(gpu: Any, tmp_path: Path) -> None:
+    with memory_snapshot(tmp_path, requested=False):
+        pass
+    with pytest.raises(ValueError, match="something else"), memory_snapshot(tmp_path, requested=False):
+        raise ValueError("something else")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="shows what a machine without a GPU says")
+def test_without_a_gpu_it_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="needs a CUDA or ROCm device"), memory_snapshot(tmp_path, requested=True):
+        pass
