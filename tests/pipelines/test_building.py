@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,24 @@ def test_what_a_library_keeps_in_float32_stays_so_in_half_precision() -> None:
     building.keep_in_float32(model, torch.float16)
     assert model.norm.weight.dtype == model.norm.bias.dtype == torch.float32
     assert model.linear.weight.dtype == torch.float16
+
+
+def test_a_model_that_the_pipeline_makes_of_others_is_virtual_too(tmp_path: Path) -> None:
+    """AnimateDiff puts a UNet and a motion adapter together, copying their weights."""
+    from tests.pipelines.folders import saved
+    from tests.small_pipelines import SMALL_PIPELINES
+
+    small = SMALL_PIPELINES["animatediff"]
+    parts = small.components()
+    folder = saved("animatediff", tmp_path / "model")
+    parts["unet"].save_config(folder / "unet")
+    index = json.loads((folder / "model_index.json").read_text())
+    index["unet"] = ["diffusers", type(parts["unet"]).__name__]
+    (folder / "model_index.json").write_text(json.dumps(index))
+    pipeline, _ = building.build(from_folder(folder, "small"), torch.float32)
+    assert type(pipeline.unet).__name__ == "UNetMotionModel"
+    assert all(weight.is_meta for weight in pipeline.unet.parameters())
+    assert not pipeline.unet.training
+    arguments = small.arguments()
+    counted = diffprof.profile(folder, use_cache=False, **arguments)
+    assert counted.total.macs == diffprof.profile(small.build(), **arguments).total.macs

@@ -77,7 +77,8 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
         settings["requires_safety_checker"] = False
     try:
-        return owner(**parts, **settings), tuple(assumptions)
+        is_virtual = make_model is None
+        return _put_together(owner, {**parts, **settings}, dtype, is_virtual), tuple(assumptions)
     except Exception as error:
         packages = packages_behind(error)
         if packages:
@@ -95,6 +96,22 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
             pipeline, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, build_virtual_model)
         )
     return pipeline, tuple(assumptions)
+
+
+def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
+    """The pipeline; some make a model of others (AnimateDiff: of a UNet and an adapter), which must be virtual too."""
+    try:
+        return owner(**parts)
+    except RuntimeError as error:
+        if not is_virtual or "meta tensor" not in str(error):
+            raise
+    with Patches() as patches, virtual_weights(patches, dtype):
+        pipeline = owner(**parts)
+    for component in pipeline.components.values():
+        for module in component.modules() if isinstance(component, torch.nn.Module) else ():
+            module.training = False
+            _make_virtual(module)
+    return pipeline
 
 
 def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
