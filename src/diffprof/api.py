@@ -28,6 +28,7 @@ def profile(
     enable: Sequence[str] = (),
     config: str | None = None,
     assume_defaults: bool = False,
+    pipeline_defaults: bool = False,
     quantize: str | Mapping[str, str] | None = None,
     layerwise: str | Mapping[str, str] | None = None,
     lora: str | int | Sequence[str | int] | None = None,
@@ -51,9 +52,10 @@ def profile(
 
     `progress` is called with a message, how much is done and of how much. A model that is not a live pipeline and was
     counted before comes from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that
-    changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; what is not given
-    has its default. ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean,
-    and an image, mask or video can be given by its size: ``image="1024x768"``.
+    changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; ``steps``,
+    ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean, and an image, mask or video
+    can be given by its size: ``image="1024x768"``. What is not given is what the catalogue recommends for a model that
+    it knows by name, else, and with `pipeline_defaults`, the pipeline's own default.
     """
     arguments = with_full_names(arguments)
     switches: dict[str, Any] = {
@@ -62,7 +64,8 @@ def profile(
         "guidance_interval": guidance_interval, "cache": cache,
     }  # fmt: skip
     if isinstance(model, str | Path):
-        request = Request.create(model, arguments, dtype=dtype, assume_defaults=assume_defaults, **switches)
+        switches |= {"assume_defaults": assume_defaults, "pipeline_defaults": pipeline_defaults}
+        request = Request.create(model, arguments, dtype=dtype, **switches)
         return count_request(request, use_cache, describe_to(progress))
     from diffprof.counting.profile import profile_call
 

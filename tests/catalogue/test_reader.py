@@ -34,7 +34,7 @@ def test_an_unknown_name_finds_nothing(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("sdlx", "sdxl"), ("sd2.1-bas", "sd-2.1-base"), ("FLUX", "flux.1-dev"), ("wan", "wan2.1-t2v-14b")],
+    [("sdlx", "sdxl"), ("sd2.1-bas", "sd-2.1-base"), ("FLUX", "flux.1-dev"), ("wan", "wan2.2-t2v-a14b")],
 )
 def test_the_nearest_names_are_suggested(typed: str, meant: str) -> None:
     assert meant in catalogue.nearest(typed)

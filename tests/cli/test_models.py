@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from diffprof import catalogue
+from diffprof.catalogue.bundled_model import shapes_entry, shapes_folder
 from tests.cli.conftest import Run
 
 
@@ -74,3 +77,64 @@ def test_a_model_that_is_not_there_is_rejected_with_the_nearest_names(arguments:
     ended = run("models", *arguments)
     assert ended.code == 2
     assert "sdxl" in ended.err
+
+
+def test_models_are_listed_by_family_task_year_and_licence(run: Run) -> None:
+    rows = json.loads(run("models", "--family", "flux", "--task", "text-to-image", "--json").out)
+    assert {"flux.1-dev", "flux.1-schnell"} <= {row["name"] for row in rows}
+    assert {(row["family"], row["task"]) for row in rows} == {("flux", "text-to-image")}
+    rows = json.loads(run("models", "klein", "--year", "2026", "--licence", "apache", "--json").out)
+    assert [row["name"] for row in rows] == ["flux.2-klein-4b"]
+    ended = run("models", "--task", "upscale")
+    assert (ended.code, "did you mean upscaling?" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("flux2-klein", "flux.2-klein-4b"),
+        ("z-image", "z-image"),
+        ("zimage-turbo", "z-image-turbo"),
+        ("wan22", "wan2.2-t2v-a14b"),
+        ("wan2.2_i2v_a14b", "wan2.2-i2v-a14b"),
+        ("sdxl-turbo", "sdxl-turbo"),
+        ("svd", "svd-xt"),
+        ("kontext", "flux.1-kontext-dev"),
+        ("stabilityai/SD-Turbo", "sd-turbo"),
+    ],
+)
+def test_models_are_found_by_the_names_that_people_type(typed: str, meant: str) -> None:
+    entry = catalogue.find(typed)
+    assert entry is not None
+    assert entry.name == meant
+
+
+def test_a_folder_gets_a_name_that_commands_know(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "entries"))
+    shutil.copytree(shapes_folder(), tmp_path / "Our Model")
+    ended = run(
+        "models", "add", str(tmp_path / "Our Model"), "--recommend", "num_inference_steps=3", "--task", "control"
+    )
+    assert (ended.code, ended.err) == (0, f"Wrote {tmp_path / 'entries' / 'our-model.toml'}\n")
+    assert run("models", "add", str(tmp_path / "Our Model"), "-q").code == 2
+    assert run("models", "add", str(tmp_path / "Our Model"), "-q", "--force", "--name", "ours").code == 0
+    assert [row["name"] for row in json.loads(run("models", "--json").out)][1:3] == ["our-model", "ours"]
+    profile = json.loads(run("profile", "our-model", "--json").out)
+    assert profile["request"]["recommended"] == ["num_inference_steps"]
+    assert profile["total"]["parameters"] == shapes_entry().parameters
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["sdxl"], "sdxl is already the name of a model"),
+        (["sdxl", "--name", "mine"], "sdxl is in the catalogue already"),
+        (["./nothing-here"], "There is no folder ./nothing-here"),
+        (["me/model", "--name", "Not A Name"], "cannot be the name of a model"),
+        (["me/model", "--recommend", "steps"], "--set takes KEY=VALUE"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(arguments: list[str], message: str, run: Run) -> None:
+    ended = run("models", "add", *arguments)
+    assert ended.code == 2
+    assert message in ended.err

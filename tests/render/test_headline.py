@@ -134,3 +134,25 @@ def test_columns_of_one_rank_go_together_and_are_named() -> None:
     assert fit_columns(columns, 46).left_out == []
     assert fit_columns(columns, 45).left_out == ["b b", "parameters"]
     assert fit_columns(columns, 10).left_out == ["b b", "parameters", "c"]
+
+
+@pytest.mark.parametrize(
+    ("recommended", "words"),
+    [
+        (("num_inference_steps", "guidance_scale"), "4 steps, recommended · guidance 0"),
+        (("guidance_scale",), "4 steps · guidance 0, recommended"),
+        (("height", "width"), "64 x 64, recommended · 4 steps · guidance 0"),
+        ((), "64 x 64 · 4 steps · guidance 0"),
+    ],
+)
+def test_the_headline_says_what_is_recommended_and_the_summary_says_all(
+    recommended: tuple[str, ...], words: str
+) -> None:
+    profile = with_request(height=64, width=64, num_inference_steps=4, guidance_scale=0.0)
+    steps = replace(profile.steps, stages=(replace(profile.steps.stages[0], step_macs=(1, 1, 1, 1)),))
+    profile = replace(profile, steps=steps, request=replace(profile.request, recommended=recommended))
+    assert words in headline(profile)
+    settings = [text for label, text in summary(profile) if label == "Settings"]
+    assert len(settings) == bool(recommended)
+    for name in recommended:
+        assert name in settings[0]

@@ -42,7 +42,12 @@ def shapes_entry() -> Entry:
         pipeline=index["_class_name"],
         dtype=_dtype(parts),
         source="training/shapes, which trained it; docs/shapes-model.md says what it can do",
+        family=SHAPES,
+        task="text-to-image",
+        licence="apache-2.0",
+        year=2026,
         recommended=RECOMMENDED,
+        recommended_source="docs/shapes-model.md",
         components=parts,
     )
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
+from diffprof.catalogue.entry import TASKS, Entry, Part, TokenizerFacts
 from diffprof.catalogue.strict_table import StrictTable
 
 CATALOGUE_FORMAT = 1
 LIBRARIES = ("diffusers", "transformers")
-MEDIA = ("image", "video")
+MEDIA = ("image", "video", "audio")
+YEARS = range(2020, 2100)
+
+FindPart = Callable[[str], Part | None]
+"""The part that ``same_as = "model.slot"`` means."""
 
 
-def read_entry(values: Mapping[str, Any], name: str) -> Entry:
-    """The entry that the file ``<name>.toml`` describes."""
+def read_entry(values: Mapping[str, Any], name: str, find_part: FindPart = lambda reference: None) -> Entry:
+    """The entry that the file ``<name>.toml`` describes; `find_part` knows the parts of other entries."""
     table = StrictTable(values, f"the catalogue, {name}", smallest=0)
     if table.take("format", int) != CATALOGUE_FORMAT:
         table.refuse("format", f"must be {CATALOGUE_FORMAT}")
@@ -25,23 +30,39 @@ def read_entry(values: Mapping[str, Any], name: str) -> Entry:
         name=name,
         title=table.take("title", str),
         media=table.one_of("media", MEDIA),
-        hub_id=table.take("hub_id", str),
+        hub_id=table.take("hub_id", str, None) if "path" in values else table.take("hub_id", str),
         pipeline=table.take("pipeline", str),
         dtype=table.take("dtype", str),
         source=table.take("source", str),
+        family=table.take("family", str, ""),
+        task=table.one_of("task", TASKS) if "task" in values else "",
+        year=_year(table),
+        licence=table.take("licence", str, ""),
+        path=table.take("path", str, None),
         aliases=table.texts("aliases"),
         unconfirmed=table.texts("unconfirmed"),
         pipeline_config=table.take("pipeline_config", dict, {}),
         call=table.take("call", dict, {}),
+        inputs=table.texts("inputs"),
         recommended=table.take("recommended", dict, {}),
-        components={slot: _part(slot, part, f"{name}: components.{slot}") for slot, part in components.items()},
+        recommended_source=table.take("recommended_source", str, ""),
+        components={
+            slot: _other_part(slot, part, name, find_part) if _is_reference(part) else read_part(slot, part, name)
+            for slot, part in components.items()
+        },
     )
     table.finish()
     return entry
 
 
-def _part(slot: str, values: Any, where: str) -> Part:
-    table = StrictTable(values, f"the catalogue, {where}", smallest=0)
+def _year(table: StrictTable) -> int | None:
+    year: int | None = table.take("year", int, None)
+    return year if year is None or year in YEARS else table.refuse("year", "must be the year of publication")
+
+
+def read_part(slot: str, values: Any, model: str) -> Part:
+    """A part that is described in the file of the model."""
+    table = StrictTable(values, f"the catalogue, {model}: components.{slot}", smallest=0)
     part = Part(
         slot=slot,
         class_name=table.take("class", str),
@@ -55,6 +76,22 @@ def _part(slot: str, values: Any, where: str) -> Part:
     )
     table.finish()
     return part
+
+
+def _is_reference(values: Any) -> bool:
+    return isinstance(values, Mapping) and "same_as" in values
+
+
+def _other_part(slot: str, values: Any, model: str, find_part: FindPart) -> Part:
+    """A part that another model has as well; where that is known from is this model's own."""
+    table = StrictTable(values, f"the catalogue, {model}: components.{slot}", smallest=0)
+    reference: str = table.take("same_as", str)
+    part = find_part(reference)
+    if part is None:
+        table.refuse("same_as", f"must be a model of the catalogue and a slot described there, not {reference!r}")
+    source = table.take("source", str, f"the same as {reference}: {part.source}")
+    table.finish("is not a key of a part that is the same as another")
+    return replace(part, slot=slot, source=source)
 
 
 def _with_nones(config: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:

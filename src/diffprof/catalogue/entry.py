@@ -16,6 +16,21 @@ _AROUND_THE_LOOP = (
     "StableDiffusionSafety",
 )
 
+TASKS = (
+    "text-to-image",
+    "class-to-image",
+    "image-to-image",
+    "image-editing",
+    "inpainting",
+    "control",
+    "upscaling",
+    "text-to-video",
+    "image-to-video",
+    "video-editing",
+    "text-to-audio",
+)
+"""What a model is made for."""
+
 
 @dataclass(frozen=True)
 class TokenizerFacts:
@@ -60,20 +75,34 @@ class Entry:
     name: str
     title: str
     media: str
-    """image or video."""
+    """image, video or audio."""
     hub_id: str | None
-    """None for the one that comes with diffprof."""
+    """None for the one that comes with diffprof, and for a user's own folder or file."""
     pipeline: str
     dtype: str
     source: str
+    family: str = ""
+    """What related models have in common, such as flux or wan."""
+    task: str = ""
+    """One of `TASKS`: what goes in and what comes out."""
+    year: int | None = None
+    """When the weights were published."""
+    licence: str = ""
+    """Of the weights, as the hub abbreviates it."""
+    path: str | None = None
+    """Where the files of a user's own model are, on the machine where the entry was made."""
     aliases: tuple[str, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     """Values that no published file confirmed: the dotted path and why."""
     pipeline_config: Mapping[str, Any] = field(default_factory=dict)
     call: Mapping[str, Any] = field(default_factory=dict)
     """Arguments that the pipeline's call needs and has no default for."""
+    inputs: tuple[str, ...] = ()
+    """Arguments that the pipeline may be called without but the model is made for: the image of an editing model."""
     recommended: Mapping[str, Any] = field(default_factory=dict)
     """What the model card's example passes where that differs from the pipeline's defaults."""
+    recommended_source: str = ""
+    """Where the recommended arguments were published."""
     components: Mapping[str, Part] = field(default_factory=dict)
 
     @property

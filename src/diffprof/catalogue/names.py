@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from diffprof import settings
 from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.entry import Entry
-from diffprof.catalogue.reader import content, find, unknown_model_message
+from diffprof.catalogue.reader import find, unknown_model_message
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.record.saved import PICKLE_ENDINGS, WEIGHT_ENDINGS
 
@@ -71,8 +71,9 @@ def resolve(model: str | Path) -> ResolvedModel:
         configured = find_in_model_dirs(name)
         if configured is not None:
             return ResolvedModel(model, Place.folder, configured)
-        if content(name) is not None:
-            return ResolvedModel(model, Place.catalogue)
+        entry = find(name)
+        if entry is not None:
+            return _user_model(model, entry) or ResolvedModel(model, Place.catalogue)
     folder = _expand(model)
     # An empty name would be the current folder.
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
@@ -100,6 +101,13 @@ def _check_weight_file(file: Path, name: str) -> None:
             f"{name} is a file, and no weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in diffusers "
             "layout (a saved profile opens with `diffprof show`)."
         )
+
+
+def _user_model(model: str | Path, entry: Entry) -> ResolvedModel | None:
+    """The files of a user's own model, if they are on this machine."""
+    if entry.path is None or not os.path.exists(entry.path):  # noqa: PTH110  takes names of any length
+        return None
+    return replace(resolve(Path(entry.path)), given=model)
 
 
 def looks_like_path(model: str | Path) -> bool:

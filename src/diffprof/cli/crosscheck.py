@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof.catalogue.names import resolve
+from diffprof.catalogue.recommended import add_recommended
 from diffprof.cli import options
 from diffprof.cli.option_groups import ComponentOptions, expand_groups
 from diffprof.cli.output import check_formats
@@ -43,7 +44,7 @@ def crosscheck(
     if not timeout > 0:
         raise RequestError(f"--timeout must be a number of seconds above 0, not {timeout:g}.")
     resolve(model)
-    request = requested.request(model)
+    request = add_recommended(requested.request(model))
     from diffprof.crosscheck import views as render
     from diffprof.crosscheck.run_tools import crosscheck as compare
     from diffprof.crosscheck.tools import TOOLS

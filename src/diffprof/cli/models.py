@@ -1,4 +1,4 @@
-"""``diffprof models`` and ``diffprof models show NAME``"""
+"""``diffprof models``, ``diffprof models show NAME`` and ``diffprof models add SOURCE``"""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typer.core import TyperGroup
 
 from diffprof import catalogue
 from diffprof.catalogue.bundled_model import is_bundled, shapes_entry
+from diffprof.catalogue.entry import TASKS
+from diffprof.catalogue.filters import ModelFilter
+from diffprof.catalogue.own_entries import check_name, save_entry, suggest_name
+from diffprof.cli.options import Quiet
 from diffprof.cli.output import check_formats
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
+from diffprof.record.request import parse_setting
+from diffprof.settings.limits import dtype_name
 
 
 class ListOrShow(TyperGroup):
     """``diffprof models WORD`` lists the models that match the word: a word that is no command is a ``--match``."""
 
-    options_with_values = ("--file",)
+    options_with_values = ("--file", "--family", "--task", "--year", "--licence")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for place, word in enumerate(args):
@@ -37,30 +43,38 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
-    subcommand_metavar="[WORD | show NAME]",
+    subcommand_metavar="[WORD | show NAME | add SOURCE]",
 )
+
+Family = Annotated[str | None, typer.Option(metavar="NAME", help="flux, wan, qwen-image, stable-diffusion, sdxl...")]
+Task = Annotated[str | None, typer.Option(metavar="NAME", help=f"{', '.join(TASKS)}.")]
+Year = Annotated[str | None, typer.Option(metavar="YEAR", help="When its weights were published.")]
+Licence = Annotated[str | None, typer.Option(metavar="NAME", help="Of its weights: apache-2.0, openrail...")]
 
 
 @app.callback(invoke_without_command=True)
 def models(
     context: typer.Context,
     match: Annotated[str | None, typer.Option(metavar="WORD", help="Only models with this word in a name.")] = None,
+    family: Family = None,
+    task: Task = None,
+    year: Year = None,
+    licence: Licence = None,
     json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the list as CSV.")] = False,
 ) -> None:
     """List the models that diffprof knows by name.
 
     Their configurations are part of diffprof: profiling one of them needs no network. The first, shapes, also comes
-    with its weights.
+    with its weights. Your own models come before the others; `diffprof models add` gives one a name.
     """
     if context.invoked_subcommand is not None:
         return
     check_formats(json, csv)
     from diffprof.render import models as render
 
-    found = [entry for entry in (shapes_entry(), *catalogue.entries()) if match is None or _matches(entry, match)]
-    if not found and match is not None:
-        raise RequestError(catalogue.unknown_model_message(match))
+    wanted = ModelFilter.parse(match, family=family, task=task, year=year, licence=licence)
+    found = wanted.select((shapes_entry(), *catalogue.entries()))
     if json or csv:
         write_text(render.models_json(found) if json else render.models_csv(found))
     else:
@@ -84,6 +98,39 @@ def show(
         write_rendered(lambda console: render.print_model(entry, console))
 
 
-def _matches(entry: catalogue.Entry, word: str) -> bool:
-    lowered = word.lower()
-    return any(lowered in text.lower() for text in (*entry.names, entry.title, entry.media, entry.pipeline))
+@app.command()
+def add(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A folder in diffusers layout, a hub id, or a file of weights.")
+    ],
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call it; else the last part of it.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Its title in lists.")] = None,
+    alias: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Another name for it. Repeatable.")] = None,
+    dtype: Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")] = None,
+    recommend: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A call argument for requests that do not give it. Repeatable."),
+    ] = None,
+    family: Family = None,
+    task: Task = None,
+    year: Year = None,
+    licence: Licence = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an entry, or come before one.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give a model of your own a name that every command, the page and Python know.
+
+    Its configuration is written to a file in your folder of entries (catalogue_dir of `diffprof config`). Weights stay
+    where they are.
+    """
+    chosen = name or suggest_name(source)
+    check_name(chosen, force)
+    wanted = ModelFilter.parse(None, family=family, task=task, year=year, licence=licence)
+    settings = dict(parse_setting(setting) for setting in recommend or ())
+    from diffprof.pipelines.describing import describe_source
+
+    entry = describe_source(
+        source, chosen, dtype_name(dtype), title=title, aliases=tuple(alias or ()), recommended=settings,
+        family=wanted.family, task=wanted.task, year=wanted.year, licence=wanted.licence,
+    )  # fmt: skip
+    print_written(save_entry(entry, force), quiet)

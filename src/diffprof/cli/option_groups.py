@@ -68,7 +68,7 @@ class RequestOptions:
         sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
             *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config"),
-            *("assume_defaults", *CHANGES),
+            *("assume_defaults", "pipeline_defaults", *CHANGES),
         )
         rest = {name: typed[name] for name in names if name in typed}
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
@@ -86,6 +86,7 @@ class CallOptions(RequestOptions):
     frames: options.Frames = None
     settings: options.Settings = None
     dtype: options.Dtype = None
+    pipeline_defaults: options.PipelineDefaults = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class ComponentOptions(RequestOptions):
     batch: options.Batch = None
     frames: options.Frames = None
     settings: options.Settings = None
+    pipeline_defaults: options.PipelineDefaults = False
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,12 @@ Enable = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Enable a feature of the pipeline: vae_tiling, freeu... Repeatable."),
 ]
+PipelineDefaults = Annotated[
+    bool,
+    typer.Option(
+        "--pipeline-defaults", help="The pipeline's own defaults instead of what is recommended for the model."
+    ),
+]
 Seed = Annotated[str | None, typer.Option(metavar="N", help="Random seed, used for every iteration.")]
 RandomWeights = Annotated[
     bool, typer.Option("--random-weights", help="Use random weights in the real architecture; nothing is downloaded.")

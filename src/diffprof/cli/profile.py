@@ -32,7 +32,7 @@ def profile(
     """Count what one generation with a model costs, without its weights.
 
     Only configuration files are downloaded, and only if MODEL is a hub id that diffprof does not know by name. Options
-    that are not given take the pipeline's own defaults.
+    that are not given are those that are recommended for the model, else the pipeline's own defaults.
     """
     from diffprof.counting.cached import count_request
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.option_groups import CountOptions, expand_groups
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
@@ -31,7 +33,7 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
     options = [
         inspect.Parameter(
             entry.name.replace("-", "_"),
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[Path | None, typer.Option(metavar="FILE", help=entry.help)],
         )
@@ -44,11 +46,13 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @app.command()
 @_with_export_options
+@expand_groups
 def report(
     profiles: Annotated[
         list[str],
         typer.Argument(metavar="PROFILE...", help="Saved profiles, or models to count; several are compared."),
     ],
+    requested: CountOptions,
     file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")
     ] = None,
@@ -66,12 +70,14 @@ def report(
 ) -> None:
     """Write a report to share: one self-contained HTML page.
 
-    Without measured times, the timeline is in MACs. A saved profile is read without torch.
+    Without measured times, the timeline is in MACs. A saved profile is read without torch. A model is counted as
+    `diffprof profile` counts it, with the same options.
     """
+    request = requested.request("")  # the same for every model: checked before the first is opened
     exports = {name.replace("_", "-"): file for name, file in export_files.items() if file is not None}
     _check(profiles, file, pdf, png, exports, tables, parquet)
     browser = _browser() if pdf or png else ""
-    opened_profiles, names = _open_profiles(profiles, quiet)
+    opened_profiles, names = _open_profiles(profiles, request, quiet)
     for name, target in exports.items():
         write_export(View(opened_profiles[0]), FORMATS[name], target)
         print_written(target, quiet)
@@ -123,7 +129,7 @@ def _browser() -> str:
     return find_browser()
 
 
-def _open_profiles(names: Sequence[str], quiet: bool) -> tuple[list[Profile], list[str]]:
+def _open_profiles(names: Sequence[str], request: Request, quiet: bool) -> tuple[list[Profile], list[str]]:
     from diffprof.comparison.labels import distinct_labels
     from diffprof.counting.sources import open_profile
 
@@ -131,7 +137,7 @@ def _open_profiles(names: Sequence[str], quiet: bool) -> tuple[list[Profile], li
         from diffprof.counting.cached import count_request
 
         with progress_bar(quiet) as progress:
-            return count_request(Request.create(model), progress=progress)
+            return count_request(replace(request, model=model), progress=progress)
 
     return [open_profile(name, count) for name in names], distinct_labels(names)
 

@@ -72,8 +72,8 @@ def run(
     """Run a model for real and measure where its time and memory go.
 
     Loads the weights from a folder or the hub, calls the pipeline a few times, and writes profiling_report.json,
-    memory_log.json, timing_summary.txt and, with --trace, trace.json. Options that are not given take the pipeline's
-    own defaults.
+    memory_log.json, timing_summary.txt and, with --trace, trace.json. Options that are not given are those that are
+    recommended for the model, else the pipeline's own defaults.
     """
     printed = OutputOptions(json=output.json, csv=output.csv, verbose=output.verbose, quiet=output.quiet)
     result = replace(choose_output(printed, output.by), table=output.by)

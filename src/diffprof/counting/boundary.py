@@ -131,6 +131,8 @@ def output_sizes(output: Any) -> dict[str, int]:
     """Height, width and frames of the image or video that a pipeline returned; empty when it is neither."""
     if type(output).__name__ == "PipelineState":
         output = modular_result(output)
+    if isinstance(output, Mapping) and "audios" in output:
+        return {}
     value: Any = output[0] if isinstance(output, tuple) else next(iter(output.values()), None) if output else None
     frames = None
     if isinstance(value, (list, tuple)) and value:

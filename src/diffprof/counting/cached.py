@@ -11,6 +11,7 @@ from typing import Any
 
 from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
+from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.record import cache
 from diffprof.record.changes import Changes
@@ -23,6 +24,7 @@ from diffprof.record.request import Request
 def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
     """The profile of the request; torch is imported only when it has to be counted."""
     resolved = resolve(request.model)
+    request = add_recommended(request)
     use_cache = use_cache and not registered_operations()  # their formulas are known to this process only
     key = _key(request, resolved) if use_cache else None
     cached_profile = cache.read(key) if key else None
@@ -54,8 +56,11 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
     """The key of the request in the cache; None if it cannot be cached."""
     # Every field belongs to the key, also those that are added later.
     values = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "model"}
-    arguments = {name: plain_input(value) for name, value in request.arguments.items()}
-    values |= {"enable": list(request.enable), "arguments": arguments}
+    values |= {
+        "enable": list(request.enable),
+        "recommended": list(request.recommended),
+        "arguments": {name: plain_input(value) for name, value in request.arguments.items()},
+    }
     values["changes"] = {**request.changes.given, "files": _file_states(request.changes)}
     if not _is_json(values):
         return None
@@ -110,8 +115,10 @@ def _content(resolved: ResolvedModel) -> bytes | None:
     if resolved.place is Place.catalogue:
         return catalogue.content(resolved.name)
     folder = _hub_snapshot(resolved.name) if resolved.place is Place.hub else resolved.folder
+    own = catalogue.content(resolved.name) if resolved.entry and resolved.entry.path else b""
     try:
-        return cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
+        found = cache.digest_of_folder(folder) if folder is not None and folder.is_dir() else None
+        return None if found is None else found + (own or b"")
     except OSError:
         # A file that cannot be read is for the engine to complain about.
         return None

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.attempts import count
 from diffprof.counting.dry_run import DryRunResult
 from diffprof.counting.guidance_interval import combine, unguided_arguments
@@ -65,13 +66,14 @@ def profile_call(
     enable: Sequence[str] = (),
     config: str | None = None,
     assume_defaults: bool = False,
+    pipeline_defaults: bool = False,
     **changes: Any,
 ) -> Profile:
     """Profile the call with these arguments of a model that is opened by name, or of a live pipeline."""
     if isinstance(model, (str, Path)):
         request = Request.create(
             model, arguments, dtype=dtype, scheduler=scheduler, enable=enable, config=config,
-            assume_defaults=assume_defaults, **changes,
+            assume_defaults=assume_defaults, pipeline_defaults=pipeline_defaults, **changes,
         )  # fmt: skip
         return profile_model(request, progress)
     for name, value in changes.items():
@@ -91,6 +93,7 @@ def profile_call(
 
 def profile_model(request: Request, progress: Progress | None = None) -> Profile:
     """Profile the call that is requested of a model that is opened by name."""
+    request = add_recommended(request)
     with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
         cache = request.cache
         if cache is None or not is_decided_by_values(cache):
@@ -129,7 +132,7 @@ def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None
     if interval:
         unguided = call_arguments(pipeline, unguided_arguments(pipeline, request.arguments), opened.call)
         result = combine(result, count(pipeline, unguided, prepare, progress)[0], interval, type(pipeline).__name__)
-    return compose_profile(opened, call, used, result, request.scheduler, request.enable)
+    return compose_profile(opened, call, used, result, request.scheduler, request.enable, request.recommended)
 
 
 def compose_profile(
@@ -139,6 +142,7 @@ def compose_profile(
     result: DryRunResult,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
+    recommended: Sequence[str] = (),
 ) -> Profile:
     """The profile of a call that was counted; `used` are the stand-ins that it was made with."""
     pipeline = opened.pipeline
@@ -165,6 +169,7 @@ def compose_profile(
             scheduler=scheduler,
             enable=tuple(enable),
             changes=opened.changes,
+            recommended=tuple(name for name in recommended if name in call.given),
         ),
         environment=_environment(),
         components=_components(pipeline, calls, opened.stored),

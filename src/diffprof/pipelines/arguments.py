@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
+from diffprof.pipelines.blueprint import STAND_IN
 from diffprof.pipelines.components import is_modular
 from diffprof.pipelines.modular import block_inputs
 from diffprof.pipelines.stand_ins import (
@@ -46,7 +47,11 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     given = _rename_arguments(type(pipeline).__name__, parameters, requested)
     _check_numbers(given)
     missing = {name: parameter for name, parameter in parameters.items() if name not in given}
-    stand_ins = {name: value for name, value in needed.items() if name in missing}
+    stand_ins = {
+        name: stand_in(pipeline, name, given) if value is STAND_IN else value
+        for name, value in needed.items()
+        if name in missing
+    }
     if "prompt" in missing and not _has_any(given, ("prompt_embeds", "prompt_2", "image_embeds")):
         stand_ins["prompt"] = STAND_IN_PROMPT
     if _carries_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):

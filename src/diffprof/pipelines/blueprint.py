@@ -11,6 +11,16 @@ from diffprof.catalogue import Entry, TokenizerFacts
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 
 
+class _StandIn:
+    """Stands for an argument that is made when the size of the call is known."""
+
+    def __repr__(self) -> str:
+        return "a stand-in"
+
+
+STAND_IN = _StandIn()
+
+
 @dataclass(frozen=True)
 class PartPlan:
     """One slot: a class of diffusers or transformers and what to build it with."""
@@ -43,6 +53,7 @@ class Blueprint:
     pipeline_config: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     call: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that the call needs; `STAND_IN` for an image or a video."""
     own_module: str | None = None
     """The module of the model's repository that is said to have the pipeline's class; it is never imported."""
     assumptions: tuple[str, ...] = ()
@@ -76,6 +87,11 @@ def from_entry(entry: Entry) -> Blueprint:
         parts=parts,
         pipeline_config=entry.pipeline_config,
         dtype=entry.dtype,
-        call=entry.call,
+        call=needed_arguments(entry),
         assumptions=tuple(assumptions),
     )
+
+
+def needed_arguments(entry: Entry) -> dict[str, Any]:
+    """What the call of a catalogue model needs beside a prompt."""
+    return {**entry.call, **dict.fromkeys(entry.inputs, STAND_IN)}

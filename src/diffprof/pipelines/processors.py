@@ -145,6 +145,8 @@ def _inner_image_processor(plan: PartPlan, owner: Any, assumptions: list[str]) -
         return None
     nested = _file(plan, "processor_config.json").get("image_processor")
     config = _file(plan, "preprocessor_config.json") or (nested if isinstance(nested, dict) else {})
+    if plan.only_differences:
+        config = dict(plan.config)
     name = config.get("image_processor_type") or config.get("feature_extractor_type")
     if not isinstance(name, str):
         model_type = owner.__module__.split(".")[2]

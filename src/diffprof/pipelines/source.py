@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from diffprof.catalogue.names import Place, is_model_folder, resolve
+from diffprof.catalogue.names import Place, ResolvedModel, is_model_folder, resolve
 from diffprof.errors import RequestError
-from diffprof.pipelines.blueprint import Blueprint, from_entry
+from diffprof.pipelines.blueprint import Blueprint, from_entry, needed_arguments
 from diffprof.pipelines.component_files import with_folder_weights, with_hub_weights
 from diffprof.pipelines.folder import from_component_folder, from_folder
 from diffprof.pipelines.single_file import from_file
@@ -24,7 +25,8 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
     if config is not None:
         raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
     if resolved.folder is not None:
-        return with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder, dtype)
+        plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder, dtype)
+        return with_entry(plan, resolved)
     if resolved.place is Place.hub:
         from diffprof.pipelines.hub import fetch_configuration
 
@@ -33,6 +35,14 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
         return blueprint if blueprint.stored else with_hub_weights(blueprint, resolved.name, dtype)
     assert resolved.entry is not None, "its place was found by looking for the entry"
     return from_entry(resolved.entry)
+
+
+def with_entry(plan: Blueprint, resolved: ResolvedModel) -> Blueprint:
+    """The plan of a folder with what the user's own entry says about it: the dtype, and what its call needs."""
+    entry = resolved.entry
+    if entry is None or entry.path is None:
+        return plan
+    return replace(plan, dtype=entry.dtype, call=needed_arguments(entry))
 
 
 def component_blueprint(model: str | Path, slot: str, config: str | None = None) -> Blueprint:

@@ -16,7 +16,7 @@ import torch
 
 from diffprof.catalogue.names import resolve
 from diffprof.errors import RequestError
-from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.blueprint import Blueprint, PartPlan, needed_arguments
 from diffprof.pipelines.building import MakeModel, build
 from diffprof.pipelines.classes import Kind, kind_of, part_class
 from diffprof.pipelines.component_files import with_folder_weights
@@ -31,7 +31,7 @@ from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dty
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
-from diffprof.pipelines.source import blueprint_of
+from diffprof.pipelines.source import blueprint_of, with_entry
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
 from diffprof.pipelines.tokenizers import has_vocabulary, vocabulary_files
@@ -156,8 +156,8 @@ def _origin(model: str | Path, random_weights: bool, assume_defaults: bool) -> _
         return _Origin(replace(blueprint_of(model), assume_defaults=assume_defaults))
     resolved = resolve(model)
     if resolved.folder is not None:
-        blueprint = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
-        return _Origin(blueprint, resolved.folder)
+        plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
+        return _Origin(with_entry(plan, resolved), resolved.folder)
     if resolved.file is not None:
         raise RequestError(
             f"{resolved.name} is a single file: its cost is counted from its header, and it cannot be run; save it in "
@@ -167,7 +167,7 @@ def _origin(model: str | Path, random_weights: bool, assume_defaults: bool) -> _
     hub_id = entry.hub_id if entry and entry.hub_id else str(model)
     folder = fetch_configuration(hub_id, for_weights=True)
     plan = from_folder(folder, entry.name if entry else hub_id, source="hub")
-    return _Origin(replace(plan, dtype=entry.dtype, call=entry.call) if entry else plan, folder, hub_id)
+    return _Origin(replace(plan, dtype=entry.dtype, call=needed_arguments(entry)) if entry else plan, folder, hub_id)
 
 
 def _files(

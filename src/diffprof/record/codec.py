@@ -65,7 +65,7 @@ ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
-    RecordedRequest: ("changes",),
+    RecordedRequest: ("changes", "recommended"),
     Profile: ("placement", "macs_range", "texts"),
     Sample: ("device",),
     Move: ("device_ns",),

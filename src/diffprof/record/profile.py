@@ -293,6 +293,8 @@ class RecordedRequest:
     enable: tuple[str, ...] = ()
     changes: Changes = field(default_factory=Changes)
     """What was changed about the model, by the components that were changed."""
+    recommended: tuple[str, ...] = ()
+    """Which of the arguments nobody gave: the catalogue recommends them for the model."""
 
     def value(self, argument: str) -> Any:
         """The value that was in force for a call argument, given or not; None when there is none.
@@ -305,8 +307,15 @@ class RecordedRequest:
         """The same request for a model, to count it under the same conditions."""
         # A generator was created by a program; it changes no count.
         arguments = {name: recorded_input(name, value) for name, value in self.arguments.items() if name != "generator"}
+        # What was recommended is among the arguments; anything else had the pipeline's default.
         return Request.create(
-            model, arguments, dtype=self.dtype, scheduler=self.scheduler, enable=self.enable, changes=self.changes
+            model,
+            arguments,
+            dtype=self.dtype,
+            scheduler=self.scheduler,
+            enable=self.enable,
+            changes=self.changes,
+            pipeline_defaults=True,
         )
 
 

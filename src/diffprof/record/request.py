@@ -51,6 +51,10 @@ class Request:
     """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
     assume_defaults: bool = False
     """A model of the pipeline whose configuration is missing is built from its class's own defaults."""
+    pipeline_defaults: bool = False
+    """The pipeline's own defaults for what is not given, instead of what is recommended for the model."""
+    recommended: tuple[str, ...] = ()
+    """The call arguments that were not given, and that the catalogue recommends for the model."""
     changes: Changes = field(default_factory=Changes)
     """What is changed about the model before the call."""
 

@@ -16,6 +16,9 @@ _SHOWN_ELSEWHERE = (
     *("prompt", "negative_prompt", "generator", "output_type"),
 )
 _OTHER_GUIDANCE = ("prior_guidance_scale", "true_cfg_scale")
+_STEPS = ("num_inference_steps", "prior_num_inference_steps")
+_GUIDANCE = ("guidance_scale", *_OTHER_GUIDANCE)
+_SIZES = ("height", "width", "num_frames")
 MOST_OTHER_ARGUMENTS = 3
 LONGEST_ARGUMENT = 20
 
@@ -32,9 +35,19 @@ _SOURCES = {
 
 
 def headline(profile: Profile) -> str:
-    """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
+    """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``.
+
+    The steps, the guidance or the size say that they are recommended, the first of them that is.
+    """
+    steps, guidance, size = _steps(profile), _guidance(profile), _size(profile)
+    if steps and set(_STEPS) & set(profile.request.recommended):
+        steps = f"{steps}, recommended"
+    elif guidance and set(_GUIDANCE) & set(profile.request.recommended):
+        guidance = f"{guidance}, recommended"
+    elif size and set(_SIZES) & set(profile.request.recommended):
+        size = f"{size}, recommended"
     parts = [
-        *(_model(profile), _size(profile), _steps(profile), _guidance(profile)),
+        *(_model(profile), size, steps, guidance),
         *(_prompts(profile), _batch(profile), _dtype(profile), *describe_changes(profile.request.changes)),
         *_other_arguments(profile),
     ]
@@ -164,12 +177,22 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
         ("Weights", _weights(profile)),
     ]
     lines += [("Steps", line) for line in stage_lines(profile)]
+    lines += [("Settings", line) for line in recommended_settings(profile)]
     lines += [("" if number else "Text", line) for number, line in enumerate(text_lines(profile, verbose))]
     lines.append(("Ledger", _ledger(profile.ledger)))
     lines += [("Range", _macs_range(profile.macs_range))] if profile.macs_range else []
     lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
     lines += _assumptions(profile.ledger.assumptions, verbose)
     return lines
+
+
+def recommended_settings(profile: Profile) -> list[str]:
+    """A sentence on the arguments that nobody gave, if the catalogue has recommended some."""
+    given = profile.request.arguments
+    named = [f"{name} {_scalar(given[name]) or given[name]}" for name in profile.request.recommended if name in given]
+    if not named:
+        return []
+    return [f"{', '.join(named)} as recommended for the model; --pipeline-defaults for the pipeline's own"]
 
 
 def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:

@@ -16,7 +16,10 @@ from diffprof.render.csv import table_csv
 if TYPE_CHECKING:
     from rich.console import Console
 
-COLUMNS = ("name", "title", "media", "pipeline", "denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id")
+COLUMNS = (
+    *("name", "title", "family", "task", "year", "licence", "media", "pipeline"),
+    *("denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id"),
+)
 
 ON_BOARD = "comes with diffprof"
 
@@ -25,12 +28,14 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
     """Print the list of models as a table."""
     columns = [
         Column("name", [entry.name for entry in entries], justify="left", style="bold"),
-        Column("title", [entry.title for entry in entries], rank=3, justify="left"),
-        Column("media", [entry.media for entry in entries], rank=4, justify="left"),
+        Column("title", [entry.title for entry in entries], rank=6, justify="left"),
+        Column("task", [entry.task or entry.media for entry in entries], rank=3, justify="left"),
+        Column("year", [str(entry.year or "-") for entry in entries], rank=4),
+        Column("licence", [entry.licence or "-" for entry in entries], rank=5, justify="left"),
         Column("denoiser", [numbers.parameters(_denoiser(entry)) for entry in entries], rank=1),
         Column("all parameters", [numbers.parameters(entry.parameters) for entry in entries], rank=2),
-        Column("pipeline", [entry.pipeline for entry in entries], rank=6, justify="left", style="dim"),
-        Column("hub id", [entry.hub_id or ON_BOARD for entry in entries], rank=5, justify="left", style="dim"),
+        Column("pipeline", [entry.pipeline for entry in entries], rank=8, justify="left", style="dim"),
+        Column("hub id", [_place(entry) for entry in entries], rank=7, justify="left", style="dim"),
     ]
     print_table(fit_columns(columns, console.width), console)
 
@@ -54,7 +59,10 @@ def print_model(entry: Entry, console: Console) -> None:
     """Print everything the catalogue has about a model."""
     _line(console, f"{entry.title} ({entry.name})", style="bold")
     _line(console, f"{entry.pipeline}, {entry.media}, {entry.dtype}, {numbers.parameters(entry.parameters)} parameters")
-    place = f"hub id {entry.hub_id}" if entry.hub_id else ON_BOARD
+    place = f"hub id {entry.hub_id}" if entry.hub_id else _place(entry)
+    about = [entry.family and f"family {entry.family}", entry.task, entry.year and str(entry.year), entry.licence]
+    if any(about):
+        _line(console, ", ".join(text for text in about if text))
     _line(console, place + (f"; also {', '.join(entry.aliases)}" if entry.aliases else ""))
     _line(console, f"from {entry.source}", style="dim")
     for title, values in (
@@ -64,6 +72,10 @@ def print_model(entry: Entry, console: Console) -> None:
     ):
         if values:
             _line(console, f"{title}: {_values(values)}")
+    if entry.inputs:
+        _line(console, f"Made for: {', '.join(entry.inputs)}")
+    if entry.recommended_source:
+        _line(console, f"recommended by {entry.recommended_source}", style="dim")
     for part in entry.components.values():
         _print_part(part, console)
     console.print()
@@ -108,6 +120,10 @@ def _summary(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "title": entry.title,
+        "family": entry.family,
+        "task": entry.task,
+        "year": entry.year,
+        "licence": entry.licence,
         "media": entry.media,
         "pipeline": entry.pipeline,
         "denoiser": entry.denoiser.slot if entry.denoiser else None,
@@ -116,6 +132,10 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "dtype": entry.dtype,
         "hub_id": entry.hub_id,
     }
+
+
+def _place(entry: Entry) -> str:
+    return entry.hub_id or entry.path or ON_BOARD
 
 
 def _denoiser(entry: Entry) -> int:

@@ -74,6 +74,7 @@ def measure_opened(
     progress: Progress | None,
     scheduler: str | None = None,
     enable: Sequence[str] = (),
+    recommended: Sequence[str] = (),
     load_seconds: float | None = None,
 ) -> Run:
     """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded."""
@@ -82,7 +83,7 @@ def measure_opened(
     call = RepeatedCall(opened, arguments, progress)
     measurement = Measurement(
         opened, sample_hz=sample_hz, rehearsal=call.rehearsal, scheduler=scheduler, enable=enable, repeated=True,
-        step_ended=call.step_ended if progress is not None else None,
+        recommended=recommended, step_ended=call.step_ended if progress is not None else None,
     )  # fmt: skip
     measurement.load_seconds = load_seconds
     run = Run(measurement)

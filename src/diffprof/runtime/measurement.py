@@ -52,6 +52,7 @@ class Measurement:
         rehearsal: CallRehearsal | None = None,
         scheduler: str | None = None,
         enable: Sequence[str] = (),
+        recommended: Sequence[str] = (),
         repeated: bool = False,
         step_ended: Callable[[int], None] | None = None,
         clock: Clock = time.perf_counter_ns,
@@ -62,6 +63,7 @@ class Measurement:
         self._rehearsal = rehearsal
         self._stand_ins = dict(rehearsal.stand_ins) if rehearsal is not None else {}
         self._scheduler, self._enable, self._repeated = scheduler, tuple(enable), repeated
+        self._recommended = tuple(recommended)
         self._monitor = PipelineMonitor(opened.pipeline, self._call_ended, step_ended, clock, device, memory)
         place = execution_device(opened.pipeline)
         self._sampler = SystemSampler(hz=sample_hz, clock=clock, place=place) if sample_hz else None
@@ -209,7 +211,8 @@ class Measurement:
             return self._uncounted_group(call, Limitation("not_counted", str(error)))
         used = {name: value for name, value in self._stand_ins.items() if name in call.arguments}
         arguments = replace(arguments, given=given)
-        profile = compose_profile(self._opened, arguments, used, result, self._scheduler, self._enable)
+        changes = self._scheduler, self._enable, self._recommended
+        profile = compose_profile(self._opened, arguments, used, result, *changes)
         return _CallGroup(profile, nominal_macs=nominal_macs)
 
     def _uncounted_group(self, call: MonitoredCall, reason: Limitation) -> _CallGroup:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.weights import plan_loading
@@ -32,7 +33,7 @@ class ModelRun:
 
     def measure(self, progress: Progress | None = None) -> tuple[Run, DiffprofError | None]:
         """The run, and why there is no trace of it where one was requested."""
-        request = self.request
+        request = add_recommended(self.request)
         arguments = _call_arguments(request)
         plan = plan_loading(request, arguments, progress)
         loaded = plan.load(rehearse(plan, arguments, progress), progress)
@@ -44,7 +45,7 @@ class ModelRun:
             run = measure_opened(
                 loaded.opened, arguments, warmup=self.warmup, iterations=self.iterations, trace=recorder or False,
                 sample_hz=self.sample_hz, progress=progress, scheduler=request.scheduler, enable=request.enable,
-                load_seconds=loaded.seconds,
+                recommended=request.recommended, load_seconds=loaded.seconds,
             )  # fmt: skip
         return run, recorder.problem if recorder else None
 

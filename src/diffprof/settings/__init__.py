@@ -35,6 +35,7 @@ DEFAULT_FPS: int
 SIZE_PRESETS: Mapping[str, tuple[int, int]]
 OUTPUT_DIR: Path
 MODEL_DIRS: tuple[Path, ...]
+CATALOGUE_DIR: Path
 MODEL_MEMORY_LIMIT: int | None
 DEVICE: str | None
 DTYPE: str | None
@@ -164,6 +165,10 @@ def _folder_for(variable: str, usual: str, on_a_mac: str, on_windows: str) -> Pa
     return (Path(given) if given and Path(given).is_absolute() else Path.home() / usual) / "diffprof"
 
 
+def _catalogue() -> Path:
+    return user_file().parent / "models"
+
+
 def _history() -> Path:
     return _folder_for("XDG_DATA_HOME", ".local/share", "Application Support", "LOCALAPPDATA") / "history.sqlite"
 
@@ -202,6 +207,7 @@ OPTIONS = dict(
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
         _option("output_dir", kinds.folder, Path("outputs"), "Where images go."),
         _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
+        _option("catalogue_dir", kinds.folder, _catalogue, "Your own entries of the catalogue; they come first."),
         _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; without, all."),
         _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),
         _option("dtype", kinds.dtype, None, "Of the weights; without, as the model was published."),

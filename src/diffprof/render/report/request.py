@@ -19,7 +19,12 @@ def request_html(profile: Profile) -> Markup:
     lines += [("Scheduler", request.scheduler)] if request.scheduler else []
     lines += [("Enabled", ", ".join(request.enable))] if request.enable else []
     lines += [("Changed", ", ".join(describe_changes(request.changes)))] if request.changes else []
-    given = labelled_list([(name, format_argument(value)) for name, value in request.arguments.items()])
+    given = labelled_list(
+        [
+            (name, format_argument(value) + (" (recommended)" if name in request.recommended else ""))
+            for name, value in request.arguments.items()
+        ]
+    )
     filled = labelled_list(
         [(name, format_argument(value)) for name, value in request.defaults.items() if value is not None]
     )
