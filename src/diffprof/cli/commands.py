@@ -25,6 +25,7 @@ COMMANDS = {
     "show": "Print a saved profile.",
     "history": "Look at runs kept with --keep: list, find, compare, show trends.",
     "crosscheck": "Count one component with other tools too, and show what each of them missed.",
+    "doctor": "Check on this machine what diffprof promises about measured runs, and print a report for an issue.",
     "config": "Show the settings in effect, and where each comes from.",
     "cache": "Look at or empty the cache of profiles.",
 }

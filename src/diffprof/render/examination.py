@@ -1,0 +1,31 @@
+"""The report of ``diffprof doctor``, as text that can be pasted into an issue."""
+
+from __future__ import annotations
+
+from diffprof.record.examination import Check, Examination
+from diffprof.render import numbers
+
+PROMISES = {
+    "equal_images": "Images are those of an unwatched call",
+    "counts": "What was counted is what is executed",
+    "compiled": "Compiled code is not compiled again",
+    "generator": "A generator of the device is accepted and kept as it was",
+    "freed": "Memory can be freed after a run",
+    "device_times": "Sections are timed on the device",
+    "layers": "Layers of SDXL stay below the peak",
+    "second_device": "A second device is measured, too",
+    "sampling": "The GPU is sampled",
+}
+
+
+def examination_text(examination: Examination) -> str:
+    """All checks, then the machine; the first line says how it went."""
+    failed = [check for check in examination.checks if check.verdict == "failed"]
+    broken = f"{numbers.times(len(failed), 'promise')} {'is' if len(failed) == 1 else 'are'} broken."
+    head = broken if failed else "Every promise that could be checked holds here."
+    about = [f"    {name}: {value}" for name, value in examination.machine.items()]
+    return "\n".join([head, "", *map(_line, examination.checks), "", "Machine", *about, ""])
+
+
+def _line(check: Check) -> str:
+    return f"{check.verdict.value:<8} {PROMISES[check.name]}{f' ({check.detail})' if check.detail else ''}"
