@@ -150,6 +150,14 @@ def measured_runs(repeats: int) -> Iterator[Result]:
         yield Result(f"{title} / an unprofiled call", middle[f"{way}_ratio"], limit, "x", detail)
 
 
+def predictions(repeats: int) -> Iterator[Result]:
+    """How far predicted times are off on this machine; see `benchmarks.predictions`."""
+    found = json.loads(run(("-m", "benchmarks.predictions")).output)
+    off = 100 * found["median_error"]
+    number = f"{len(found['pipelines'])} pipelines on a calibrated CPU"
+    yield Result("median error of predicted times", off, 15, "%", number)
+
+
 def gate(repeats: int) -> Iterator[Result]:
     """How often the gate is wrong about times; see `benchmarks.gate`. One run: it makes its own repetitions."""
     found = json.loads(run(("-m", "benchmarks.gate")).output)
@@ -225,6 +233,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "counters": other_counters,
     "sections": sections,
     "runs": measured_runs,
+    "predictions": predictions,
     "gate": gate,
     "traces": traces,
     "history": history,

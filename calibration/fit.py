@@ -32,7 +32,7 @@ ITERATIONS = 12
 SMALLEST_CATEGORY = 0.08
 """Of a trace: kinds of kernels below this share of its time are noise."""
 
-KERNEL_WEIGHT = 0.3
+KERNEL_WEIGHT = 0.6
 PRIOR_WEIGHT = 0.2
 STEP = 1e-2
 

@@ -58,8 +58,9 @@ PARAMETERS = (
         blackwell=0.45, cdna3=0.5,
     ),
     *_families("convolution_share", 0.3, volta=0.75, turing=0.75, ampere=0.7, ampere_graphics=0.8, ada=0.8),
+    *_families("narrow_head_share", 0.2, cdna3=0.9),
     *_families("product_share", 0.2, blackwell=0.7, cdna3=0.5, hopper=0.9),
-    *(Parameter("speed", accelerator, 1.0, 0.12) for accelerator in KNOWN_ACCELERATORS),
+    *(Parameter("speed", accelerator, 1.0, 0.15) for accelerator in KNOWN_ACCELERATORS),
 )  # fmt: skip
 
 HEADER = """\

@@ -6,11 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from diffprof.catalogue.accelerators import accelerators
+from diffprof.catalogue.accelerators import accelerators, find_accelerator
 from tests.cli.conftest import Run
 
 OWN = """
@@ -40,7 +41,9 @@ def test_hardware_lists_every_accelerator(run: Run) -> None:
 
 
 def test_an_accelerator_as_it_is_shown(run: Run, golden: Callable[[str, str], None]) -> None:
-    golden("hardware_show_rtx_4090.txt", run("hardware", "show", "RTX 4090").out)
+    shown, _, reached = run("hardware", "show", "RTX 4090").out.partition("\nWhat it reaches, as predictions take it\n")
+    golden("hardware_show_rtx_4090.txt", shown)
+    assert reached.startswith("large product in float32")
 
 
 def test_the_list_can_be_filtered_by_a_word_in_a_name_a_maker_or_an_architecture(run: Run) -> None:
@@ -55,7 +58,9 @@ def test_the_list_can_be_filtered_by_a_word_in_a_name_a_maker_or_an_architecture
 
 def test_json_is_the_same_in_the_list_and_alone(run: Run) -> None:
     listed = {entry["name"]: entry for entry in json.loads(run("hardware", "--json").out)}
-    assert json.loads(run("hardware", "show", "mi300x", "--json").out) == listed["mi300x"]
+    shown = json.loads(run("hardware", "show", "mi300x", "--json").out)
+    assert shown.pop("reached")["family"] == "cdna3"
+    assert shown == listed["mi300x"]
     assert listed["mi300x"]["peak_flops_per_second"]["bfloat16"] == 1307.4e12
 
 
@@ -97,3 +102,23 @@ def test_invalid_values_in_a_file_are_rejected_with_one_message(own_file: str, r
     ended = run("hardware", "--file", own_file)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert "own.toml, accelerator 1 (my-gpu), peak_teraflops: float16 must be more than 0, not -100." in ended.err
+
+
+def test_a_machine_is_calibrated_and_known_by_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from diffprof.runtime import hardware_calibration
+
+    entry = replace(find_accelerator("t4"), name="my-machine", aliases=(), measured={"speed": 0.9})
+    monkeypatch.setattr(hardware_calibration, "calibrate", lambda device, name, progress: entry)
+    file = tmp_path / "own.toml"
+    ended = run("hardware", "calibrate", "--device", "cpu", "-o", str(file))
+    assert ended.code == 0
+    assert "measured on this machine" in ended.out
+    assert "my-machine" in run("hardware", "--file", str(file)).out
+
+
+def test_a_name_that_no_option_could_take_is_refused(run: Run) -> None:
+    ended = run("hardware", "calibrate", "--name", "My Machine!")
+    assert (ended.code, len(ended.err.splitlines())) == (2, 1)
+    assert "--name must be lower-case letters, digits, dots and hyphens" in ended.err

@@ -86,6 +86,11 @@ def test_skipped_calls_take_no_time() -> None:
     assert half.components["vae"].total_seconds == whole.components["vae"].total_seconds
 
 
+def test_quantized_weights_travel_faster() -> None:
+    plain, packed = predicted(offload="sequential"), predicted(offload="sequential", quantize={"unet": "nf4"})
+    assert packed.kinds["transfers"] < plain.kinds["transfers"]
+
+
 def test_weights_in_four_bits_have_to_be_unpacked() -> None:
     assert predicted(quantize={"unet": "nf4"}).kinds["dequantization"] > 0
     assert "dequantization" not in predicted(quantize={"unet": "int8-dynamic"}).kinds

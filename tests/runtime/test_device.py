@@ -221,8 +221,8 @@ def test_a_product_is_timed_for_real_once_and_leaves_the_random_numbers_alone() 
 
 def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\n")
-    assert hardware._processor_name(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
-    assert hardware._processor_name(tmp_path / "missing")
+    assert hardware.processor_name(tmp_path / "cpuinfo") == "Some CPU @ 3 GHz"
+    assert hardware.processor_name(tmp_path / "missing")
 
 
 def test_tf32_whose_peak_is_not_known_is_not_taken_for_float32(

@@ -144,7 +144,7 @@ _FIELDS = {
     **{dtype: dtype for dtype in DTYPES},
 }
 
-_SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
+SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _PCIE = re.compile(r"PCIe ([1-6])\.0 x(1|2|4|8|16)")
 
 # What one lane carries in one direction, without line coding (8b/10b, 128b/130b, and the checksums of PCIe 6.0).
@@ -162,7 +162,7 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     table = StrictTable(values, where)
     name = table.text("name")
     table.where = f"{where} ({name})"
-    if not _SHORT_NAME.fullmatch(name):
+    if not SHORT_NAME.fullmatch(name):
         table.refuse("name", "must be lower-case letters, digits, dots and hyphens, as in rtx-4090")
     link, link_speed = _read_host_link(table)
     l2_cache = table.number("l2_cache_mib", required=False)

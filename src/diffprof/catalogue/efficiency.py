@@ -41,7 +41,7 @@ class FittedNumbers:
 
     def number(self, name: str, family: str = "", accelerator: str = "") -> Number:
         """A number for an accelerator: its own, its family's, or the one for all."""
-        for owner in (accelerator, family):
+        for owner in (accelerator, family, RELATIVES.get(family, "")):
             if name in self.families.get(owner, {}):
                 return self.families[owner][name]
         return self.shared[name]
@@ -71,6 +71,8 @@ def _changed(number: Number, value: float | None) -> Number:
 
 
 GRAPHICS = "-graphics"
+RELATIVES = {"blackwell-graphics": "ada", "cdna4": "cdna3", "cdna2": "cdna3", "cdna": "cdna3"}
+"""Families without times of their own, and the one whose numbers are nearest."""
 
 
 def family_of(accelerator: Accelerator) -> str:

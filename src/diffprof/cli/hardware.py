@@ -1,4 +1,4 @@
-"""``diffprof hardware`` and ``diffprof hardware show NAME``"""
+"""``diffprof hardware``, ``diffprof hardware show NAME`` and ``diffprof hardware calibrate``"""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
-from diffprof.catalogue.accelerators import Accelerator, accelerators, accelerators_with, find_accelerator
+from diffprof.catalogue.accelerators import SHORT_NAME, Accelerator, find_accelerator
+from diffprof.catalogue.own_accelerators import keep_accelerator, known_accelerators, own_file
+from diffprof.cli import options
 from diffprof.cli.models import ListOrShow
 from diffprof.cli.output import check_formats
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_progress, print_written, write_rendered, write_text
+from diffprof.errors import RequestError
 
 app = typer.Typer(
     cls=ListOrShow,
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
-    subcommand_metavar="[WORD | show NAME]",
+    subcommand_metavar="[WORD | show NAME | calibrate]",
 )
 
 FileOption = Annotated[
@@ -44,7 +47,7 @@ def hardware(
     check_formats(json, csv)
     from diffprof.render import accelerators as render
 
-    known = accelerators_with(file) if file else accelerators()
+    known = known_accelerators(file)
     found = [entry for entry in known if match is None or _matches(entry, match)]
     if not found and match is not None:
         found = [find_accelerator(match, known)]
@@ -60,14 +63,49 @@ def show(
     file: FileOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the accelerator as JSON.")] = False,
 ) -> None:
-    """Print every number of an accelerator with its unit, and where it was published."""
+    """Print every number of an accelerator with its unit, and where it was published or fitted."""
     from diffprof.render import accelerators as render
 
-    entry = find_accelerator(name, accelerators_with(file) if file else None)
+    entry = find_accelerator(name, known_accelerators(file))
     if json:
         write_text(render.accelerator_json(entry))
     else:
         write_rendered(lambda console: render.print_accelerator(entry, console))
+
+
+@app.command()
+def calibrate(
+    device: options.Device = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call it; by default after the name that it reports.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.toml", help="Keep it here, not in the user's file."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the accelerator as JSON.")] = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure this machine: products, convolutions, attention, memory, launches. Takes up to two minutes.
+
+    The result is kept as an accelerator of the user, which --gpu then knows by its name. Close what else is running.
+    """
+    from diffprof.cli.output import check_writable
+    from diffprof.pipelines.placement import target_of
+    from diffprof.render import accelerators as render
+    from diffprof.runtime.hardware_calibration import calibrate as measure
+
+    if file is not None:
+        check_writable(file)
+    if name is not None and not SHORT_NAME.fullmatch(name):
+        raise RequestError(f"--name must be lower-case letters, digits, dots and hyphens, not {name!r}.")
+    entry = measure(target_of(device, None).device, name, lambda what: print_progress(f"Timing {what}", quiet))
+    kept = keep_accelerator(entry, file or own_file())
+    if json:
+        write_text(render.accelerator_json(entry))
+    else:
+        write_rendered(lambda console: render.print_accelerator(entry, console))
+    print_written(kept, quiet)
 
 
 def _matches(entry: Accelerator, word: str) -> bool:

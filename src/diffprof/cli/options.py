@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from diffprof.errors import RequestError
+
 VALUES = "VALUE: a number, true/false, none or a [list]; anything else is text."
 
 Model = Annotated[
@@ -113,6 +115,18 @@ Attention = Annotated[
 GuidanceInterval = Annotated[
     str | None, typer.Option(metavar="START:END", help="Guide only in this part of the steps, such as 0.2:0.8.")
 ]
+Gpu = Annotated[
+    str | None,
+    typer.Option(metavar="NAME[,NAME]", help="Also say what these accelerators of `diffprof hardware` make of it."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]
+
+
+def accelerator_names(text: str | None) -> tuple[str, ...]:
+    """The names that --gpu gives, with commas between them."""
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if any(not name for name in names):
+        raise RequestError(f"--gpu takes names with commas between them, not {text!r}.")
+    return names

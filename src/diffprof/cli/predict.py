@@ -130,10 +130,9 @@ def predict(
     from diffprof.settings.limits import dtype_name
 
     output.check()
-    names = tuple(name.strip() for name in gpu.split(",")) if gpu else ()
-    if any(not name for name in names):
-        raise RequestError(f"--gpu takes names with commas between them, not {gpu!r}.")
-    request = PredictionRequest(names, running.settings(), _prices(price), hardware, dtype_name(requested.dtype))
+    request = PredictionRequest(
+        options.accelerator_names(gpu), running.settings(), _prices(price), hardware, dtype_name(requested.dtype)
+    )
     measured = _load(profile) if profile is not None else None
     write(predict_profile(_profile(model, requested, output.quiet), request, measured), output)
 

@@ -11,6 +11,7 @@ from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, ProfileOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
+from diffprof.cli.terminal import write_text
 from diffprof.record.request import parse_inputs
 from diffprof.render.table_names import ProfileTable
 
@@ -26,6 +27,7 @@ def profile(
     by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     component: options.Component = None,
     inputs: options.Inputs = None,
+    gpu: options.Gpu = None,
     keep: Keep = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Count again instead of using the cache.")] = False,
 ) -> None:
@@ -37,9 +39,14 @@ def profile(
     from diffprof.counting.cached import count_request
 
     result = choose_output(output, by)
+    accelerators = options.accelerator_names(gpu)
     request = requested.request(model, component=component, inputs=parse_inputs(inputs or (), component))
     keep_profile = make_history_writer(keep, "profile", output.quiet)
     with progress_bar(output.quiet) as progress:
         counted = count_request(request, use_cache=not no_cache, progress=progress)
     result.write(counted)
+    if accelerators and result.format is None and result.file is None:
+        from diffprof.advice.views.accelerator_lines import accelerator_lines
+
+        write_text("".join(f"{line}\n" for line in ("", *accelerator_lines(counted, accelerators))))
     keep_profile(counted)

@@ -44,3 +44,9 @@ def print_written(target: object, quiet: bool = False) -> None:
     """Say on standard error what was written, unless nothing but errors should be printed."""
     if not quiet:
         sys.stderr.write(f"Wrote {target}\n")
+
+
+def print_progress(what: str, quiet: bool = False) -> None:
+    """Say on standard error what is going on, for work without a known length."""
+    if not quiet:
+        sys.stderr.write(f"{what}\n")

@@ -15,6 +15,9 @@ POWER_SHARPNESS = 3
 USUAL_POWER_RATIO = 1.5
 """Power of a board against what its products would take, where its power is not known."""
 
+VECTOR_JOULES_PER_TERAFLOP = {"turing": 10.0, "volta": 10.0}
+"""Of single precision in chips of 12 nm: what a T4 needs for SDXL's decoder, set by hand."""
+
 USUAL_CACHE_BYTES = 32 * MIB
 BYTES_PER_SECOND_PER_MULTIPROCESSOR = 12e9
 """From which the number of multiprocessors follows where it is not known."""
@@ -34,9 +37,12 @@ class Device:
     peaks: Mapping[str, float]
     power_share: float
     """Of the peak in matrix products, what the board's power allows."""
+    vector_power_share: float
+    """The same in products without matrix cores."""
     board_power_watts: float | None
     host_link: float
     """Bytes a second from the host's memory."""
+    is_geforce: bool = False
     is_processor: bool = False
     """A CPU launches and computes in turn; an accelerator computes while its host launches."""
 
@@ -56,7 +62,16 @@ class Device:
     def fastest_peak(self, dtype: str, convolution: bool = False) -> float:
         """The same with everything allowed that can be: single precision rounded to tf32 in all products."""
         tf32 = self.peaks.get("tf32", 0.0) if dtype in ("float32", "complex64") else 0.0
-        return max(tf32, self.peak(dtype, convolution))
+        return max(tf32, self.peak(dtype, convolution)) * self._unhalved(dtype)
+
+    def _unhalved(self, dtype: str) -> float:
+        """2 where the published peak is half of what the matrix cores do.
+
+        GeForce cards are half as fast only where they accumulate in float32, which float16 need not do; boards for
+        servers whose peak is published as half of that of the same chip have been measured above it.
+        """
+        is_half = self.peaks.get("float16", 0.0) <= HALVED * self._vector_peak and self.family in HALVED_FAMILIES
+        return 2.0 if is_half and (dtype == "float16" or not self.is_geforce) else 1.0
 
     def has(self, dtype: str) -> bool:
         """Does it compute in this dtype, or must it be emulated?"""
@@ -65,7 +80,7 @@ class Device:
     def product_rate(self, dtype: str, convolution: bool = False) -> float:
         """Operations a second that a large product reaches."""
         peak = self.peak(dtype, convolution)
-        limited = self.power_share if self.uses_matrix_cores(dtype, convolution) else 1.0
+        limited = self.power_share if self.uses_matrix_cores(dtype, convolution) else self.vector_power_share
         return peak * self.efficiency.product_share * self.efficiency.speed * limited
 
     def uses_matrix_cores(self, dtype: str, convolution: bool = False) -> bool:
@@ -80,6 +95,8 @@ class Device:
     @property
     def element_rate(self) -> float:
         """Elements a second that an operation handles which works out the place of each."""
+        if self.is_processor:
+            return self.efficiency.elements_per_clock * 1e9
         lanes = 64 if self.family in NARROW_FAMILIES else 128
         clock = self._vector_peak / (2 * lanes * self.multiprocessors)
         return min(max(clock, 1e9), 3e9) * self.multiprocessors * self.efficiency.elements_per_clock
@@ -88,6 +105,9 @@ class Device:
     def effective_bandwidth(self) -> float:
         return self.bandwidth * self.efficiency.bandwidth_share
 
+
+HALVED, HALVED_FAMILIES = 2.1, ("ampere-graphics", "ada", "blackwell-graphics")
+"""Matrix against vector operations of chips that are not as fast as they could be."""
 
 NARROW_FAMILIES = ("volta", "turing", "ampere")
 """Whose multiprocessors have 64 lanes of single precision instead of 128."""
@@ -105,19 +125,26 @@ def device_of(accelerator: Accelerator, numbers: FittedNumbers | None = None) ->
     """The device that an accelerator is, by the fitted numbers of its family."""
     efficiency = (numbers or fitted_numbers()).efficiency(accelerator)
     bandwidth = accelerator.bandwidth_bytes_per_second
+    is_processor = accelerator.architecture == PROCESSOR
     return Device(
         name=accelerator.name,
         family=family_of(accelerator),
         efficiency=efficiency,
-        multiprocessors=accelerator.multiprocessors or max(1, round(bandwidth / BYTES_PER_SECOND_PER_MULTIPROCESSOR)),
+        multiprocessors=1 if is_processor else accelerator.multiprocessors or _usual_multiprocessors(bandwidth),
         bandwidth=bandwidth,
         cache_bytes=accelerator.l2_cache_bytes or USUAL_CACHE_BYTES,
         peaks=accelerator.peak_flops_per_second,
         power_share=power_share(accelerator, efficiency),
+        vector_power_share=vector_power_share(accelerator),
         board_power_watts=accelerator.board_power_watts,
         host_link=accelerator.host_link_bytes_per_second or USUAL_HOST_LINK,
-        is_processor=accelerator.architecture == PROCESSOR,
+        is_geforce=any("GeForce" in name for name in accelerator.reported_names),
+        is_processor=is_processor,
     )
+
+
+def _usual_multiprocessors(bandwidth: float) -> int:
+    return max(1, round(bandwidth / BYTES_PER_SECOND_PER_MULTIPROCESSOR))
 
 
 def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
@@ -126,6 +153,15 @@ def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
     peak = peaks.get("float16") or peaks.get("bfloat16")
     if not peak or accelerator.architecture == PROCESSOR:
         return 1.0
-    needed = efficiency.joules_per_teraflop * peak / TERA
-    ratio = accelerator.board_power_watts / needed if accelerator.board_power_watts else USUAL_POWER_RATIO
+    return _limited(accelerator, efficiency.joules_per_teraflop * peak / TERA)
+
+
+def vector_power_share(accelerator: Accelerator) -> float:
+    """The same without matrix cores, which take far more energy for a product."""
+    joules = VECTOR_JOULES_PER_TERAFLOP.get(accelerator.architecture)
+    return _limited(accelerator, joules * accelerator.peak_flops_per_second["float32"] / TERA) if joules else 1.0
+
+
+def _limited(accelerator: Accelerator, needed_watts: float) -> float:
+    ratio = accelerator.board_power_watts / needed_watts if accelerator.board_power_watts else USUAL_POWER_RATIO
     return float((1 + ratio**-POWER_SHARPNESS) ** (-1 / POWER_SHARPNESS))

@@ -20,16 +20,19 @@ TILES = (
 )
 """Rows and columns of the output that one multiprocessor works on at a time, and how fast such a tile is."""
 
+PROCESSOR_TILES = ((4, 16, 1.0),)
+"""Of a CPU: what its vector registers hold."""
+
 SPLIT_INNER = 512
 """A sum of so many products is worth sharing among multiprocessors."""
 
-ALIGNMENT, UNALIGNED_SHARE = 8, 0.5
+ALIGNMENT, UNALIGNED_SHARE = 8, 0.3
 """Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
 
 VECTOR_SHARE = 0.8
 """Of a product's speed, what convolutions and attention reach without matrix cores."""
 
-WINOGRAD_SPEEDUP = 2.0
+WINOGRAD_SPEEDUP = 1.3
 """Of convolutions with kernels of 3 x 3 without matrix cores."""
 
 ATTENTION_ROWS = 128
@@ -64,10 +67,21 @@ def kernel_times(table: LoadTable, device: Device, compiled: bool = False, fused
     left = np.where(table.is_norm, efficiency.compiled_norm_passes, efficiency.compiled_passes)
     memory = np.where(rest, memory * left, memory)
     roof: Floats = (compute**ROOF_SHARPNESS + memory**ROOF_SHARPNESS) ** (1 / ROOF_SHARPNESS)
-    fixed = np.where(table.is_view, 0.0, efficiency.kernel_seconds)
+    fixed = fixed_seconds(table, efficiency.kernel_seconds)
     fixed = np.where(rest, fixed * left, fixed)
     layout = _conversion_seconds(table, device, compiled)
     return KernelTimes(roof + fixed + layout, compute, memory + layout)
+
+
+def fixed_seconds(table: LoadTable, kernel_seconds: float) -> Floats:
+    """What each execution takes however small it is: products fill more of a pipeline than other kernels."""
+    is_product = table.is_gemm | table.is_convolution | table.is_attention
+    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, PRODUCT_FIXED, MEMORY_FIXED))
+
+
+PRODUCT_FIXED, MEMORY_FIXED = 2.0, 0.65
+NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
+"""Below so many input channels, a convolution cannot fill matrix cores."""
 
 
 def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) -> Floats:
@@ -78,20 +92,21 @@ def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) ->
     has_cores_in_convolutions = np.array([device.uses_matrix_cores(dtype, True) for dtype in table.dtypes])[table.dtype]
     seconds = np.zeros(len(table.loads))
     gemm = table.is_gemm
-    seconds[gemm] = _tiled_operations(table, gemm, device.multiprocessors) / rate[gemm]
+    seconds[gemm] = _tiled_operations(table, gemm, device) / rate[gemm]
     conv = table.is_convolution
     vector_share = np.where(table.is_winograd, VECTOR_SHARE * WINOGRAD_SPEEDUP, VECTOR_SHARE)
-    share = np.where(has_cores_in_convolutions, efficiency.convolution_share, vector_share)
-    seconds[conv] = _tiled_operations(table, conv, device.multiprocessors, can_split=False) / (
-        rate_in_convolutions[conv] * share[conv]
-    )
+    is_measured = has_cores_in_convolutions | device.is_processor
+    share = np.where(is_measured, efficiency.convolution_share, vector_share)
+    is_narrow = has_cores_in_convolutions & (table.inner < NARROW_CHANNELS * table.taps)
+    share = np.where(is_narrow & ~np.bool_(device.is_processor), share * NARROW_SHARE, share)
+    seconds[conv] = _tiled_operations(table, conv, device, can_split=False) / (rate_in_convolutions[conv] * share[conv])
     own = table.is_attention
-    share = np.where(has_cores, efficiency.attention_share, VECTOR_SHARE)
+    share = np.where(has_cores | device.is_processor, efficiency.attention_share, VECTOR_SHARE)
     seconds[own] = _attention_operations(table, own, device, fused_attention) / (rate[own] * share[own])
     return seconds
 
 
-def _tiled_operations(table: LoadTable, chosen: Flags, multiprocessors: int, can_split: bool = True) -> Floats:
+def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, can_split: bool = True) -> Floats:
     """Operations of the products, as many as a device of full speed would have to do in the time that they take.
 
     A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
@@ -99,14 +114,15 @@ def _tiled_operations(table: LoadTable, chosen: Flags, multiprocessors: int, can
     rows, columns, inner = table.rows[chosen], table.columns[chosen], table.inner[chosen]
     batch = table.batch[chosen]
     best = np.full(len(rows), np.inf)
-    for tile_rows, tile_columns, speed in TILES:
+    multiprocessors = device.multiprocessors
+    for tile_rows, tile_columns, speed in PROCESSOR_TILES if device.is_processor else TILES:
         tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
         most = np.maximum(1, inner // SPLIT_INNER) if can_split else 1
         parts = np.clip(multiprocessors // tiles, 1, most)
         waves = np.ceil(tiles * parts / multiprocessors)
         work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
         best = np.minimum(best, work)
-    aligned = (columns % ALIGNMENT == 0) & (inner % ALIGNMENT == 0)
+    aligned = (columns % ALIGNMENT == 0) & (inner % ALIGNMENT == 0) | device.is_processor
     return np.where(aligned, best, best / UNALIGNED_SHARE)
 
 
@@ -117,6 +133,8 @@ def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused
     )  # fmt: skip
     if not fused:
         return 4 * batch * rows * columns * inner / UNFUSED_SHARE * efficiency.attention_share
+    if device.is_processor:
+        return 4 * batch * rows * columns * inner
     blocks = batch * np.ceil(rows / ATTENTION_ROWS)
     filled = np.ceil(blocks / device.multiprocessors) * device.multiprocessors / blocks
     columns = np.ceil(columns / ATTENTION_ROWS_EFFICIENT) * ATTENTION_ROWS_EFFICIENT

@@ -32,6 +32,7 @@ class LoadTable:
     rows: Floats
     columns: Floats
     inner: Floats
+    taps: Floats
     elements: Floats
     is_gemm: Flags
     is_convolution: Flags
@@ -49,12 +50,16 @@ class LoadTable:
     """Those that occur."""
     dtype: Numbers
     """Place of a load's dtype among them."""
+    kinds: tuple[str, ...]
+    kind: Numbers
+    """The same for kinds of operations."""
 
 
 def load_table(workload: Workload) -> LoadTable:
     """The table of a workload."""
     loads = tuple(load for call in workload.calls for load in call.loads)
     dtypes = tuple(dict.fromkeys(load.dtype for load in loads))
+    kinds = tuple(dict.fromkeys(load.kind for load in loads))
     place = {dtype: number for number, dtype in enumerate(dtypes)}
 
     def column(name: str) -> Any:
@@ -76,6 +81,7 @@ def load_table(workload: Workload) -> LoadTable:
         rows=column("rows"),
         columns=column("columns"),
         inner=column("inner"),
+        taps=column("taps"),
         elements=column("elements"),
         is_gemm=flag(load.sort == GEMM for load in loads),
         is_convolution=flag(load.sort == CONVOLUTION for load in loads),
@@ -90,4 +96,6 @@ def load_table(workload: Workload) -> LoadTable:
         is_winograd=flag(load.taps == 9 for load in loads),
         dtypes=dtypes,
         dtype=np.array([place[load.dtype] for load in loads], dtype=int),
+        kinds=kinds,
+        kind=np.array([kinds.index(load.kind) for load in loads], dtype=int),
     )

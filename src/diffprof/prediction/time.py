@@ -12,9 +12,10 @@ from diffprof.errors import RequestError
 from diffprof.prediction.bounds import bound_seconds
 from diffprof.prediction.call_times import PIPELINE, CallTimes, call_times
 from diffprof.prediction.device import Device
+from diffprof.prediction.kernel_times import fixed_seconds
 from diffprof.prediction.load_table import Floats, LoadTable, load_table
 from diffprof.prediction.transfers import overlaps, transfer_seconds
-from diffprof.prediction.variants import quantize, skip_calls
+from diffprof.prediction.variants import quantize, skip_calls, stored_share
 from diffprof.prediction.workload import Workload, workload_of
 from diffprof.record.predicted import (
     BANDWIDTH,
@@ -34,8 +35,8 @@ QUANTILE = 1.645
 """Standard deviations between which nine of ten lie."""
 
 TRANSFER_SPREAD = 0.4
-UNKNOWN_FAMILY_SPREAD = 0.4
-BASIS_SPREAD = {"measured": 0.6, "device": 1.0, "family": 1.4}
+UNKNOWN_FAMILY_SPREAD = 0.3
+BASIS_SPREAD = {"measured": 0.7, "device": 1.0, "family": 1.3}
 """Of the spread on devices whose times were fitted: how much wider it is for others."""
 
 IDLE_POWER, BUSY_POWER = 0.25, 0.6
@@ -65,7 +66,10 @@ def job_of(profile: Profile, settings: PredictionSettings | None = None) -> Job:
     workload = quantize(workload_of(profile), settings.quantize, settings.layerwise)
     if settings.skip_rate:
         workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
-    weights = {slot: component.weight_bytes for slot, component in profile.components.items()}
+    weights = {
+        slot: round(component.weight_bytes * stored_share(settings.quantize.get(slot)))
+        for slot, component in profile.components.items()
+    }
     return Job(workload, load_table(workload), settings, weights)
 
 
@@ -101,7 +105,7 @@ def predict_time(
         bound_seconds=bound,
         step_seconds=parts.step_seconds(),
         components=components,
-        limited_by=_largest(parts.limits(job.workload.calls)),
+        limited_by=_largest(parts.limits(range(len(job.workload.calls)))),
         energy_joules=power * (IDLE_POWER * total + BUSY_POWER * min(busy, total)) if power else None,
         price_usd=usd_per_hour * total / 3600 if usd_per_hour is not None else None,
         fits=fits,
@@ -125,7 +129,8 @@ class _Parts:
         self.waits = waits
         self.bounds = bounds * self.times
         self.total = (self.computing + waits) * self.times
-        self.kernels = times.kernels.seconds * job.table.count
+        self.by_kind = _by_call_and_kind(job.table, times.kernels.seconds * job.table.count, len(self.times))
+        self.by_limit = self._seconds_by_limit()
 
     def components(self) -> dict[str, PredictedComponent]:
         found: dict[str, PredictedComponent] = {}
@@ -135,45 +140,44 @@ class _Parts:
                 total_seconds=float(sum(self.total[own])),
                 bound_seconds=float(sum(self.bounds[own])),
                 calls=round(float(sum(self.times[own]))),
-                limited_by=_largest(self.limits([self.job.workload.calls[number] for number in own])),
+                limited_by=_largest(self.limits(own)),
                 kinds=_added(self._kinds(number) for number in own),
             )
         return found
 
     def _kinds(self, number: int) -> dict[str, float]:
         """Seconds of all calls of one kind, by kind of operation."""
-        own = self.job.table.call == number
-        busy = float(self.calls.device[number])
-        shown = float(self.computing[number]) * float(self.times[number])
-        kinds: dict[str, float] = {}
         # Kernels and waiting share what the calls take.
-        whole = max(busy, float(self.calls.total[number])) or 1.0
-        for place in np.flatnonzero(own):
-            kind = self.job.table.loads[place].kind
-            kinds[kind] = kinds.get(kind, 0.0) + float(self.kernels[place]) / whole * shown
+        whole = max(float(self.calls.device[number]), float(self.calls.total[number])) or 1.0
+        shown = float(self.computing[number]) * float(self.times[number])
+        names = self.job.table.kinds
+        kinds = {
+            name: float(seconds) / whole * shown for name, seconds in zip(names, self.by_kind[number], strict=True)
+        }
         kinds[WAITING] = shown - sum(kinds.values())
         kinds[TRANSFER] = float(self.waits[number] * self.times[number])
         return {kind: seconds for kind, seconds in kinds.items() if seconds > 1e-12}
 
-    def limits(self, calls: Iterable[object]) -> dict[str, float]:
-        """Seconds by what limits them."""
-        chosen = {id(call) for call in calls}
-        found = dict.fromkeys(LIMITS, 0.0)
+    def limits(self, calls: Sequence[int]) -> dict[str, float]:
+        """Seconds of some kinds of calls by what limits them."""
+        return {name: float(sum(self.by_limit[name][number] for number in calls)) for name in LIMITS}
+
+    def _seconds_by_limit(self) -> dict[str, Floats]:
         table, kernels = self.job.table, self.calls.kernels
-        for number, call in enumerate(self.job.workload.calls):
-            if id(call) not in chosen:
-                continue
-            own = table.call == number
-            times = float(self.times[number])
-            fixed = np.where(table.is_view[own], 0.0, self.device.efficiency.kernel_seconds)
-            rest = np.maximum(0.0, kernels.seconds[own] - fixed) * table.count[own] * times
-            is_compute = kernels.compute[own] >= kernels.memory[own]
-            found[COMPUTE] += float(np.sum(rest[is_compute]))
-            found[BANDWIDTH] += float(np.sum(rest[~is_compute]))
-            found[LAUNCHES] += float(np.sum(np.minimum(fixed, kernels.seconds[own]) * table.count[own])) * times
-            found[HOST] += max(0.0, float(self.calls.total[number] - self.calls.device[number])) * times
-            found[TRANSFERS] += float(self.waits[number]) * times
-        return found
+        fixed = np.minimum(fixed_seconds(table, self.device.efficiency.kernel_seconds), kernels.seconds)
+        rest = (kernels.seconds - fixed) * table.count
+        is_compute = kernels.compute >= kernels.memory
+
+        def of_calls(seconds: Floats) -> Floats:
+            return np.bincount(table.call, weights=seconds, minlength=len(self.times)) * self.times
+
+        return {
+            COMPUTE: of_calls(np.where(is_compute, rest, 0.0)),
+            BANDWIDTH: of_calls(np.where(is_compute, 0.0, rest)),
+            LAUNCHES: of_calls(fixed * table.count),
+            HOST: np.maximum(0.0, self.calls.total - self.calls.device) * self.times,
+            TRANSFERS: self.waits * self.times,
+        }
 
     def step_seconds(self) -> float:
         steps = self.job.workload.steps
@@ -181,6 +185,13 @@ class _Parts:
             return 0.0
         inside = [call.in_loop or call.component == PIPELINE for call in self.job.workload.calls]
         return float(np.sum(self.total[inside])) / steps
+
+
+def _by_call_and_kind(table: LoadTable, seconds: Floats, calls: int) -> Floats:
+    """Seconds of each kind of call, a row, by kind of operation, a column."""
+    number = len(table.kinds)
+    added = np.bincount(table.call * number + table.kind, weights=seconds, minlength=calls * number)
+    return added.reshape(calls, number).astype(float)
 
 
 def _largest(limits: Mapping[str, float]) -> str:
@@ -200,7 +211,7 @@ def _spread(parts: _Parts, device: Device, basis: str, total: float) -> float:
     if not total:
         return 0.0
     efficiency = device.efficiency
-    limits = parts.limits(parts.job.workload.calls)
+    limits = parts.limits(range(len(parts.times)))
     own = efficiency.spread * BASIS_SPREAD[basis] if basis in BASIS_SPREAD else UNKNOWN_FAMILY_SPREAD
     shares: Sequence[tuple[float, float]] = (
         (own, total - limits[HOST] - limits[TRANSFERS]),

@@ -52,6 +52,11 @@ def quantize(workload: Workload, schemes: Mapping[str, str], layerwise: str | No
     return replace(workload, calls=tuple(calls))
 
 
+def stored_share(scheme: str | None) -> float:
+    """Of 16-bit weights, what is stored in a scheme: nearly all weights of the usual components are linear layers'."""
+    return 1.0 if scheme is None else SCHEMES[scheme].bits / 16
+
+
 def _quantized_call(call: CallLoads, name: str | None, layerwise: str | None) -> CallLoads:
     if name is not None:
         scheme = SCHEMES[name]

@@ -75,7 +75,9 @@ def accelerators_csv(entries: Sequence[Accelerator]) -> str:
 
 def accelerator_json(entry: Accelerator) -> str:
     """All that the catalogue says about an accelerator, as JSON."""
-    return json.dumps(_values(entry), indent=2) + "\n"
+    from diffprof.render.reached import reached_values
+
+    return json.dumps({**_values(entry), "reached": reached_values(entry)}, indent=2) + "\n"
 
 
 def print_accelerator(entry: Accelerator, console: Console) -> None:
@@ -94,6 +96,19 @@ def print_accelerator(entry: Accelerator, console: Console) -> None:
         _print_line(console, f"{name:{names}}  {known}", style="" if value else "dim")
     console.print()
     _print_line(console, f"{MEANING}.", style="dim")
+    _print_reached(entry, console)
+
+
+def _print_reached(entry: Accelerator, console: Console) -> None:
+    """What it reaches in practice, and every number of the time model that this follows from."""
+    from diffprof.render.reached import reached_lines
+
+    console.print()
+    _print_line(console, "What it reaches, as predictions take it", style="bold")
+    lines = reached_lines(entry)
+    names, values = max(len(line.name) for line in lines), max(len(line.value) for line in lines)
+    for line in lines:
+        _print_line(console, f"{line.name:{names}}  {line.value:{values}}  {line.source}")
 
 
 def _numbers(entry: Accelerator) -> Iterator[tuple[str, str | None, str]]:

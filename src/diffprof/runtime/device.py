@@ -38,7 +38,7 @@ def _processor(pipeline: Any) -> Device:
     threads = torch.get_num_threads()
     timed = {_name(dtype): timed_peak(dtype, threads) for dtype in TIMED_DTYPES if dtype in _dtypes(pipeline)}
     return Device(
-        name=_processor_name(),
+        name=processor_name(),
         kind="cpu",
         memory_bytes=psutil.virtual_memory().total,
         threads=threads,
@@ -50,7 +50,7 @@ def _processor(pipeline: Any) -> Device:
 def accelerator_at(place: torch.device) -> Device:
     """An accelerator, with the peaks that torch's settings allow at this moment."""
     properties = _properties(place)
-    name = getattr(properties, "name", None) or _processor_name()
+    name = getattr(properties, "name", None) or processor_name()
     memory = getattr(properties, "total_memory", None)
     known = match_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
     if known is None:
@@ -81,7 +81,7 @@ TF32_ARCHITECTURES = frozenset({"ampere", "ada", "hopper", "blackwell"})
 def _properties(place: torch.device) -> Any:
     """What torch knows about an accelerator; None where it knows nothing."""
     if place.type == "mps":
-        name = getattr(torch.backends.mps, "get_name", _processor_name)()  # not in every torch
+        name = getattr(torch.backends.mps, "get_name", processor_name)()  # not in every torch
         return SimpleNamespace(name=name, total_memory=torch.mps.recommended_max_memory())
     get_properties = getattr(getattr(torch, place.type, None), "get_device_properties", None)
     return get_properties(place) if get_properties is not None else None
@@ -177,7 +177,7 @@ def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
             key, _, value = line.partition(":")

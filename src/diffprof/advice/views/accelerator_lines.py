@@ -10,6 +10,11 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 
 
+def accelerator_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
+    """All that can be said about the profile on each of the accelerators."""
+    return time_lines(profile, accelerators)
+
+
 def time_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
     """How long the generation takes on each of the accelerators."""
     prediction = predict_profile(profile, PredictionRequest(tuple(accelerators)))

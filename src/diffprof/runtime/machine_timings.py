@@ -1,0 +1,171 @@
+"""Small computations that are timed on a device: products, convolutions, attention, memory, launches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+REPEATS = 7
+SHORTEST_NS = 4_000_000
+"""A timing repeats what it times until this much has passed."""
+
+LARGEST_PRODUCT = {"cpu": 1024}
+LARGE_PRODUCT = 8192
+BATCH_OF_LAUNCHES = 200
+
+
+@dataclass(frozen=True)
+class MachineTimings:
+    """What was timed, in operations, bytes, elements or seconds."""
+
+    peaks: dict[str, float]
+    """Operations a second of the largest matrix product by dtype."""
+    convolution_rate: float
+    """Operations a second, as all rates here in the device's usual dtype."""
+    attention_rate: float
+    masked_attention_rate: float
+    bytes_per_second: float
+    cached_bytes_per_second: float
+    strided_bytes_per_second: float
+    scattered_elements_per_second: float
+    norm_elements_per_second: float
+    host_bytes_per_second: float | None
+    """From pinned memory; None on a CPU."""
+    operation_seconds: float
+    view_seconds: float
+    module_seconds: float
+    kernel_seconds: float
+    """That a product takes besides, however small."""
+
+
+def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[str], None]) -> MachineTimings:
+    """Time everything; two minutes at most."""
+    timer = Timer(device)
+    progress("matrix products")
+    peaks = {str(kind).removeprefix("torch."): _product_rate(timer, kind) for kind in _dtypes(device)}
+    progress("convolutions and attention")
+    convolution = _convolution_rate(timer, dtype)
+    attention, masked = _attention_rates(timer, dtype)
+    progress("memory")
+    plain, cached, strided, scattered, norm = _memory_rates(timer, dtype)
+    progress("launches")
+    operation, view, module, kernel = _launches(timer, dtype)
+    host = _host_rate(timer) if device.type != "cpu" else None
+    return MachineTimings(
+        peaks, convolution, attention, masked, plain, cached, strided, scattered, norm, host, operation, view, module,
+        kernel,
+    )  # fmt: skip
+
+
+class Timer:
+    """Times calls on a device: the shortest of several, each until the device is done."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._clock = clock_for(device)
+        self._backend: Any = getattr(torch, device.type, None)
+
+    def seconds(self, call: Callable[[], Any]) -> float:
+        """Seconds of one call."""
+        call()
+        self._wait()
+        started = self._clock()
+        call()
+        self._wait()
+        once = max(1, self._clock() - started)
+        times = max(1, SHORTEST_NS // once)
+        return min(self._round(call, times) for _ in range(REPEATS))
+
+    def _round(self, call: Callable[[], Any], times: int) -> float:
+        started = self._clock()
+        for _ in range(times):
+            call()
+        self._wait()
+        return (self._clock() - started) / times / 1e9
+
+    def _wait(self) -> None:
+        if self.device.type != "cpu" and self._backend is not None:
+            self._backend.synchronize()
+
+    def tensor(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
+        return torch.randn(*shape, device=self.device).to(dtype)
+
+
+def clock_for(device: torch.device) -> Callable[[], int]:
+    """Nanoseconds; on one thread of a CPU the process's own, in which nothing counts that others do meanwhile."""
+    is_alone = device.type == "cpu" and torch.get_num_threads() == 1
+    return time.process_time_ns if is_alone else time.perf_counter_ns
+
+
+def _dtypes(device: torch.device) -> tuple[torch.dtype, ...]:
+    return (torch.float32,) if device.type == "cpu" else (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _product_rate(timer: Timer, dtype: torch.dtype) -> float:
+    size = LARGEST_PRODUCT.get(timer.device.type, LARGE_PRODUCT if dtype != torch.float32 else LARGE_PRODUCT // 2)
+    a, b = timer.tensor(size, size, dtype=dtype), timer.tensor(size, size, dtype=dtype)
+    return 2 * size**3 / timer.seconds(lambda: a @ b)
+
+
+def _convolution_rate(timer: Timer, dtype: torch.dtype) -> float:
+    channels, size, batch = (64, 32, 1) if timer.device.type == "cpu" else (320, 64, 8)
+    x = timer.tensor(batch, channels, size, size, dtype=dtype)
+    weight = timer.tensor(channels, channels, 3, 3, dtype=dtype)
+    operations = 2 * batch * size * size * channels * channels * 9
+    return operations / timer.seconds(lambda: F.conv2d(x, weight, padding=1))
+
+
+def _attention_rates(timer: Timer, dtype: torch.dtype) -> tuple[float, float]:
+    batch, heads, tokens, width = (1, 8, 512, 64) if timer.device.type == "cpu" else (2, 24, 4096, 128)
+    query, key, value = (timer.tensor(batch, heads, tokens, width, dtype=dtype) for _ in range(3))
+    mask = torch.zeros(batch, 1, tokens, tokens, device=timer.device, dtype=dtype)
+    operations = 4 * batch * heads * tokens * tokens * width
+    plain = timer.seconds(lambda: F.scaled_dot_product_attention(query, key, value))
+    masked = timer.seconds(lambda: F.scaled_dot_product_attention(query, key, value, attn_mask=mask))
+    return operations / plain, operations / masked
+
+
+def _memory_rates(timer: Timer, dtype: torch.dtype) -> tuple[float, float, float, float, float]:
+    side = 2048 if timer.device.type == "cpu" else 16384
+    large = timer.tensor(side, side, dtype=dtype)
+    small = timer.tensor(256, 256, dtype=dtype)
+    row = timer.tensor(side, dtype=dtype)
+    size = large.element_size()
+    out, small_out = torch.empty_like(large), torch.empty_like(small)
+    plain = 3 * side * side * size / timer.seconds(lambda: torch.add(large, large, out=out)) * 2 / 3
+    cached = 2 * 256 * 256 * size / timer.seconds(lambda: torch.add(small, small, out=small_out))
+    across = timer.seconds(lambda: torch.add(large, large.t(), out=out))
+    strided = side * side * size / max(across - 2 * side * side * size / plain, 1e-9)
+    scattered = side * side / timer.seconds(lambda: torch.add(large, row, out=out))
+    norm = side * side / timer.seconds(lambda: F.layer_norm(large, (side,)))
+    return plain, cached, strided, scattered, norm
+
+
+def _launches(timer: Timer, dtype: torch.dtype) -> tuple[float, float, float, float]:
+    """What the host needs for an operation, a view and a module, and what a tiny product takes besides."""
+    small = timer.tensor(8, 8, dtype=dtype)
+    weight = timer.tensor(8, 8, dtype=dtype)
+    image, kernel = timer.tensor(1, 8, 4, 4, dtype=dtype), timer.tensor(8, 8, 3, 3, dtype=dtype)
+    module = torch.nn.Sequential(*(torch.nn.Identity() for _ in range(BATCH_OF_LAUNCHES)))
+    operation = timer.seconds(lambda: [small + small for _ in range(BATCH_OF_LAUNCHES)]) / BATCH_OF_LAUNCHES
+    view = timer.seconds(lambda: [small.view(64) for _ in range(BATCH_OF_LAUNCHES)]) / BATCH_OF_LAUNCHES
+    called = timer.seconds(lambda: module(small)) / BATCH_OF_LAUNCHES
+    linear = timer.seconds(lambda: F.linear(small, weight))
+    convolution = timer.seconds(lambda: F.conv2d(image, kernel, padding=1))
+    return operation, view, called * MODULE_OVERHEAD, max((linear + convolution) / 2 - operation, 1e-9)
+
+
+MODULE_OVERHEAD = 2.0
+"""A module of a model does more in Python than one that returns its input."""
+
+
+def _host_rate(timer: Timer) -> float:
+    size = 256 * 1024 * 1024
+    host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty(size, dtype=torch.uint8, device=timer.device)
+    return size / timer.seconds(lambda: there.copy_(host, non_blocking=True))
