@@ -90,8 +90,8 @@ def calibrate(
 
     The result is kept as an accelerator of the user, which --gpu then knows by its name. Close what else is running.
     """
-    from diffprof.cli.output import check_writable
     from diffprof.pipelines.placement import target_of
+    from diffprof.record.atomic_files import check_writable
     from diffprof.render import accelerators as render
     from diffprof.runtime.hardware_calibration import calibrate as measure
 
