@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from diffprof.breakdown.clocks import Clock, clock_of
 from diffprof.breakdown.component_samples import component_samples, counted_calls
+from diffprof.breakdown.dtypes import macs_by_dtype, mixed_peak
 from diffprof.breakdown.shares import share
 from diffprof.breakdown.spreads import spread_of
 from diffprof.breakdown.steps import loops_ns, median_rate, timed_steps
@@ -27,6 +28,9 @@ class ThroughputRow:
     class_name: str
     role: str
     dtype: str
+    """Of most of its MACs."""
+    macs_by_dtype: Mapping[str, int]
+    """Of all its calls in the profile, the most first."""
     clock: str
     calls: int
     median_ns: float
@@ -38,7 +42,7 @@ class ThroughputRow:
     flops_per_second: float | None
     """Two for each MAC; `other_flops` are not in it."""
     peak_share: float | None
-    """Of what the device can do in the component's dtype; None where that is not known."""
+    """Of what the device can do in the dtypes of its operations; None where that is not known."""
     moved_bytes: int | None
     """Read and written by its operations."""
     flops_per_byte: float | None
@@ -119,13 +123,15 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     # On an accelerator the host's clock shows how long launching took: that is no rate.
     is_timed = clock.name == "device" or (profile.measured is not None and profile.measured.device.kind == "cpu")
     rate = median_rate([work.flops for work in done], each_ns) if done and is_timed else None
-    peak = profile.measured.device.peak_flops_per_second.get(dtype) if profile.measured else None
+    mix = macs_by_dtype(call for call in profile.calls if call.component == name)
+    peak = mixed_peak(mix, profile.measured.device.peak_flops_per_second) if profile.measured else None
     middle = _median_work(profile, ran) if done else None
     return ThroughputRow(
         component=name,
         class_name=part.class_name if part else "",
         role=part.role if part else "",
         dtype=dtype,
+        macs_by_dtype=mix,
         clock=clock.name,
         calls=statistics.median_low([len(samples) for samples in ran]),
         median_ns=statistics.median(each_ns),

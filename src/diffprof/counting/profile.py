@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from diffprof.breakdown.dtypes import macs_by_dtype
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.attempts import count
 from diffprof.counting.dry_run import DryRunResult
@@ -211,7 +212,7 @@ def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, Store
             slot=slot,
             class_name=type(unwrap_compiled(model)).__name__,
             role=role_of(slot, model),
-            dtype=dtype_text(next(model.parameters(), None)),
+            dtype=_computing_dtype(slot, model, calls),
             parameters=sum(element_count(weight) for part in own for weight in part.parameters()),
             buffers=sum(buffer.numel() for part in own for buffer in persistent_buffers(part)),
             weight_bytes=sum(by_dtype.values()),
@@ -224,6 +225,18 @@ def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, Store
         weight_bytes=0, **_executed_work(PIPELINE, calls),
     )  # fmt: skip
     return components
+
+
+def _computing_dtype(slot: str, model: torch.nn.Module, calls: Sequence[Call]) -> str:
+    """The dtype of most of its MACs; where it has none, of most of the weights that layers can compute in."""
+    computed = macs_by_dtype(call for call in calls if call.component == slot)
+    if computed:
+        return next(iter(computed))
+    held: Counter[str] = Counter()
+    for weight in model.parameters():
+        if weight.is_floating_point():
+            held[dtype_text(weight)] += element_count(weight)
+    return held.most_common(1)[0][0] if held else dtype_text(next(model.parameters(), None))
 
 
 PLAIN_DTYPES = {"float32", "float16", "bfloat16", "float64", "int64", "int32", "bool"}

@@ -197,6 +197,7 @@ class Component(WorkCounts):
     role: str
     """denoiser, text_encoder, image_encoder, vae, controlnet, adapter, safety_checker, pipeline or other."""
     dtype: str
+    """Of most of its MACs; of most of its weights where it has none."""
     parameters: int
     """Elements of all parameters, shared ones once."""
     buffers: int

@@ -248,7 +248,8 @@ def _other_dtypes(profile: Profile) -> str:
         sizes = sorted(by_dtype.items(), key=lambda pair: -pair[1])
         return f": {', '.join(f'{numbers.gigabytes(size)} in {name}' for name, size in sizes)}"
     more = total.weight_bytes - _ITEM_BYTES[dtype] * (total.parameters + total.buffers)
-    others = sorted({part.dtype for part in profile.components.values() if part.weight_bytes} - {dtype})
+    held = set(by_dtype) or {part.dtype for part in profile.components.values() if part.weight_bytes}
+    others = sorted(name for name in held - {dtype} if "float" in name)
     if more and others:
         return f", some in {' and '.join(others)}"
     # Buffers may be 8-byte integers: what they can explain says nothing about the parameters.

@@ -13,6 +13,7 @@ from diffprof.breakdown.throughput import generation, throughput_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
+from diffprof.render.dtypes import describe_mix
 from diffprof.render.numbers import nanoseconds
 
 BAR = 9
@@ -57,6 +58,7 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         _share("  share", [*(row.share for row in rows), 1.0], ascii_only, rank=3),
         Column("MACs", [_or_dash(macs, numbers.short) for _, macs, _ in both], rank=2),
         Column("FLOP/s", [_or_dash(rate, _short) for _, _, rate in both]),
+        Column("computes in", [*(describe_mix(row.macs_by_dtype) for row in rows), ""], rank=7, justify="left"),
         Column("of\npeak", [*(_or_dash(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
         Column("FLOPs\nper byte", [*(_or_dash(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
         Column("ops per\ncall", [*(_or_dash(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),

@@ -11,6 +11,7 @@ from diffprof.catalogue.accelerators import match_accelerator
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import GREY, component_colours, escape, graph_objects, join_lines, make_chart
+from diffprof.render.dtypes import describe_mix
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -85,10 +86,11 @@ def _component_points(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
 
 
 def _about_rate(row: ThroughputRow) -> str:
+    mix = describe_mix(row.macs_by_dtype) or row.dtype
     return join_lines(
         f"<b>{escape(row.component)}</b>",
         numbers.flops_per_second(row.flops_per_second or 0),
-        "" if row.peak_share is None else f"{numbers.percent_of(row.peak_share)} of the peak in {escape(row.dtype)}",
+        "" if row.peak_share is None else f"{numbers.percent_of(row.peak_share)} of the peak in {escape(mix)}",
         f"{numbers.significant(row.flops_per_byte or 0)} FLOPs per byte",
         f"{numbers.nanoseconds(row.median_ns)}, {numbers.percent(row.share)} of the time",
         "" if row.macs is None else numbers.macs(row.macs),

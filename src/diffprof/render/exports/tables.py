@@ -151,7 +151,11 @@ def _data_table(row_type: type, rows: Sequence[Any]) -> DataTable:
 
 _field_types: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
-_AS_TEXT: dict[Any, Callable[[Any], str]] = {tuple[TensorInput, ...]: inputs_text, OperationShapes: shapes_text}
+_AS_TEXT: dict[Any, Callable[[Any], str]] = {
+    tuple[TensorInput, ...]: inputs_text,
+    OperationShapes: shapes_text,
+    Mapping[str, int]: lambda amounts: " ".join(f"{name}={amount}" for name, amount in amounts.items()),
+}
 """Types whose values stand in one cell, as text."""
 
 
