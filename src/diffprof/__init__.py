@@ -9,6 +9,7 @@ from diffprof.errors import DiffprofError
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
+    from diffprof.advice.fit import fit
     from diffprof.advice.predict import predict
     from diffprof.api import measure, measure_in_turns, profile, profile_module
     from diffprof.counting.formulas.kinds import OperationCost
@@ -23,6 +24,7 @@ __all__ = [
     "Profile",
     "Run",
     "__version__",
+    "fit",
     "load",
     "measure",
     "measure_in_turns",
@@ -37,6 +39,7 @@ _MODULES = {
     "OperationCost": "diffprof.counting.formulas.kinds",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
+    "fit": "diffprof.advice.fit",
     "load": "diffprof.record.files",
     "measure": "diffprof.api",
     "measure_in_turns": "diffprof.api",

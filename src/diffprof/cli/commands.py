@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 # Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`.
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
+    "fit": "Say whether one generation fits in memory, where its peak is, and what would make it fit.",
     "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL = "allocate", "release", "operation", "masked_attention", "call"
 EVENT_KINDS = (ALLOCATE, RELEASE, OPERATION, MASKED_ATTENTION, CALL)
@@ -47,6 +48,10 @@ class Allocations:
 
     def expand(self) -> list[int]:
         """The numbers of the events, one for each that happened."""
+        return self._expanded
+
+    @cached_property
+    def _expanded(self) -> list[int]:
         numbers: list[int] = []
         places = iter(self.order)
         known = len(self.events)

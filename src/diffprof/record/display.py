@@ -11,6 +11,7 @@ from typing import Any
 
 TEXT = {
     "Comparison": "diffprof.comparison.views.console:comparison_text",
+    "Fit": "diffprof.advice.views.fit_views:fit_text",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_text",
     "Profile": "diffprof.render.notebook:profile_text",
     "Run": "diffprof.render.notebook:runs_text",
@@ -20,6 +21,7 @@ TEXT = {
 
 HTML = {
     "Comparison": "diffprof.comparison.views.console:comparison_notebook",
+    "Fit": "diffprof.advice.views.fit_views:fit_notebook",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_notebook",
     "Profile": "diffprof.render.notebook:profile_notebook",
     "Run": "diffprof.render.notebook:runs_notebook",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diffprof.advice.fit import FitRequest, fit_profile
 from diffprof.advice.predict import PredictionRequest, predict_profile
+from diffprof.advice.views.fit_tables import STAGE_NAMES, verdict
 from diffprof.advice.views.prediction_tables import LIMITED
+from diffprof.prediction.timeline import has_allocations
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 
 
 def accelerator_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
     """All that can be said about the profile on each of the accelerators."""
-    return time_lines(profile, accelerators)
+    return [*memory_lines(profile, accelerators), *time_lines(profile, accelerators)]
 
 
 def time_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
@@ -24,3 +27,16 @@ def time_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
         f"{LIMITED[time.limited_by]}; `diffprof predict` shows more"
         for name, time in prediction.accelerators.items()
     ]
+
+
+def memory_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
+    """Whether the generation fits on each of the accelerators, and where its peak is."""
+    lines: list[str] = []
+    for name in accelerators if has_allocations(profile) else ():
+        fit = fit_profile(profile, FitRequest(accelerator=name, with_changes=False))
+        where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
+        lines.append(
+            f"memory: {verdict(fit)}; peak while {STAGE_NAMES[fit.peak.stage]}"
+            f"{f' in {where}' if where else ''}; `diffprof fit` shows more"
+        )
+    return lines

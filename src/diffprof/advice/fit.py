@@ -1,0 +1,269 @@
+"""Does a generation fit on a device: of a model, a profile, a file or a live pipeline, and what would make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diffprof.advice.fit_changes import changes_that_fit
+from diffprof.advice.sizes import parse_memory
+from diffprof.catalogue.accelerators import Accelerator, find_accelerator
+from diffprof.catalogue.own_accelerators import known_accelerators
+from diffprof.errors import RequestError
+from diffprof.prediction.allocator import OutOfDeviceMemory
+from diffprof.prediction.device_memory import DeviceMemory, device_memory
+from diffprof.prediction.host_memory import predict_host_memory
+from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.timeline import has_allocations
+from diffprof.prediction.weights import check_settings
+from diffprof.record.fitted import Change, Fit, FitSettings, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.profile import Profile
+
+Recount = Callable[[tuple[str, ...]], Profile]
+"""Counts the same request with these switches enabled as well."""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What it is to fit on, and how the weights are kept."""
+
+    accelerator: str | None = None
+    memory_bytes: int | None = None
+    """Of a device that is not named."""
+    ram_bytes: int | None = None
+    settings: FitSettings = field(default_factory=FitSettings)
+    file: Path | None = None
+    """Accelerators of one's own."""
+    dtype: str | None = None
+    """The dtype that was asked for: an accelerator that lacks it is refused."""
+    with_changes: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one set of settings needs."""
+
+    stages: tuple[StageMemory, ...]
+    peak: MemoryPeak
+    host: HostMemory
+    fits: bool | None
+
+
+def fit_profile(profile: Profile, request: FitRequest | None = None, recount: Recount | None = None) -> Fit:
+    """Whether the generation of a profile fits; `recount` lets it try switches that need another count."""
+    request = request or FitRequest()
+    if not has_allocations(profile):
+        raise RequestError(
+            "This profile does not say what memory comes and goes, as one of an earlier version; count the model again."
+        )
+    check_settings(request.settings, dict(profile.components))
+    accelerator = _accelerator(request)
+    _check_dtype(accelerator, request.dtype)
+    device = device_memory(accelerator, request.memory_bytes)
+    _check_memory(profile, device)
+    outcome = outcome_of(profile, request.settings, device, request.ram_bytes)
+    changes: tuple[Change, ...] = ()
+    if outcome.fits is False and request.with_changes:
+        changes = changes_that_fit(
+            profile,
+            request.settings,
+            accelerator,
+            lambda other, settings: _attempt(other, settings, device, request.ram_bytes),
+            recount,
+            device.capacity_bytes,
+            _device_words(request),
+        )
+    return Fit(
+        model=profile.request.model,
+        peak=outcome.peak,
+        stages=outcome.stages,
+        host=outcome.host,
+        fits=outcome.fits,
+        changes=changes,
+        assumptions=_assumptions(profile, request, device),
+        settings=request.settings,
+        accelerator=accelerator.name if accelerator else None,
+        memory_bytes=device.memory_bytes,
+        usable_bytes=device.usable_bytes,
+        ram_bytes=request.ram_bytes,
+    )
+
+
+def _device_words(request: FitRequest) -> list[str]:
+    """The options that name the device and the host."""
+    words = ["--gpu", request.accelerator] if request.accelerator else []
+    for option, size in (("--memory", request.memory_bytes), ("--ram", request.ram_bytes)):
+        words += [option, str(size)] if size is not None else []
+    return words
+
+
+def _attempt(
+    profile: Profile, settings: FitSettings, device: DeviceMemory, ram_bytes: int | None
+) -> tuple[MemoryPeak, HostMemory] | None:
+    """What the settings need if they fit; None if not."""
+    host = predict_host_memory(profile, settings)
+    if ram_bytes is not None and host.peak_bytes > ram_bytes:
+        return None
+    try:
+        stages = predict_memory(profile, settings, device, device.capacity_bytes)
+    except OutOfDeviceMemory:
+        return None
+    return peak_of_stages(stages), host
+
+
+def outcome_of(profile: Profile, settings: FitSettings, device: DeviceMemory, ram_bytes: int | None) -> Outcome:
+    """What the settings need, and whether the device and the host have it."""
+    capacity = device.capacity_bytes
+    fits: bool | None = None
+    try:
+        stages = predict_memory(profile, settings, device, capacity)
+        fits = None if capacity is None else True
+    except OutOfDeviceMemory:
+        stages = predict_memory(profile, settings, device)
+        fits = False
+    host = predict_host_memory(profile, settings)
+    if ram_bytes is not None and host.peak_bytes > ram_bytes:
+        fits = False
+    return Outcome(stages, peak_of_stages(stages), host, fits)
+
+
+def peak_of_stages(stages: Sequence[StageMemory]) -> MemoryPeak:
+    """The stage with most memory allocated; what is reserved is the most of all stages."""
+    most = max(stages, key=lambda stage: stage.allocated_bytes)
+    return MemoryPeak(
+        allocated_bytes=most.allocated_bytes,
+        reserved_bytes=max(stage.reserved_bytes for stage in stages),
+        device_bytes=max(stage.device_bytes for stage in stages),
+        stage=most.stage,
+        component=most.component,
+        module=most.module,
+    )
+
+
+def _accelerator(request: FitRequest) -> Accelerator | None:
+    if request.accelerator is not None and request.memory_bytes is not None:
+        raise RequestError("--gpu says how much memory there is; leave out --memory.")
+    if request.accelerator is None:
+        return None
+    if "," in request.accelerator:
+        raise RequestError(f"A fit is for one accelerator, not for {request.accelerator}; name one of them.")
+    return find_accelerator(request.accelerator, known_accelerators(request.file))
+
+
+def _check_dtype(accelerator: Accelerator | None, dtype: str | None) -> None:
+    if accelerator is None or dtype is None or dtype in accelerator.peak_flops_per_second or dtype == "float64":
+        return
+    known = ", ".join(accelerator.peak_flops_per_second)
+    raise RequestError(f"{accelerator.name} does not compute in {dtype}; use one of {known}.")
+
+
+def _check_memory(profile: Profile, device: DeviceMemory) -> None:
+    """Refuse a device that cannot hold one layer, or has not even space for its context."""
+    capacity = device.capacity_bytes
+    if capacity is None:
+        return
+    largest, path = 0, ""
+    for slot, component in profile.components.items():
+        elements = component.parameters + component.buffers
+        each = component.weight_bytes / elements if elements else 0
+        for module in component.modules:
+            if module.parameters * each > largest:
+                largest, path = round(module.parameters * each), f"{slot}.{module.path}"
+    if capacity < largest:
+        raise RequestError(
+            f"No device with so little memory can run this: the layer {path} alone takes {largest:,} bytes, "
+            f"and {max(0, capacity):,} are left for PyTorch."
+        )
+
+
+def _assumptions(profile: Profile, request: FitRequest, device: DeviceMemory) -> tuple[str, ...]:
+    settings = request.settings
+    lines = [
+        f"the CUDA context takes {device.context_bytes // 1024**2} MiB, as usual for "
+        f"{device.architecture or 'recent devices'}",
+        "cuDNN copies what goes in and out of a convolution into the layout of its kernels, if there is memory for it",
+        "attention runs in a fused kernel" if settings.attention == "sdpa" else "attention keeps all scores in memory",
+        "nothing else uses the device",
+        "PyTorch's allocator has its default settings",
+    ]
+    if device.name is None and device.memory_bytes is not None:
+        lines.append("all of the memory that is named can be used")
+    elif device.usable_bytes is not None:
+        lines.append("the driver leaves 98.5 % of a card's memory, 93 % where GDDR memory keeps its own check bits")
+    if settings.compiled:
+        lines.append("compiled code needs as much memory as eager code: published peaks of both are equal")
+    if settings.quantize or settings.layerwise:
+        lines.append("linear layers are quantized, nothing else; layers of 8 bits and less are unpacked one at a time")
+    if settings.devices > 1:
+        lines.append("the denoiser's activations are shared equally by the devices; each has all weights")
+    lines.append("weights are read from safetensors files into the host's memory before they are moved")
+    return (*lines, *profile.ledger.assumptions)
+
+
+def fit(
+    model: Any,
+    *,
+    gpu: str | None = None,
+    memory: str | int | None = None,
+    ram: str | int | None = None,
+    offload: str = "none",
+    use_stream: bool = True,
+    blocks_per_group: int = 1,
+    quantize: Mapping[str, str] | None = None,
+    layerwise: str | Sequence[str] | None = None,
+    drop_text_encoders: bool = False,
+    attention: str = "sdpa",
+    compile: bool = False,
+    devices: int = 1,
+    dtype: Any = None,
+    scheduler: str | None = None,
+    enable: str | Sequence[str] = (),
+    **arguments: Any,
+) -> Fit:
+    """Whether one call of a pipeline fits on an accelerator, where its peak is, and what would make it fit.
+
+    `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` is the name of an
+    accelerator, or `memory` what a device has (``"24GB"``, or bytes). All other arguments are those of the pipeline's
+    own call.
+    """
+    from diffprof.advice.predict import _profile_of
+    from diffprof.settings.limits import dtype_name
+
+    switches = (enable,) if isinstance(enable, str) else tuple(enable)
+    options: dict[str, Any] = {"dtype": dtype, "scheduler": scheduler}
+    profile = _profile_of(model, arguments, enable=switches, **options)
+    settings = FitSettings(
+        offload, use_stream, blocks_per_group, dict(quantize or {}), layerwise_slots(layerwise, profile),
+        drop_text_encoders, attention, compile, devices,
+    )  # fmt: skip
+    request = FitRequest(
+        gpu, parse_memory("memory", memory), parse_memory("ram", ram), settings, dtype=dtype_name(dtype)
+    )
+
+    def recount(more: tuple[str, ...]) -> Profile:
+        if isinstance(model, Profile):
+            return recount_profile(model, more)
+        return _profile_of(model, arguments, enable=(*switches, *more), **options)
+
+    return fit_profile(profile, request, recount)
+
+
+def layerwise_slots(requested: str | Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
+    """The components whose layers are cast: named ones, or with ``fp8`` the denoisers."""
+    if requested is None:
+        return ()
+    if requested == "fp8":
+        return tuple(slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes)
+    return (requested,) if isinstance(requested, str) else tuple(requested)
+
+
+def recount_profile(profile: Profile, more: tuple[str, ...]) -> Profile:
+    """The request of a profile counted again, with these switches enabled as well."""
+    from dataclasses import replace
+
+    from diffprof.counting.cached import count_request
+
+    request = profile.request.as_request(profile.request.model)
+    return count_request(replace(request, enable=(*request.enable, *more)))

@@ -1,0 +1,26 @@
+"""Amounts of memory as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from diffprof.errors import RequestError
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def parse_memory(name: str, text: str | int | None) -> int | None:
+    """Bytes: ``24GB`` and ``24GiB`` are the same, 24 x 1024³, as memory is sold; a plain number is bytes."""
+    if text is None:
+        return None
+    if isinstance(text, int) and not isinstance(text, bool):
+        size = text
+    else:
+        match = _SIZE.fullmatch(str(text))
+        if match is None:
+            raise RequestError(f"{name} must be an amount of memory such as 24GB, not {text!r}.")
+        size = round(float(match[1]) * 1024 ** _POWERS[match[2].lower()])
+    if not 0 < size <= 1024**6:
+        raise RequestError(f"{name} must be more than nothing and less than an exbibyte, not {text!r}.")
+    return size

@@ -1,0 +1,113 @@
+"""Predicted memory as text and tables: the answer, the stages, the host, and what would make it fit."""
+
+from __future__ import annotations
+
+from diffprof.record.fitted import Change, Fit, StageMemory
+from diffprof.render import numbers
+from diffprof.render.blocks import Block
+from diffprof.render.columns import Column
+
+STAGE_NAMES = {
+    "load": "after loading",
+    "encode": "encoding the prompt",
+    "denoise": "denoising",
+    "decode": "decoding",
+}
+
+
+def fit_blocks(fit: Fit, verbose: bool = False) -> list[Block]:
+    """All of it; with all assumptions or with how many there are."""
+    blocks = [answer_block(fit), stages_block(fit), host_block(fit)]
+    if fit.changes:
+        blocks.append(changes_block(fit))
+    return [*blocks, *([_assumptions(fit)] if verbose else [Block(lines=[_number_of_assumptions(fit)])])]
+
+
+def answer_block(fit: Fit) -> Block:
+    """Does it fit, with how much to spare, and where is the peak?"""
+    peak = fit.peak
+    where = ".".join(part for part in (peak.component, peak.module) if part)
+    lines = [
+        verdict(fit),
+        f"peak: {numbers.gibibytes(peak.allocated_bytes)} allocated, "
+        f"{numbers.gibibytes(peak.reserved_bytes)} reserved, "
+        f"{numbers.gibibytes(peak.device_bytes)} as nvidia-smi shows it",
+        f"where: {STAGE_NAMES[peak.stage]}" + (f", in {where}" if where else ""),
+    ]
+    return Block(f"{fit.model}: memory of one generation", lines)
+
+
+def verdict(fit: Fit) -> str:
+    """Whether it fits, in a sentence."""
+    device = fit.accelerator or (f"{numbers.gibibytes(fit.memory_bytes)} of memory" if fit.memory_bytes else "")
+    peak = fit.peak
+    if fit.fits is None or fit.usable_bytes is None:
+        return f"needs {numbers.gibibytes(peak.device_bytes)}"
+    usable = numbers.gibibytes(fit.usable_bytes)
+    if fit.fits and peak.device_bytes <= fit.usable_bytes:
+        spare = numbers.gibibytes(fit.usable_bytes - peak.device_bytes)
+        return f"fits on {device}: {spare} of the usable {usable} to spare"
+    if fit.fits:
+        return f"fits on {device}, with cached memory given back now and then: all of the usable {usable} is used"
+    if fit.ram_bytes is not None and fit.host.peak_bytes > fit.ram_bytes:
+        missing = numbers.gibibytes(fit.host.peak_bytes - fit.ram_bytes)
+        return f"does not fit: the host lacks {missing} of {numbers.gibibytes(fit.host.peak_bytes)}"
+    missing = numbers.gibibytes(max(0, peak.device_bytes - fit.usable_bytes))
+    return f"does not fit on {device}: {missing} more than the usable {usable}"
+
+
+def stages_block(fit: Fit) -> Block:
+    """One row for each stage."""
+    stages = fit.stages
+    columns = [
+        Column("stage", [stage.stage for stage in stages], justify="left", style="bold"),
+        Column("allocated", [numbers.gibibytes(stage.allocated_bytes) for stage in stages]),
+        Column("reserved", [numbers.gibibytes(stage.reserved_bytes) for stage in stages]),
+        Column("nvidia-smi", [numbers.gibibytes(stage.device_bytes) for stage in stages]),
+        Column("weights", [numbers.gibibytes(sum(stage.weights.values())) for stage in stages], rank=1),
+        Column("activations", [numbers.gibibytes(stage.activation_bytes) for stage in stages], rank=2),
+        Column("workspace", [numbers.gibibytes(stage.workspace_bytes) for stage in stages], rank=3),
+        Column("kept", [numbers.gibibytes(stage.kept_bytes) for stage in stages], rank=5),
+        Column("where", [_where(stage) for stage in stages], rank=4, justify="left", style="dim"),
+    ]
+    return Block("Stages", (), columns)
+
+
+def _where(stage: StageMemory) -> str:
+    return ".".join(part for part in (stage.component, stage.module) if part)
+
+
+def host_block(fit: Fit) -> Block:
+    """The host's memory in a line."""
+    host = fit.host
+    pinned = f", of which {numbers.gibibytes(host.pinned_bytes)} pinned" if host.pinned_bytes else ""
+    return Block(
+        "Host",
+        [f"{numbers.gibibytes(host.peak_bytes)} at most{pinned}; {numbers.gibibytes(host.load_bytes)} while loading"],
+    )
+
+
+def changes_block(fit: Fit) -> Block:
+    """What would make it fit, the quickest first, and its code."""
+    changes = fit.changes
+    columns = [
+        Column("change", [change.name for change in changes], justify="left", style="bold"),
+        Column("time", [f"x {change.slowdown:.2f}" for change in changes]),
+        Column("allocated", [numbers.gibibytes(change.peak.allocated_bytes) for change in changes], rank=2),
+        Column("nvidia-smi", [numbers.gibibytes(change.peak.device_bytes) for change in changes]),
+        Column("host", [numbers.gibibytes(change.host.peak_bytes) for change in changes], rank=1),
+    ]
+    code = [line for change in changes for line in ("", f"# {change.name}", *_code(change))]
+    return Block("Changes that fit", (), columns, after=code)
+
+
+def _code(change: Change) -> list[str]:
+    return [*change.code, f"# {change.command}"]
+
+
+def _assumptions(fit: Fit) -> Block:
+    return Block("Assumptions", [f"- {line}" for line in fit.assumptions])
+
+
+def _number_of_assumptions(fit: Fit) -> str:
+    return f"{len(fit.assumptions)} assumptions; --verbose lists them."

@@ -1,0 +1,49 @@
+"""What a generation takes of the host's memory: weights that wait there, pinned or not, and the peak while loading."""
+
+from __future__ import annotations
+
+from diffprof.prediction.weights import OF_BITSANDBYTES, ComponentWeights, component_weights, tensor_sizes
+from diffprof.record.fitted import FitSettings, HostMemory
+from diffprof.record.profile import Profile
+
+PROCESS_BYTES = 2 * 1024**3
+"""Python, PyTorch, diffusers and the libraries of CUDA."""
+
+SHARD_BYTES = 5 * 1000**3
+"""A component that is quantized while it is loaded is read in files of at most about this size."""
+
+
+def predict_host_memory(profile: Profile, settings: FitSettings) -> HostMemory:
+    """The host's memory while the pipeline is loaded, and while it runs."""
+    plain = FitSettings()
+    kept = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
+    read = {slot: component_weights(part, plain).total_bytes for slot, part in profile.components.items()}
+    load = PROCESS_BYTES + sum(_load_bytes(slot, kept, read, settings) for slot in read)
+    waiting = sum(weights.total_bytes for weights in kept.values())
+    pinned = 0
+    if settings.offload == "none":
+        running = PROCESS_BYTES
+    elif settings.offload.startswith("group") and settings.use_stream:
+        pinned = sum(map(_pinned_bytes, kept.values()))
+        # Groups are pinned one after the other: what is not pinned yet lies there as it was loaded.
+        running = PROCESS_BYTES + pinned
+        load = max(load, PROCESS_BYTES + pinned + max((weights.total_bytes for weights in kept.values()), default=0))
+    else:
+        running = PROCESS_BYTES + waiting
+    return HostMemory(peak_bytes=max(load, running), pinned_bytes=pinned, load_bytes=load)
+
+
+def _load_bytes(slot: str, kept: dict[str, ComponentWeights], read: dict[str, int], settings: FitSettings) -> int:
+    """Weights are read to the host and then moved; bitsandbytes quantizes them on the device, file by file."""
+    if settings.quantize.get(slot) in OF_BITSANDBYTES:
+        return min(read[slot], SHARD_BYTES)
+    if slot in settings.quantize:
+        return kept[slot].total_bytes + min(read[slot], SHARD_BYTES)
+    return read[slot]
+
+
+def _pinned_bytes(weights: ComponentWeights) -> int:
+    """PyTorch pins memory in powers of two: up to twice what the weights take."""
+    return sum(
+        1 << (size - 1).bit_length() for module in weights.modules for size in tensor_sizes(module.stored_bytes) if size
+    )

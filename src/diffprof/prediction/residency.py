@@ -1,0 +1,84 @@
+"""Which weights lie on the device while a module runs, under each way to offload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from diffprof.prediction.weights import ComponentWeights, ModuleWeights
+from diffprof.record.fitted import FitSettings
+from diffprof.record.profile import Component
+
+BLOCKS = ("ModuleList", "Sequential")
+"""Classes whose children are the groups of block-level offload."""
+
+VAE_PARTS = ("encoder", "decoder", "quant_conv", "post_quant_conv")
+"""Parts of autoencoders in which diffusers looks for blocks."""
+
+
+class Groups:
+    """The weights of one component in the groups that come and go together, by the module that runs."""
+
+    def __init__(
+        self, component: Component, weights: ComponentWeights, settings: FitSettings, order: Sequence[str]
+    ) -> None:
+        self.component = component
+        self.weights = weights
+        self.settings = settings
+        self._order = order
+        """Paths of modules as they run."""
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def bytes(self) -> Mapping[str, tuple[int, ...]]:
+        """Group: the bytes of its modules."""
+        groups: dict[str, list[int]] = {}
+        for module in self.weights.modules:
+            groups.setdefault(self._group_of(module), []).append(module.stored_bytes)
+        return {name: tuple(sizes) for name, sizes in groups.items()}
+
+    def on_device(self, path: str) -> tuple[str, ...]:
+        """The groups that lie on the device while the module of this path runs."""
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._find(path)
+        return known
+
+    def _group_of(self, module: ModuleWeights) -> str:
+        if self.settings.offload in ("sequential", "group-leaf"):
+            return module.path
+        return self._block_of(module.path)
+
+    def _block_of(self, path: str) -> str:
+        """The block that a module lies in; ``""`` for what is in none."""
+        parts = path.split(".")
+        depth = 1 if parts[0] in VAE_PARTS and self.component.role == "vae" else 0
+        if len(parts) <= depth + 1 or ".".join(parts[: depth + 1]) not in self._lists or not parts[depth + 1].isdigit():
+            return ""
+        number = int(parts[depth + 1]) // self.settings.blocks_per_group
+        return ".".join([*parts[: depth + 1], str(number)])
+
+    @cached_property
+    def _lists(self) -> frozenset[str]:
+        return frozenset(module.path for module in self.component.modules if module.class_name in BLOCKS)
+
+    def _find(self, path: str) -> tuple[str, ...]:
+        if self.settings.offload in ("sequential", "group-leaf"):
+            parts = path.split(".") if path else []
+            around = ["", *(".".join(parts[: depth + 1]) for depth in range(len(parts)))]
+            found = [name for name in around if name in self.bytes]
+        else:
+            found = [name for name in dict.fromkeys(("", self._block_of(path))) if name in self.bytes]
+        if self.settings.use_stream and self.settings.offload.startswith("group") and found:
+            following = self._next_group.get(found[-1])
+            if following is not None and following not in found:
+                found.append(following)
+        return tuple(found)
+
+    @cached_property
+    def _next_group(self) -> Mapping[str, str]:
+        """Group: the one that is fetched while it computes."""
+        is_leaf = self.settings.offload == "group-leaf"
+        groups = [path if is_leaf else self._block_of(path) for path in self._order]
+        ran = list(dict.fromkeys(group for group in groups if group in self.bytes and (group or is_leaf)))
+        return dict(zip(["", *ran] if not is_leaf else ran, ran if not is_leaf else ran[1:], strict=False))

@@ -1,0 +1,59 @@
+"""What operations take beside their inputs and outputs while they execute on a GPU."""
+
+from __future__ import annotations
+
+from math import prod
+
+from diffprof.record.profile import Operation
+
+BYTES = {
+    "float64": 8,
+    "float32": 4,
+    "bfloat16": 2,
+    "float16": 2,
+    "int64": 8,
+    "int32": 4,
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+}
+
+LARGEST_FUSED_HEAD = 256
+"""Head size up to which flash attention has a kernel; memory-efficient attention, on NVIDIA, has no such limit."""
+
+
+def element_bytes(dtype: str) -> int:
+    """Bytes of one element; 1 for the 8-bit kinds."""
+    return BYTES.get(dtype, 1)
+
+
+def convolution_bytes(operation: Operation) -> int:
+    """What cuDNN takes for a convolution: copies of input and output in the layout of its kernels.
+
+    Its tensor-core kernels work with channels last. Tensors of PyTorch have channels first, so cuDNN converts input and
+    output in memory of its own, and the weights. A convolution of one pixel is a matrix product and needs none.
+    """
+    shapes = operation.shapes
+    if len(shapes.inputs) < 2 or not shapes.outputs:
+        return 0
+    source, weight, result = shapes.inputs[0], shapes.inputs[1], shapes.outputs[0]
+    kernel = weight[2:]
+    if prod(kernel) == 1 or _is_depthwise(source, weight):
+        return 0
+    return (prod(source) + prod(result) + prod(weight)) * element_bytes(operation.dtype)
+
+
+def _is_depthwise(source: tuple[int, ...], weight: tuple[int, ...]) -> bool:
+    return len(source) == len(weight) and weight[1] == 1 and source[1] > 1
+
+
+def score_bytes(operation: Operation, masked: bool) -> int:
+    """What attention takes where no fused kernel runs: the scores of all queries with all keys, and their softmax."""
+    query, key = operation.shapes.inputs[0], operation.shapes.inputs[1]
+    scores = prod(query[:-1]) * key[-2]
+    return 2 * scores * element_bytes(operation.dtype)
+
+
+def fused_attention_bytes(operation: Operation) -> int:
+    """What a fused kernel keeps beside: a sum in float32 for each query of each head."""
+    return 4 * prod(operation.shapes.inputs[0][:-1])

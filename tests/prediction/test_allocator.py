@@ -1,0 +1,75 @@
+"""PyTorch's allocator, by cases worked out by hand from its rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from diffprof.prediction.allocator import MIB, CachingAllocator, OutOfDeviceMemory, rounded
+
+
+def test_requests_are_rounded_to_512_bytes() -> None:
+    assert [rounded(size) for size in (1, 512, 513, 1024)] == [512, 512, 1024, 1024]
+
+
+@pytest.mark.parametrize(
+    ("size", "segment"),
+    [(1, 2 * MIB), (MIB, 2 * MIB), (MIB + 1, 20 * MIB), (10 * MIB - 512, 20 * MIB), (10 * MIB, 10 * MIB),
+     (10 * MIB + 1, 12 * MIB), (1000 * MIB, 1000 * MIB)],
+)  # fmt: skip
+def test_a_request_opens_a_segment_of_its_pool(size: int, segment: int) -> None:
+    allocator = CachingAllocator()
+    allocator.allocate(size)
+    assert allocator.reserved == segment
+
+
+def test_a_released_block_is_used_again() -> None:
+    allocator = CachingAllocator()
+    block = allocator.allocate(64 * MIB)
+    allocator.release(block)
+    allocator.allocate(60 * MIB)
+    assert (allocator.reserved, allocator.allocated) == (64 * MIB, 60 * MIB)
+
+
+def test_what_is_left_over_serves_another_request_only_if_it_is_more_than_a_mebibyte() -> None:
+    allocator = CachingAllocator()
+    allocator.release(allocator.allocate(64 * MIB))
+    allocator.allocate(63 * MIB + 1)  # the rest is not split off, and counts as allocated
+    assert allocator.allocated == 64 * MIB
+
+
+def test_free_neighbours_become_one_block() -> None:
+    allocator = CachingAllocator()
+    allocator.release(allocator.allocate(64 * MIB))
+    parts = [allocator.allocate(32 * MIB), allocator.allocate(32 * MIB)]
+    for part in parts:
+        allocator.release(part)
+    allocator.allocate(64 * MIB)
+    assert allocator.reserved == 64 * MIB
+
+
+def test_the_smallest_block_that_is_large_enough_is_taken() -> None:
+    allocator = CachingAllocator()
+    blocks = [allocator.allocate(size * MIB) for size in (100, 40, 60)]
+    for block in blocks:
+        allocator.release(block)
+    assert allocator.allocate(39 * MIB + 512 * 1024).size == 40 * MIB
+
+
+def test_a_full_device_gets_cached_segments_back_first() -> None:
+    allocator = CachingAllocator(capacity=100 * MIB)
+    allocator.release(allocator.allocate(60 * MIB))
+    allocator.allocate(80 * MIB)
+    assert (allocator.reserved, allocator.most_reserved) == (80 * MIB, 80 * MIB)
+    with pytest.raises(OutOfDeviceMemory):
+        allocator.allocate(40 * MIB)
+
+
+def test_an_emptied_cache_keeps_segments_that_hold_something() -> None:
+    allocator = CachingAllocator()
+    held = allocator.allocate(20 * MIB)
+    allocator.release(allocator.allocate(30 * MIB))
+    allocator.empty_cache()
+    assert allocator.reserved == 20 * MIB
+    allocator.release(held)
+    allocator.empty_cache()
+    assert allocator.reserved == 0
