@@ -166,3 +166,7 @@ def test_of_neighbours_that_share_a_bar_the_largest_is_shown() -> None:
 )
 def test_milliseconds_have_three_places_and_never_round_to_0(nanoseconds: int, text: str) -> None:
     assert numbers.milliseconds(nanoseconds) == text
+
+
+def test_power_is_told_in_whole_watts() -> None:
+    assert [numbers.watts(power) for power in (7.25, 61.0, 349.6, 1400.0)] == ["7.2 W", "61 W", "350 W", "1,400 W"]

@@ -43,6 +43,9 @@ class ThroughputRow:
     """Two for each MAC; `other_flops` are not in it."""
     peak_share: float | None
     """Of what the device can do in the dtypes of its operations; None where that is not known."""
+    bandwidth_share: float | None
+    """Of the bandwidth of the device's memory, by the bytes of all operations; None where that is not known. Fused
+    operations and caches move less, so that it can be above 1."""
     moved_bytes: int | None
     """Read and written by its operations."""
     flops_per_byte: float | None
@@ -140,11 +143,18 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
         other_flops=middle.work.other_flops if middle else None,
         flops_per_second=rate,
         peak_share=rate / peak if rate is not None and peak else None,
+        bandwidth_share=_bandwidth_share(profile, done, each_ns) if is_timed else None,
         moved_bytes=middle.work.moved_bytes if middle else None,
         flops_per_byte=middle.work.flops / middle.work.moved_bytes if middle and middle.work.moved_bytes else None,
         ops_per_call=middle.ops / middle.calls if middle and middle.calls else None,
         ns_per_op=statistics.median(each_ns) / middle.ops if middle and middle.ops else None,
     )
+
+
+def _bandwidth_share(profile: Profile, done: Sequence[Work], each_ns: Sequence[int]) -> float | None:
+    bandwidth = profile.measured.device.bytes_per_second if profile.measured else None
+    rate = median_rate([work.moved_bytes for work in done], each_ns) if done else None
+    return rate / bandwidth if rate is not None and bandwidth else None
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,11 @@ def joules(energy: float) -> str:
     return f"{_two_digits(energy / 1000)} kJ" if energy >= 995 else f"{_two_digits(energy)} J"
 
 
+def watts(power: float) -> str:
+    """``350 W``"""
+    return f"{_two_digits(power)} W" if power < 100 else f"{power:,.0f} W"
+
+
 def dollars(price: float) -> str:
     """``$0.0021``"""
     return f"${_two_digits(price)}"

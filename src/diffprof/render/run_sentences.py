@@ -7,6 +7,7 @@ from statistics import median
 
 from diffprof.breakdown.clocks import Clock, clock_of
 from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.power import PowerUse, power_use
 from diffprof.breakdown.sections import section_table, warm_ups
 from diffprof.breakdown.steps import LoopRow, loop_table, step_table
 from diffprof.breakdown.throughput import Generation, generation
@@ -62,6 +63,7 @@ def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     """What the numbers are based on, and what is unknown."""
     lines = [("Memory", text) for text in _stages(profile)]
     lines += [("System", text) for text in _system(measured)]
+    lines += [("Power", text) for text in _power(power_use(profile))]
     lines += [("Device", text) for text in _peak(measured.device)]
     lines += [("Failed", text) for text in _failures(measured)]
     lines += [("Note", text) for text in measurement_notes(measured)]
@@ -234,3 +236,17 @@ def _failures(measured: Measured) -> Iterator[str]:
         if row.failures:
             failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.times.count)}"
             yield f"{row.section}: {failed} calls raised an exception"
+
+
+def _power(use: PowerUse | None) -> list[str]:
+    if use is None:
+        return []
+    parts = [f"{numbers.watts(use.mean_watts)} on average, {numbers.joules(use.joules)} for one generation"]
+    if use.mhz is not None:
+        parts.append(f"{numbers.exact(round(use.mhz[0]))} to {numbers.exact(round(use.mhz[1]))} MHz")
+    if use.highest_celsius is not None:
+        parts.append(f"up to {numbers.exact(round(use.highest_celsius))} °C")
+    if use.throttled_share:
+        share = numbers.percent_of(use.throttled_share)
+        parts.append(f"the clock was lowered in {share} of the samples by {' and '.join(use.reasons)}")
+    return ["; ".join(parts)]

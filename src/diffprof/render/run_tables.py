@@ -60,6 +60,7 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("FLOP/s", [_or_dash(rate, _short) for _, _, rate in both]),
         Column("computes in", [*(describe_mix(row.macs_by_dtype) for row in rows), ""], rank=7, justify="left"),
         Column("of\npeak", [*(_or_dash(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
+        *_bandwidth([row.bandwidth_share for row in rows]),
         Column("FLOPs\nper byte", [*(_or_dash(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
         Column("ops per\ncall", [*(_or_dash(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
         Column("time\nper op", [*(_or_dash(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
@@ -234,3 +235,10 @@ def _short(rate: float) -> str:
 def _or_dash(value: float | int | None, format_value: Callable[..., str]) -> str:
     """Unknown is not 0."""
     return UNKNOWN if value is None else format_value(value)
+
+
+def _bandwidth(shares: Sequence[float | None]) -> list[Column]:
+    """The share of the memory's bandwidth, where it is known of any component."""
+    if all(share is None for share in shares):
+        return []
+    return [Column("of band-\nwidth", [*(_or_dash(share, numbers.percent_of) for share in shares), ""], rank=4)]

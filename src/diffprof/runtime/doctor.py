@@ -26,7 +26,7 @@ from diffprof.record.examination import Check, Examination, Verdict
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.request import Request
 from diffprof.runtime.device import device_of
-from diffprof.runtime.instrumentation.system_sampler import find_gpu
+from diffprof.runtime.instrumentation.gpu_sensors import find_gpu
 from diffprof.runtime.measure import Run, measuring
 from diffprof.runtime.timing.devices import DeviceTimer
 

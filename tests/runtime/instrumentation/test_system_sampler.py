@@ -15,13 +15,11 @@ import torch
 from diffprof.errors import RequestError
 from diffprof.record.measured import SystemPoint
 from diffprof.runtime.instrumentation import system_sampler as system
+from diffprof.runtime.instrumentation.gpu_sensors import GpuReading, find_gpu, nvml_gpu, throttle_reasons
 from diffprof.runtime.instrumentation.system_sampler import (
-    GpuReading,
     ProcessReading,
     SystemReader,
     SystemSampler,
-    find_gpu,
-    nvml_gpu,
     this_process,
 )
 from tests.runtime.timing.fakes import FakeClock
@@ -299,11 +297,59 @@ def test_a_machine_without_gpu_has_no_problem(monkeypatch: pytest.MonkeyPatch) -
     assert find_gpu() == (None, None)
 
 
-def test_a_note_says_that_rocm_is_not_sampled(
+class Sensors(FakeNvml):
+    """A GPU with all sensors."""
+
+    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
+        return 312_500
+
+    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
+        return 1410
+
+    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
+        return 71
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
+        return 0x04 | 0x20 | 0x40
+
+
+def test_power_clock_heat_and_throttling_are_read_where_the_gpu_has_them() -> None:
+    assert nvml_gpu(Sensors(), "second")() == GpuReading(91.0, 20 * MIB, 312.5, 1410.0, 71.0, "power cap, heat")
+    assert throttle_reasons(0x01 | 0x02) == "", "an idle GPU is not throttled"
+
+
+def test_a_gpu_that_comes_into_use_later_is_sampled_from_then_on(
     cuda: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cuda(FakeNvml(), "first")
+    cuda(Sensors(), "first")
+    answers = [False]
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: answers.pop() if answers else True)
+    with SystemSampler(hz=1000, process=FakeProcess()) as sampler:
+        while len(sampler._points) < 2 and sampler.problem is None:
+            pass
+    points = sampler.stop()
+    assert points[-1].gpu_watts == 312.5
+
+
+def test_an_amd_gpu_is_read_by_the_functions_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.version, "hip", "6.2")
-    reader, problem = find_gpu()
-    assert reader is None
-    assert problem is not None and "NVML" in problem
+    for name, value in {"utilization": 55, "power_draw": 700_000, "clock_rate": 2100, "temperature": 64}.items():
+        monkeypatch.setattr(torch.cuda, name, lambda place, value=value: value)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda place: (30, 100))
+    read, problem = find_gpu(torch.device("cuda", 0))
+    assert problem is None and read is not None
+    assert read() == GpuReading(55.0, 70, 700.0, 2100.0, 64.0)
+
+
+def test_an_amd_gpu_without_rocm_smi_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.version, "hip", "6.2")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda place: (30, 100))
+
+    def missing(place: Any) -> int:
+        raise ModuleNotFoundError("amdsmi does not seem to be installed")
+
+    monkeypatch.setattr(torch.cuda, "utilization", missing)
+    read, problem = find_gpu(torch.device("cuda", 0))
+    assert read is None and problem is not None and "amdsmi" in problem

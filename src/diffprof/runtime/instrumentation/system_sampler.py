@@ -13,6 +13,7 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.record.measured import SystemPoint
+from diffprof.runtime.instrumentation.gpu_sensors import ReadGpu, find_gpu
 from diffprof.runtime.timing.sections import Clock
 
 SECOND = 1_000_000_000
@@ -32,15 +33,7 @@ class ProcessReading(NamedTuple):
     written_bytes: int | None
 
 
-class GpuReading(NamedTuple):
-    """The present use of a GPU, by all programs."""
-
-    percent: float
-    memory_bytes: int
-
-
 ReadProcess = Callable[[], ProcessReading]
-ReadGpu = Callable[[], GpuReading]
 
 
 class SystemSampler:
@@ -104,6 +97,8 @@ class SystemSampler:
         try:
             due = self._clock() + self._period_ns
             while not self._stopping.wait(max(due - self._clock(), 0) / SECOND):
+                if reader.gpu is None and self.problem is None:  # it may have come into use meanwhile
+                    reader.gpu, self.problem = find_gpu(self._place)
                 self._keep(reader.read())
                 due = max(due + self._period_ns, self._clock())  # missed points are not made up for
             # The rest of the run, unless it is too short for a rate.
@@ -127,14 +122,14 @@ class SystemReader:
     """Reads what was used since the previous point; the first time, since it was created."""
 
     def __init__(self, process: ReadProcess, gpu: ReadGpu | None, clock: Clock, began_ns: int | None = None) -> None:
-        self._process, self._gpu, self._clock = process, gpu, clock
+        self._process, self.gpu, self._clock = process, gpu, clock
         self._last_ns, self._last = clock(), process()
         self._began_ns = self._last_ns if began_ns is None else began_ns
 
     def read(self) -> SystemPoint:
         now_ns, now = self._clock(), self._process()
         seconds = max(now_ns - self._last_ns, 1) / SECOND
-        gpu = self._gpu() if self._gpu is not None else None
+        gpu = self.gpu() if self.gpu is not None else None
         point = SystemPoint(
             at_ns=now_ns - self._began_ns,
             cpu_percent=100 * (now.cpu_ns - self._last.cpu_ns) / SECOND / seconds,
@@ -143,6 +138,10 @@ class SystemReader:
             written_bytes_per_second=_rate(self._last.written_bytes, now.written_bytes, seconds),
             gpu_percent=gpu.percent if gpu is not None else None,
             gpu_memory_bytes=gpu.memory_bytes if gpu is not None else None,
+            gpu_watts=gpu.watts if gpu is not None else None,
+            gpu_mhz=gpu.mhz if gpu is not None else None,
+            gpu_celsius=gpu.celsius if gpu is not None else None,
+            gpu_throttle=gpu.throttle if gpu is not None else None,
         )
         self._last_ns, self._last = now_ns, now
         return point
@@ -168,6 +167,10 @@ def _merge(first: SystemPoint, second: SystemPoint) -> SystemPoint:
         written_bytes_per_second=mean(first.written_bytes_per_second, second.written_bytes_per_second),
         gpu_percent=mean(first.gpu_percent, second.gpu_percent),
         gpu_memory_bytes=max(memory, default=None),
+        gpu_watts=mean(first.gpu_watts, second.gpu_watts),
+        gpu_mhz=mean(first.gpu_mhz, second.gpu_mhz),
+        gpu_celsius=mean(first.gpu_celsius, second.gpu_celsius),
+        gpu_throttle=first.gpu_throttle or second.gpu_throttle,
     )
 
 
@@ -196,32 +199,3 @@ def _has_io_counters(process: Any) -> bool:
     except (AttributeError, NotImplementedError, OSError, psutil.Error):
         return False
     return True
-
-
-def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | None]:
-    """A function that reads the GPU at `place` or else the current one, or why there is none; neither without a GPU."""
-    if not torch.cuda.is_initialized() or (place is not None and place.type != "cuda"):
-        return None, None
-    if torch.version.hip is not None:
-        return None, "The GPU is not sampled: NVML, which samples it, is for NVIDIA only."
-    try:
-        import pynvml
-    except ImportError:
-        return None, "The GPU is not sampled: install diffprof[gpu] for it."
-    try:
-        return nvml_gpu(pynvml, str(torch.cuda.get_device_properties(place).uuid)), None
-    except (pynvml.NVMLError, AttributeError) as error:
-        return None, f"The GPU is not sampled: NVML says {error}."
-
-
-def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
-    """A function that reads the GPU with this UUID: NVML's indices do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
-    nvml.nvmlInit()
-    handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
-
-    def read() -> GpuReading:
-        used = nvml.nvmlDeviceGetUtilizationRates(handle).gpu
-        return GpuReading(float(used), nvml.nvmlDeviceGetMemoryInfo(handle).used)
-
-    read()  # fails now, not in the middle of a run
-    return read
