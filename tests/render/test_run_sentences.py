@@ -7,7 +7,17 @@ from dataclasses import replace
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.measured import LIMITATIONS, CountMismatch, Limitation, Measured
+from diffprof.record.measured import (
+    LIMITATIONS,
+    CountMismatch,
+    Device,
+    DevicePoint,
+    Iteration,
+    Limitation,
+    Measured,
+    Sample,
+    Span,
+)
 from diffprof.record.profile import Profile
 from diffprof.render.run_sentences import (
     describe_limitation,
@@ -90,3 +100,15 @@ def test_every_limitation_has_a_sentence(kind: str) -> None:
     assert "None" not in sentence
     without_detail = ("count_interrupted", "short_trace", "incomplete", "late_call", "more_warmups", "launch_times")
     assert ("the detail {here}" in sentence) != (kind in without_detail)
+
+
+def test_a_further_device_is_named_with_what_ran_there_and_its_memory() -> None:
+    vae = Sample("vae_decode", Span(0, 1), "vae", device="cuda:1")
+    points = (
+        DevicePoint("cuda:1", "start", 0, 1, 2_000_000, 1),
+        DevicePoint("cuda:1", "end", 1, 1, 3_000_000, 1_500_000),
+    )
+    iteration = Iteration(0, Span(0, 1), samples=(vae,), device_memory=points)
+    run = Measured(Device("A", "cuda"), (iteration,), other_devices={"cuda:1": Device("NVIDIA L4", "cuda")})
+    lines = note_lines(replace(stable_diffusion(), measured=run), run)
+    assert ("Memory", "cuda:1 (NVIDIA L4) ran vae: at most 1.50 MB allocated and 3.00 MB reserved") in lines

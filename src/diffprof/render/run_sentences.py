@@ -62,6 +62,7 @@ def step_lines(profile: Profile, ascii_only: bool, with_bars: bool = True) -> li
 def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     """What the numbers are based on, and what is unknown."""
     lines = [("Memory", text) for text in _stages(profile)]
+    lines += [("Memory", text) for text in _other_devices(measured)]
     lines += [("System", text) for text in _system(measured)]
     lines += [("Power", text) for text in _power(power_use(profile))]
     lines += [("Device", text) for text in _peak(measured.device)]
@@ -250,3 +251,25 @@ def _power(use: PowerUse | None) -> list[str]:
         share = numbers.percent_of(use.throttled_share)
         parts.append(f"the clock was lowered in {share} of the samples by {' and '.join(use.reasons)}")
     return ["; ".join(parts)]
+
+
+def _other_devices(measured: Measured) -> list[str]:
+    """What ran on each further device, and the most memory that it held."""
+    sentences = []
+    for name, device in measured.other_devices.items():
+        parts = dict.fromkeys(
+            sample.component or ""
+            for iteration in measured.iterations
+            for sample in iteration.samples
+            if sample.device == name
+        )
+        points = [
+            point for iteration in measured.iterations for point in iteration.device_memory if point.device == name
+        ]
+        allocated = max((point.peak_allocated_bytes or 0 for point in points), default=0)
+        reserved = max((point.reserved_bytes or 0 for point in points), default=0)
+        sentences.append(
+            f"{name} ({device.name}) ran {', '.join(parts)}: at most {numbers.gigabytes(allocated)} allocated and "
+            f"{numbers.gigabytes(reserved)} reserved"
+        )
+    return sentences
