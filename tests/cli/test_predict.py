@@ -45,6 +45,12 @@ def test_a_model_is_counted_as_requested(run: Run, engine: Engine) -> None:
     assert (engine.request.arguments, engine.request.dtype) == ({"num_inference_steps": 30}, "float16")
 
 
+def test_accelerators_are_looked_up_before_anything_is_counted(run: Run, engine: Engine) -> None:
+    for command in ("predict", "profile"):
+        assert "Unknown accelerator 'nope'" in run(command, "sd-2.1-base", "--gpu", "nope").err
+    assert engine.requests == []
+
+
 @pytest.mark.parametrize("ending", ["json", "csv", "txt", "html"])
 def test_each_kind_of_file(ending: str, run: Run, tmp_path: Path) -> None:
     file = tmp_path / f"times.{ending}"
@@ -60,11 +66,12 @@ def test_each_kind_of_file(ending: str, run: Run, tmp_path: Path) -> None:
         (["--gpu", "h100-sxm,,t4"], "--gpu takes names with commas between them"),
         (["--gpu", "t4", "--dtype", "bf16"], "t4 does not compute in bfloat16; use one of float32, float16, int8."),
         (["--offload", "disk"], "Unknown way to offload 'disk'"),
-        (["--quantize", "nf4"], "--quantize takes COMPONENT=SCHEME, as in transformer=nf4, not 'nf4'."),
+        (["--quantize", "unet=int3"], "Unknown quantization 'int3'"),
+        (["--quantize", "transformer=nf4"], "The pipeline calls no component 'transformer'"),
         (["--attention", "flash9"], "Unknown attention 'flash9'; use sdpa or math."),
         (["--skip-rate", "2"], "--skip-rate must be a number from 0 to 1, not '2'."),
         (["--price", "cheap"], "--price must be a number from 0 to 1e+06, not 'cheap'."),
-        (["--layerwise", "int3"], "--layerwise keeps layers in fp8, not in 'int3'."),
+        (["--layerwise", "int3"], "Layers cannot be stored as 'int3'"),
         (["--json", "--csv"], "--json and --csv exclude each other"),
         (["-o", "times.xls"], "Cannot tell the format of times.xls"),
         (["--profile", str(FILE)], "was only counted, so it says nothing about a machine"),

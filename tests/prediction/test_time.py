@@ -87,21 +87,23 @@ def test_skipped_calls_take_no_time() -> None:
 
 
 def test_quantized_weights_travel_faster() -> None:
-    plain, packed = predicted(offload="sequential"), predicted(offload="sequential", quantize={"unet": "nf4"})
+    plain, packed = (
+        predicted(offload="sequential"),
+        predicted(offload="sequential", quantize={"unet": "bitsandbytes:nf4"}),
+    )
     assert packed.kinds["transfers"] < plain.kinds["transfers"]
 
 
 def test_weights_in_four_bits_have_to_be_unpacked() -> None:
-    assert predicted(quantize={"unet": "nf4"}).kinds["dequantization"] > 0
-    assert "dequantization" not in predicted(quantize={"unet": "int8-dynamic"}).kinds
+    assert predicted(quantize={"unet": "bitsandbytes:nf4"}).kinds["dequantization"] > 0
+    assert "dequantization" not in predicted(quantize={"unet": "torchao:int8-dynamic"}).kinds
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         ({"offload": "disk"}, "Unknown way to offload 'disk'; use one of none, model, sequential, group, group-leaf."),
-        ({"quantize": {"unet": "int3"}}, "Unknown quantization 'int3'; use one of nf4"),
-        ({"quantize": {"transformer": "nf4"}}, "The pipeline calls no component 'transformer'; it calls"),
+        ({"quantize": {"transformer": "bitsandbytes:nf4"}}, "The pipeline calls no component 'transformer'; it calls"),
         ({"skip_rate": 1.0}, "The share of skipped calls must be from 0 to below 1, not 1."),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.prediction.calibration import Calibration
+from diffprof.record.changes import EVERY
 from diffprof.record.predicted import PredictionSettings
 from diffprof.record.profile import Profile
 
@@ -45,9 +46,11 @@ def _of_the_time(
     if settings.skip_rate:
         yield f"a cache skips {settings.skip_rate:.0%} of the denoiser's calls, and costs nothing itself"
     for component, scheme in settings.quantize.items():
-        yield f"the linear layers of {component} are in {scheme}: the rest of it computes as before"
-    if settings.layerwise:
-        yield f"the denoiser's layers are kept in {settings.layerwise} and cast before each use"
+        whose = "denoisers and text encoders" if component == EVERY else component
+        yield f"the linear layers of {whose} are in {scheme}: all else computes as before"
+    for component, dtype in settings.layerwise.items():
+        whose = "denoisers" if component == EVERY else component
+        yield f"the layers of {whose} are kept in {dtype} and cast for each use"
     if calibration is not None:
         yield f"{calibration.accelerator.name} is corrected by a measured run of {calibration.model}"
     if not any(operation.strided_bytes for call, _ in profile.costs() for operation in call.cost.operations):

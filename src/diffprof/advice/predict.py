@@ -15,6 +15,7 @@ from diffprof.errors import RequestError
 from diffprof.prediction.calibration import Calibration, calibrate_on
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import Job, job_of, predict_time
+from diffprof.record.changes import Changes
 from diffprof.record.predicted import PredictedTime, Prediction, PredictionSettings
 from diffprof.record.profile import Profile
 
@@ -57,6 +58,13 @@ def predict_profile(
         accelerators=times,
         assumptions=assumptions_of(profile, chosen, request.settings, calibration),
     )
+
+
+def check_request(request: PredictionRequest) -> None:
+    """Refuse accelerators that are not known, or lack the dtype, before anything is counted."""
+    if request.accelerators and request.accelerators != (ALL,):
+        for name in request.accelerators:
+            _check_dtype(find_accelerator(name, known_accelerators(request.file)), request.dtype)
 
 
 def _chosen(
@@ -111,8 +119,8 @@ def predict(
     gpu: str | Sequence[str] = (),
     compile: bool = False,
     offload: str = "none",
-    quantize: Mapping[str, str] | None = None,
-    layerwise: str | None = None,
+    quantize: str | Mapping[str, str] | None = None,
+    layerwise: str | Mapping[str, str] | None = None,
     attention: str = "sdpa",
     skip_rate: float = 0.0,
     price: float | Mapping[str, float] | None = None,
@@ -131,7 +139,8 @@ def predict(
     from diffprof.settings.limits import dtype_name
 
     counted = _profile_of(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
-    settings = PredictionSettings(compile, attention, offload, dict(quantize or {}), layerwise, skip_rate)
+    changes = Changes.create(quantize=quantize, layerwise=layerwise)
+    settings = PredictionSettings(compile, attention, offload, changes.quantize, changes.layerwise, skip_rate)
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
     names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
     request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))

@@ -17,6 +17,7 @@ from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import check_writable
+from diffprof.record.changes import Changes
 from diffprof.record.predicted import PredictionSettings
 from diffprof.record.request import parse_rate
 
@@ -37,11 +38,8 @@ class RunningOptions:
     offload: Annotated[
         str, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential, group or group-leaf.")
     ] = "none"
-    quantize: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COMPONENT=SCHEME", help="Linear layers in nf4, int8, fp8, fp8-dynamic... Repeatable."),
-    ] = None
-    layerwise: Annotated[str | None, typer.Option(metavar="DTYPE", help="Keep the denoiser's layers in fp8.")] = None
+    quantize: options.Quantize = None
+    layerwise: options.Layerwise = None
     attention: Annotated[str, typer.Option(metavar="NAME", help="sdpa, or math for attention not fused.")] = "sdpa"
     skip_rate: Annotated[
         str | None, typer.Option(metavar="SHARE", help="A cache skips this share of the denoiser's calls.")
@@ -51,22 +49,9 @@ class RunningOptions:
         """The same, checked."""
         if self.attention not in ("sdpa", "math"):
             raise RequestError(f"Unknown attention {self.attention!r}; use sdpa or math.")
-        if self.layerwise not in (None, "fp8"):
-            raise RequestError(f"--layerwise keeps layers in fp8, not in {self.layerwise!r}.")
         rate = 0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate)
-        return PredictionSettings(
-            self.compile, self.attention, self.offload, _pairs(self.quantize), self.layerwise, rate
-        )
-
-
-def _pairs(texts: list[str] | None) -> dict[str, str]:
-    pairs = {}
-    for text in texts or ():
-        component, equals, scheme = text.partition("=")
-        if not equals or not component or not scheme:
-            raise RequestError(f"--quantize takes COMPONENT=SCHEME, as in transformer=nf4, not {text!r}.")
-        pairs[component] = scheme
-    return pairs
+        changes = Changes.create(quantize=self.quantize, layerwise=self.layerwise)
+        return PredictionSettings(self.compile, self.attention, self.offload, changes.quantize, changes.layerwise, rate)
 
 
 @dataclass(frozen=True)
@@ -126,7 +111,7 @@ def predict(
     The count of the model is combined with what accelerators are known to reach. docs/prediction.md says how, and how
     far to trust it.
     """
-    from diffprof.advice.predict import PredictionRequest, predict_profile
+    from diffprof.advice.predict import PredictionRequest, check_request, predict_profile
     from diffprof.settings.limits import dtype_name
 
     output.check()
@@ -134,6 +119,8 @@ def predict(
         options.accelerator_names(gpu), running.settings(), _prices(price), hardware, dtype_name(requested.dtype)
     )
     measured = _load(profile) if profile is not None else None
+    if measured is None:
+        check_request(request)
     write(predict_profile(_profile(model, requested, output.quiet), request, measured), output)
 
 

@@ -40,6 +40,10 @@ def profile(
 
     result = choose_output(output, by)
     accelerators = options.accelerator_names(gpu)
+    if accelerators:
+        from diffprof.advice.predict import PredictionRequest, check_request
+
+        check_request(PredictionRequest(accelerators))
     request = requested.request(model, component=component, inputs=parse_inputs(inputs or (), component))
     keep_profile = make_history_writer(keep, "profile", output.quiet)
     with progress_bar(output.quiet) as progress:

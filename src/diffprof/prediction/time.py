@@ -17,6 +17,7 @@ from diffprof.prediction.load_table import Floats, LoadTable, load_table
 from diffprof.prediction.transfers import overlaps, transfer_seconds
 from diffprof.prediction.variants import quantize, skip_calls, stored_share
 from diffprof.prediction.workload import Workload, workload_of
+from diffprof.record.changes import EVERY
 from diffprof.record.predicted import (
     BANDWIDTH,
     COMPUTE,
@@ -63,14 +64,24 @@ def job_of(profile: Profile, settings: PredictionSettings | None = None) -> Job:
                 f"The profile of {profile.request.model} does not list the operations of {call.component}, "
                 "which a time depends on; count it again."
             )
-    workload = quantize(workload_of(profile), settings.quantize, settings.layerwise)
+    schemes = _by_slot(profile, settings.quantize, ("denoiser", "text_encoder"))
+    layerwise = _by_slot(profile, settings.layerwise, ("denoiser",))
+    workload = quantize(workload_of(profile), schemes, layerwise)
     if settings.skip_rate:
         workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
     weights = {
-        slot: round(component.weight_bytes * stored_share(settings.quantize.get(slot)))
+        slot: round(component.weight_bytes * stored_share(schemes.get(slot)))
         for slot, component in profile.components.items()
     }
     return Job(workload, load_table(workload), settings, weights)
+
+
+def _by_slot(profile: Profile, given: Mapping[str, str], roles: tuple[str, ...]) -> dict[str, str]:
+    """By component, where what is given for every component stands for those of some roles that are called."""
+    usual = [slot for slot, part in profile.components.items() if part.role in roles and part.calls]
+    named = {slot: value for slot, value in given.items() if slot != EVERY}
+    every = dict.fromkeys(usual, given[EVERY]) if EVERY in given else {}
+    return {slot: value for slot, value in {**every, **named}.items() if value}
 
 
 def _denoisers(profile: Profile) -> frozenset[str]:

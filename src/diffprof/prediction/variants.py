@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from diffprof.errors import RequestError
 from diffprof.prediction.workload import GEMM, MEMORY, CallLoads, Load, Workload
+from diffprof.settings.quantizations import GGUF_BLOCKS
 
 
 @dataclass(frozen=True)
@@ -24,31 +25,41 @@ class Scheme:
 _FLUX = "FLUX.1-dev on an H100, with and without: huggingface/blog diffusers-quantization.md"
 _COMPILED = "FLUX.1-dev on an H100, compiled: sayakpaul/diffusers-torchao README.md"
 SCHEMES = {
-    "nf4": Scheme(4, 1, source=_FLUX),
-    "fp4": Scheme(4, 1, source=_FLUX),
-    "int8": Scheme(8, 4, source=_FLUX),
-    "fp8": Scheme(8, 4, source=_FLUX),
-    "int4": Scheme(4, 6, source="as int8, and unpacked from halves of bytes"),
-    "llm-int8": Scheme(8, 24, source=_FLUX),
-    "gguf-q8_0": Scheme(8.5, 4, source=_FLUX),
-    "gguf-q4_k": Scheme(4.5, 16, source=_FLUX),
-    "int8-dynamic": Scheme(8, 0, "int8", _COMPILED),
-    "fp8-dynamic": Scheme(8, 0, "float8", _COMPILED),
+    "bitsandbytes:nf4": Scheme(4, 1, source=_FLUX),
+    "bitsandbytes:nf4-double": Scheme(4, 1, source=_FLUX),
+    "bitsandbytes:fp4": Scheme(4, 1, source=_FLUX),
+    "bitsandbytes:int8": Scheme(8, 24, source=_FLUX),
+    "torchao:int8": Scheme(8, 4, source=_FLUX),
+    "torchao:fp8": Scheme(8, 4, source=_FLUX),
+    "torchao:int4": Scheme(4, 6, source="as int8, and unpacked from halves of bytes"),
+    "torchao:int8-dynamic": Scheme(8, 0, "int8", _COMPILED),
+    "torchao:fp8-dynamic": Scheme(8, 0, "float8", _COMPILED),
+    "quanto:int8": Scheme(8, 4, source=_FLUX),
+    "quanto:fp8": Scheme(8, 4, source=_FLUX),
+    "quanto:int4": Scheme(4, 6, source="as int8, and unpacked from halves of bytes"),
+    "quanto:int2": Scheme(2, 6, source="as int4"),
+    **{
+        f"gguf:{name}": Scheme(8 * size / elements, 4 if name == "Q8_0" else 16, source=_FLUX)
+        for name, (elements, size) in GGUF_BLOCKS.items()
+    },
 }
-"""By name; docs/prediction.md says which libraries do which."""
+"""By library and kind, as `settings.quantizations` names them."""
 
-LAYERWISE_PASSES = 1.0
+LAYERWISE = Scheme(8, 1, source=_FLUX)
+"""Layers that are kept in 8 bits and cast before each use."""
 
 
-def quantize(workload: Workload, schemes: Mapping[str, str], layerwise: str | None = None) -> Workload:
-    """The workload with the linear layers of components in these schemes."""
-    for component, name in schemes.items():
-        if name not in SCHEMES:
-            raise RequestError(f"Unknown quantization {name!r}; use one of {', '.join(SCHEMES)}.")
-        if component not in {call.component for call in workload.calls}:
-            known = sorted({call.component for call in workload.calls} - {"pipeline"})
-            raise RequestError(f"The pipeline calls no component {component!r}; it calls {', '.join(known)}.")
-    calls = [_quantized_call(call, schemes.get(call.component), layerwise) for call in workload.calls]
+def quantize(workload: Workload, schemes: Mapping[str, str], layerwise: Mapping[str, str] | None = None) -> Workload:
+    """The workload with the linear layers of components in these schemes, or kept in another dtype."""
+    called = {call.component for call in workload.calls}
+    for component in (*schemes, *(layerwise or {})):
+        if component not in called:
+            known = ", ".join(sorted(called - {"pipeline"}))
+            raise RequestError(f"The pipeline calls no component {component!r}; it calls {known}.")
+    chosen = dict.fromkeys(layerwise or {}, LAYERWISE) | {slot: SCHEMES[name] for slot, name in schemes.items()}
+    calls = [
+        _quantized_call(call, chosen[call.component]) if call.component in chosen else call for call in workload.calls
+    ]
     return replace(workload, calls=tuple(calls))
 
 
@@ -57,13 +68,7 @@ def stored_share(scheme: str | None) -> float:
     return 1.0 if scheme is None else SCHEMES[scheme].bits / 16
 
 
-def _quantized_call(call: CallLoads, name: str | None, layerwise: str | None) -> CallLoads:
-    if name is not None:
-        scheme = SCHEMES[name]
-    elif layerwise is not None and call.in_loop:
-        scheme = Scheme(8, LAYERWISE_PASSES)
-    else:
-        return call
+def _quantized_call(call: CallLoads, scheme: Scheme) -> CallLoads:
     loads: list[Load] = []
     for load in call.loads:
         loads.append(_quantized_product(load, scheme) if load.kind == "linear" and load.sort == GEMM else load)

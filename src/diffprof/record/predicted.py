@@ -60,8 +60,9 @@ class PredictionSettings:
     """``sdpa``, or ``math`` for attention that is not fused."""
     offload: str = "none"
     quantize: Mapping[str, str] = field(default_factory=dict)
-    """Component: scheme."""
-    layerwise: str | None = None
+    """Component: library and kind, such as ``bitsandbytes:nf4``; ``*`` for denoisers and text encoders."""
+    layerwise: Mapping[str, str] = field(default_factory=dict)
+    """Component: the dtype that its layers are kept in; ``*`` for denoisers."""
     skip_rate: float = 0.0
     """Of the denoiser's calls, the share that a cache skips."""
 

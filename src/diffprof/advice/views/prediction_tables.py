@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+from diffprof.record.changes import EVERY
 from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -107,12 +108,15 @@ def _how(prediction: Prediction) -> str:
         parts.append("attention not fused")
     if settings.offload != "none":
         parts.append(f"{settings.offload} offload")
-    parts += [f"{component} in {scheme}" for component, scheme in settings.quantize.items()]
-    if settings.layerwise:
-        parts.append(f"layers kept in {settings.layerwise}")
+    parts += [f"{_whose(component)} in {scheme}" for component, scheme in settings.quantize.items()]
+    parts += [f"layers of {_whose(component)} kept in {dtype}" for component, dtype in settings.layerwise.items()]
     if settings.skip_rate:
         parts.append(f"{numbers.percent(settings.skip_rate)} of the denoiser's calls skipped")
     return f"predicted for {', '.join(parts)}; nine of ten measured times should lie in the interval"
+
+
+def _whose(component: str) -> str:
+    return "components" if component == EVERY else component
 
 
 def _optional(heading: str, cells: Sequence[str]) -> list[Column]:
