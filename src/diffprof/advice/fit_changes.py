@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.errors import DiffprofError
 from diffprof.prediction.weights import compute_dtype, least_weight_bytes
+from diffprof.record.changes import EVERY
 from diffprof.record.fitted import Change, FitSettings, HostMemory, MemoryPeak
 from diffprof.record.predicted import PredictionSettings
 from diffprof.record.profile import Profile
@@ -143,7 +144,7 @@ def _slowdown(candidate: _Candidate, profile: Profile, accelerator: Accelerator 
     from diffprof.advice.predict import PredictionRequest, predict_profile
 
     changed = PredictionSettings(
-        offload=candidate.settings.offload, layerwise="fp8" if LAYERWISE in candidate.parts else None
+        offload=candidate.settings.offload, layerwise={EVERY: "float8_e4m3fn"} if LAYERWISE in candidate.parts else {}
     )
     times = [
         predict_profile(profile, PredictionRequest((accelerator.name,), settings)).accelerators[accelerator.name]

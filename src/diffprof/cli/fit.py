@@ -53,7 +53,6 @@ class WeightOptions:
     def settings(self, profile: Profile) -> FitSettings:
         """The same, checked."""
         from diffprof.advice.fit import layerwise_slots
-        from diffprof.cli.predict import _pairs
         from diffprof.record.fitted import FitSettings
 
         if self.attention not in ("sdpa", "math"):
@@ -65,6 +64,16 @@ class WeightOptions:
             _pairs(self.quantize), layerwise_slots(self.layerwise, profile), self.drop_text_encoders,
             self.attention, self.compile, _whole("--devices", self.devices),
         )  # fmt: skip
+
+
+def _pairs(texts: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in texts or ():
+        component, equals, scheme = text.partition("=")
+        if not equals or not component or not scheme:
+            raise RequestError(f"--quantize takes COMPONENT=SCHEME, as in transformer=nf4, not {text!r}.")
+        pairs[component] = scheme
+    return pairs
 
 
 def _whole(option: str, text: str) -> int:
