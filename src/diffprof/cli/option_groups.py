@@ -124,7 +124,7 @@ class ProfileOptions(ChangeOptions):
 
 
 @dataclass(frozen=True)
-class RunOptions(CountOptions):
+class RunOptions(ChangeOptions):
     """A call that is made for real."""
 
     prompt: options.Prompt = None
@@ -133,7 +133,6 @@ class RunOptions(CountOptions):
     random_weights: options.RandomWeights = False
     device: options.Device = None
     offload: options.Offload = None
-    cache: options.Cache = None
 
 
 @dataclass(frozen=True)

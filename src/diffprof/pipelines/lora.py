@@ -23,7 +23,7 @@ USUAL_FILE = "pytorch_lora_weights.safetensors"
 
 def add_lora(pipeline: Any, lora: str, dtype: torch.dtype, name: str) -> list[str]:
     """Add the adapter to a pipeline on virtual weights; gives what had to be assumed."""
-    _require_peft()
+    require_peft()
     if lora.strip().isdigit():
         return _add_rank(pipeline, int(lora), dtype, name)
     return _add_file(pipeline, lora_file(lora), dtype, name)
@@ -40,7 +40,8 @@ def lora_file(path: str) -> Path:
     return file
 
 
-def _require_peft() -> None:
+def require_peft() -> None:
+    """Refused where peft is not installed."""
     import importlib.util
 
     if importlib.util.find_spec("peft") is None:
@@ -54,7 +55,7 @@ def _add_rank(pipeline: Any, rank: int, dtype: torch.dtype, name: str) -> list[s
 
     adapted = 0
     for slot, denoiser in _denoisers(pipeline).items():
-        layers = _projections(denoiser)
+        layers = projections(denoiser)
         if not layers or not hasattr(denoiser, "add_adapter"):
             continue
         config = LoraConfig(r=rank, lora_alpha=rank, target_modules=layers)
@@ -66,7 +67,8 @@ def _add_rank(pipeline: Any, rank: int, dtype: torch.dtype, name: str) -> list[s
     return [f"the LoRA of rank {rank} adapts the {adapted} projections of attention, as training scripts usually do"]
 
 
-def _projections(denoiser: torch.nn.Module) -> list[str]:
+def projections(denoiser: torch.nn.Module) -> list[str]:
+    """Paths of the layers that a LoRA of a rank adapts."""
     return [
         path
         for path, module in denoiser.named_modules()

@@ -31,6 +31,7 @@ from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dty
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
+from diffprof.pipelines.real_changes import check_packages, make_changes
 from diffprof.pipelines.source import blueprint_of, with_entry
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
@@ -96,6 +97,7 @@ class LoadPlan:
             began = time.perf_counter()
             make_model = _model_maker(self._origin, files, target.weights_on, len(sizes), progress)
             pipeline, _ = build(blueprint, self._dtype, make_model)
+            make_changes(pipeline, self.virtual.changes, self._dtype, target.weights_on)
             apply_switches(pipeline, self.request.scheduler, self.request.enable)
             if self._cache is not None:
                 enable_cache(pipeline, self._cache, self._call)
@@ -103,8 +105,9 @@ class LoadPlan:
         # Where the weights are real, so is everything else.
         assumptions = (RANDOM, *self.virtual.assumptions) if self._origin.folder is None else ()
         opened = OpenedPipeline(
-            pipeline, blueprint.name, blueprint.source, self.virtual.dtype, blueprint.call, assumptions
-        )
+            pipeline, blueprint.name, blueprint.source, self.virtual.dtype, blueprint.call, assumptions,
+            changes=replace(self.virtual.changes, cache=self.request.cache),
+        )  # fmt: skip
         return LoadedPipeline(opened, time.perf_counter() - began, str(target.device))
 
 
@@ -122,7 +125,8 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
     with quiet_libraries():
         origin = _origin(request.model, request.random_weights, request.assume_defaults)
         dtype = torch_dtype(request.dtype or origin.blueprint.dtype)
-        virtual = open_blueprint(origin.blueprint, dtype)
+        check_packages(request.changes)
+        virtual = open_blueprint(origin.blueprint, dtype, replace(request.changes, cache=None))
         if cache is not None:
             # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
             enable_cache(build(origin.blueprint, dtype)[0], cache, call)
