@@ -92,7 +92,9 @@ def test_models_are_listed_by_family_task_year_and_licence(run: Run) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
+        ("flux2", "flux.2-dev"),
         ("flux2-klein", "flux.2-klein-4b"),
+        ("qwen-edit", "qwen-image-edit"),
         ("z-image", "z-image"),
         ("zimage-turbo", "z-image-turbo"),
         ("wan22", "wan2.2-t2v-a14b"),

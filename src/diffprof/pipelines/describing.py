@@ -64,7 +64,8 @@ def _media(pipeline: str, parts: Mapping[str, Part]) -> str:
 def _part(plan: PartPlan, built: Any, model: torch.nn.Module | None, source: str) -> Part:
     tokenizer: TokenizerFacts | None
     if hasattr(built, "added_tokens_encoder"):
-        library, config, tokenizer = "transformers", {}, facts_of_tokenizer(built)
+        library = "transformers" if plan.library == "transformers" else "diffusers"
+        config, tokenizer = {}, facts_of_tokenizer(built)
         owner_name = plan.class_name
     else:
         owner = part_class(plan.library, plan.class_name, plan.config)
@@ -103,8 +104,11 @@ def _differences_of_image_processor(processor: Any) -> dict[str, Any]:
 def _differences_of_model(owner: Any, plan: PartPlan, model: torch.nn.Module) -> dict[str, Any]:
     """`differences`, if they build a model of the same size: some classes read keys that they do not know by name."""
     config = differences(owner, plan)
-    with Patches() as patches, virtual_weights(patches, torch.float32):
-        built = construct(owner, replace(plan, only_differences=True), config)
+    try:
+        with Patches() as patches, virtual_weights(patches, torch.float32):
+            built = construct(owner, replace(plan, only_differences=True), config)
+    except Exception:  # noqa: BLE001  each class fails in its own way without a key that it reads
+        return _plain_config(plan)
     if [weight.shape for weight in built.parameters()] == [weight.shape for weight in model.parameters()]:
         return config
     return _plain_config(plan)

@@ -269,6 +269,7 @@ FORMULAS: dict[str, Formula] = {
     "argmin": _each_input(REDUCTION, 1),
     "any": _each_input(REDUCTION, 1),
     "all": _each_input(REDUCTION, 1),
+    "_is_all_true": _each_input(REDUCTION, 1),
     "equal": _each_input(REDUCTION, 1),
     "is_nonzero": _each_input(REDUCTION, 1),
     "count_nonzero": _each_input(REDUCTION, 1),
