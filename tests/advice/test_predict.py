@@ -101,3 +101,10 @@ def test_a_profile_that_was_only_counted_calibrates_nothing() -> None:
 def test_a_prediction_is_saved_and_read(tmp_path: Path) -> None:
     prediction = diffprof.predict(FILE, gpu="h100-sxm,l4")
     assert type(prediction).load(prediction.save(tmp_path / "p.json")) == prediction
+
+
+def test_whether_it_fits_is_what_fit_says_and_unknown_for_a_profile_without_allocations() -> None:
+    assert diffprof.predict(FILE, gpu="t4").accelerators["t4"].fits is None
+    counted = diffprof.profile("shapes", num_inference_steps=1)
+    assert diffprof.predict(counted, gpu="t4").accelerators["t4"].fits is True
+    assert diffprof.predict(counted, gpu="t4", quantize="nf4").accelerators["t4"].fits is None

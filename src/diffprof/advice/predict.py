@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,12 @@ from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.calibration import Calibration, calibrate_on
 from diffprof.prediction.device import device_of
+from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.memory import predict_memory
 from diffprof.prediction.time import Job, job_of, predict_time
+from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
+from diffprof.record.fitted import FitSettings
 from diffprof.record.predicted import PredictedTime, Prediction, PredictionSettings
 from diffprof.record.profile import Profile
 
@@ -51,13 +55,39 @@ def predict_profile(
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
     job = job_of(profile, request.settings)
-    times = {entry.name: _time_on(entry, job, request, calibration) for entry in chosen}
+    needed = _needed_bytes(profile, request.settings, chosen[0])
+    times = {
+        entry.name: replace(_time_on(entry, job, request, calibration), fits=_fits(entry, needed)) for entry in chosen
+    }
     return Prediction(
         model=profile.request.model,
         settings=request.settings,
         accelerators=times,
         assumptions=assumptions_of(profile, chosen, request.settings, calibration),
     )
+
+
+def _needed_bytes(profile: Profile, settings: PredictionSettings, accelerator: Accelerator) -> int | None:
+    """The most memory that is allocated at once, as `diffprof fit` works it out; None where that cannot be known.
+
+    Worked out once for all accelerators: what differs between them is a few MiB of workspaces.
+    """
+    if settings.quantize or not has_allocations(profile):
+        return None
+    denoisers = tuple(slot for slot, part in profile.components.items() if part.role == "denoiser")
+    kept = FitSettings(
+        offload=settings.offload,
+        layerwise=denoisers if settings.layerwise else (),
+        attention=settings.attention,
+        compiled=settings.compiled,
+    )
+    stages = predict_memory(profile, kept, device_memory(accelerator))
+    return max(stage.allocated_bytes for stage in stages)
+
+
+def _fits(accelerator: Accelerator, needed: int | None) -> bool | None:
+    capacity = device_memory(accelerator).capacity_bytes
+    return None if needed is None or capacity is None else needed <= capacity
 
 
 def check_request(request: PredictionRequest) -> None:
