@@ -81,6 +81,7 @@ def dry_run(
     after those of the dry run itself. Everything is restored afterwards. With `large_values`, code that decides by
     values which depend on weights is given large ones instead of zeros.
     """
+    autocast = environment_patches.autocast_around(pipeline)
     with DRY_RUN_LOCK, _refuse_nesting(), single_thread(), environment_patches.without_autocast():
         snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
         _refuse_unknown_code(pipeline, snapshot)
@@ -88,6 +89,7 @@ def dry_run(
             if prepare is not None:
                 prepare()
             run = _DryRun(pipeline, progress, large_values)
+            run.recorder.autocast = autocast
             with _scheduler_copies(pipeline) as schedulers:
                 run.execute(_with_generators_on_host(arguments), schedulers, changes)
         finally:

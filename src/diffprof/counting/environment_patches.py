@@ -17,6 +17,7 @@ from diffprof.counting.collectives import catch_collectives
 from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
+from diffprof.counting.operations.autocast import Autocast, active_autocast
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.virtual import VirtualMode
@@ -47,9 +48,16 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
                     patches.property(owner, name, torch.device("cpu"))
 
 
+def autocast_around(pipeline: Any) -> Autocast | None:
+    """The autocast that the call of a live pipeline would run in; a model that is opened by name has its own dtype."""
+    if _is_built_without_weights(pipeline):
+        return None
+    return active_autocast(getattr(getattr(pipeline, "_execution_device", None), "type", "cpu"))
+
+
 @contextlib.contextmanager
 def without_autocast() -> Iterator[None]:
-    """Autocast around a profile would cast the weights that hold data and not those that are virtual."""
+    """torch's own casts are off: they would cast weights that hold data and not those that are virtual."""
     with contextlib.ExitStack() as stack:
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):

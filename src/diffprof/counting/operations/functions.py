@@ -29,6 +29,8 @@ class FunctionMode(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         handler = HANDLERS.get(func)
+        if self.mode.recorder.autocast is not None:
+            args, kwargs = self.mode.recorder.autocast.cast(func, args, kwargs or {})
         if kwargs and ("device" in kwargs or "generator" in kwargs):
             kwargs = _redirect_to_host(kwargs)
         elif func in MOVES:
@@ -76,6 +78,8 @@ def virtual_attention(
     recorder: OperationRecorder, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, causal: bool
 ) -> torch.Tensor:
     """Attention of tensors [..., heads, tokens, size]; the result lies in memory as fused kernels leave it."""
+    if recorder.autocast is not None:
+        query, key, value = recorder.autocast.lower((query, key, value))
     masked = mask is not None
     key_of_shape = (signature_of((query, key, value)), masked)
     known = _ATTENTION.get(key_of_shape)

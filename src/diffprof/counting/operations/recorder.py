@@ -19,6 +19,7 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.products import AttentionShape
 from diffprof.counting.operations.allocation_log import AllocationLog, LiveBytes
+from diffprof.counting.operations.autocast import Autocast
 from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text
@@ -219,6 +220,8 @@ class OperationRecorder:
         self.live.log = self.outside.log
         self.open: CallTally | None = None
         self.frames: list[Frame] = []
+        self.autocast: Autocast | None = None
+        """The casts that are in force around the pipeline's call."""
         self.assumptions: dict[str, None] = {}
         self._tally = self.outside.module_tally("", "")
         self._unfused = UnfusedAttention(self)
