@@ -134,3 +134,9 @@ def test_the_lines_of_a_change_run(parts: tuple[str, ...], small: Profile) -> No
         exec(on_cpu, {"pipe": pipe, "torch": torch})
     if SEQUENTIAL not in parts:  # accelerate's hooks take no weights from the CPU to the CPU
         assert pipe(**SMALL_PIPELINES["stable-diffusion"].arguments()) is not None
+
+
+def test_a_prediction_of_time_says_where_it_fits(flux: Profile) -> None:
+    times = diffprof.predict(flux, gpu="h100-sxm,rtx-4090,t4").accelerators
+    assert {name: time.fits for name, time in times.items()} == {"h100-sxm": True, "rtx-4090": False, "t4": False}
+    assert diffprof.predict(flux, gpu="t4", offload="group-leaf").accelerators["t4"].fits is True

@@ -35,6 +35,7 @@ class StorageWatch(TorchDispatchMode):
         self.sizes: dict[int, int] = {}
         self.references: dict[int, Any] = {}
         self.before: list[torch.UntypedStorage] = []
+        self.on_change: Callable[[], None] = lambda: None
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -57,6 +58,7 @@ class StorageWatch(TorchDispatchMode):
         self.references[key] = weakref.ref(storage, functools.partial(self._gone, key))
         self.now += storage.nbytes()
         self.peak = max(self.peak, self.now)
+        self.on_change()
 
     def _gone(self, key: int, reference: Any) -> None:
         self.now -= self.sizes.pop(key)

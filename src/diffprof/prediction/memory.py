@@ -57,6 +57,9 @@ class _Simulation:
         self.reserved: dict[str, int] = {}
         self.followed: dict[int, int] = {}
         """Cost: what it took at most beside what was there, when it was first followed event by event."""
+        self.stay = set(profile.placement.stay_on_device if profile.placement else ())
+        # Diffusers places no hooks on these: before version 0.48 of bitsandbytes they could not be moved.
+        self.stay |= {slot for slot, scheme in settings.quantize.items() if scheme == "llm-int8"}
         self.kept = 0
         self.stage = LOAD
         self.last_call = {call.component: number for number, call in enumerate(profile.calls)}
@@ -117,18 +120,15 @@ class _Simulation:
 
     def _load(self) -> None:
         """What lies on the device before the call."""
-        stay = set(self.profile.placement.stay_on_device if self.profile.placement else ())
-        # Diffusers places no hooks on these: before version 0.48 of bitsandbytes they could not be moved.
-        stay |= {slot for slot, scheme in self.settings.quantize.items() if scheme == "llm-int8"}
         for slot in self.weights:
             is_quantized_there = self.settings.quantize.get(slot) in OF_BITSANDBYTES
-            if self.settings.offload == "none" or slot in stay or is_quantized_there:
+            if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
                 self._bring(slot)
         # Of cuBLAS, once and for all.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
         self._note("", "", 0, 0)
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
-            if slot not in stay:
+            if slot not in self.stay:
                 self._take_away(slot)
 
     def _bring(self, slot: str) -> None:
@@ -162,7 +162,7 @@ class _Simulation:
         """As accelerate's hooks do: the component that precedes this one in the pipeline's order leaves."""
         order = self.profile.placement.offload_order if self.profile.placement else ()
         present = [name for name in order or self.profile.components if name in self.weights]
-        present = [name for name in present if self.weights[name].modules]
+        present = [name for name in present if self.weights[name].modules and name not in self.stay]
         before = present[present.index(slot) - 1] if slot in present and present[0] != slot else None
         if before in self.on_device:
             self._take_away(before)
