@@ -79,3 +79,9 @@ def test_a_pickle_is_rejected_with_the_reason(model_dir: Path) -> None:
     Path("old.ckpt").touch()
     with pytest.raises(UnsafeModelError, match="can run code when it is read"):
         resolve("old.ckpt")
+
+
+@pytest.mark.parametrize("name", ["./nowhere.safetensors", "nowhere.gguf", "nowhere.ckpt"])
+def test_a_weight_file_that_is_missing_is_called_a_file(name: str, model_dir: Path) -> None:
+    with pytest.raises(RequestError, match=f"There is no file {name}"):
+        resolve(name)

@@ -78,13 +78,6 @@ def test_a_dtype_for_a_live_pipeline_is_rejected() -> None:
         diffprof.profile(SMALL_PIPELINES["stable-diffusion"].build(), dtype="float16")
 
 
-def test_a_required_argument_without_a_stand_in_is_named(tmp_path: Path) -> None:
-    """Attend-and-excite cannot be called without the words to attend to."""
-    pipeline = SMALL_PIPELINES["stable-diffusion-attend-and-excite"].build()
-    with pytest.raises(RequestError, match="needs the call argument 'token_indices'"):
-        diffprof.profile(pipeline)
-
-
 def test_an_interruption_leaves_no_file_and_no_cache(
     model: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

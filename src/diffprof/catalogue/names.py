@@ -81,6 +81,8 @@ def resolve(model: str | Path) -> ResolvedModel:
     if name and os.path.isfile(folder):  # noqa: PTH113
         _check_weight_file(folder, name)
         return ResolvedModel(model, Place.file, file=folder)
+    if folder.suffix.lower() in (*WEIGHT_ENDINGS, *PICKLE_ENDINGS):
+        raise RequestError(f"There is no file {name}; give a weight file, a folder or one of `diffprof models`.")
     if looks_like_path(model):
         raise RequestError(f"There is no folder {name}; give a folder in diffusers layout or one of `diffprof models`.")
     if HUB_ID.fullmatch(name):
