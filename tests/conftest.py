@@ -31,10 +31,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or fills the user's cache, nor the user's history."""
+    """No test reads or fills the user's cache, history or own entries of the catalogue."""
     folder = tmp_path / "diffprof-cache"
     monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(folder))
     monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "diffprof-history.sqlite"))
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "diffprof-entries"))
     monkeypatch.delenv("DIFFPROF_KEEP", raising=False)
     return folder
 

@@ -12,10 +12,12 @@ import pytest
 
 import diffprof
 from diffprof.app.model_choices import choose_model
+from diffprof.catalogue.own_entries import save_entry
 from diffprof.compute_profiler import create_profiler
 from diffprof.crosscheck.one_call import open_pipeline
 from diffprof.inference import generate_image
 from diffprof.model_manager import ModelManager
+from diffprof.pipelines.describing import describe_source
 from tests.cli.conftest import Run, run
 from tests.pipelines.loadable import saved_with_weights
 
@@ -122,3 +124,13 @@ def test_a_model_of_model_dirs_is_found_by_every_command_and_function(door: str,
 @pytest.mark.parametrize("door", ["profile", "diffprof.profile", "model_manager"])
 def test_a_folder_of_model_dirs_wins_over_the_catalogue(door: str, run: Run, parameters: int) -> None:
     assert DOORS[door]("sd-1.5", run) == parameters
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_users_own_entry_is_known_to_every_command_and_function(
+    door: str, run: Run, parameters: int, model_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "entries"))
+    monkeypatch.delenv("DIFFPROF_MODEL_DIRS")
+    save_entry(describe_source(str(model_dir / NAME), "ours", recommended={"height": 32, "width": 32}))
+    assert DOORS[door]("ours", run) == parameters

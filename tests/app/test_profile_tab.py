@@ -35,7 +35,7 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
     # What means nothing to this model cannot be moved.
     visitor.sees("profile-width", "not used by this model")
     expect(visitor.find("profile-width").get_by_role("slider")).to_be_disabled()
-    moved = diffprof.profile(LIGHT_MODEL, num_inference_steps=53)
+    moved = diffprof.profile(LIGHT_MODEL, num_inference_steps=28)
     visitor.sees("profile-totals", f"exactly {numbers.exact(moved.total.macs)}")
     visitor.sees("profile-tables", numbers.short(moved.components["transformer"].macs))
     assert moved.total.macs != own.total.macs
@@ -58,7 +58,7 @@ def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, mo
 def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> None:
     visitor = visit()
     open_model(visitor, LIGHT_MODEL)
-    counted = diffprof.profile(LIGHT_MODEL, num_inference_steps=50, guidance_scale=4.0)
+    counted = diffprof.profile(LIGHT_MODEL, num_inference_steps=25, guidance_scale=4.0)
 
     saved = visitor.download("profile-links", "Download JSON")
     assert diffprof.load(saved).total == counted.total
@@ -76,7 +76,7 @@ def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> Non
 def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPage) -> None:
     visitor = visit()
     for typed, said in (
-        ("sdx", "Unknown model 'sdx'; did you mean sdxl"),
+        ("sdlx", "Unknown model 'sdlx'; did you mean sdxl"),
         ("/etc", "Unknown model '/etc'; `diffprof models` lists the known ones. Other folders"),
         ("../../etc", "Unknown model '../../etc'"),
         ("somebody/something", "only if the page was started with --allow-paths"),

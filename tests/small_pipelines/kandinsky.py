@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .autoencoders import hunyuan_video_autoencoder
+from .autoencoders import hunyuan_video_autoencoder, image_autoencoder
 from .image_encoders import clip_image_encoder, clip_image_processor
 from .image_inputs import image_run
 from .inputs import half_mask, seeded_image, seeded_tensor, short_run
@@ -200,6 +200,16 @@ PIPELINES = (
         "Kandinsky5T2VPipeline",
         _kandinsky5_components,
         lambda: video_run(height=32, width=32, num_frames=5),
+    ),
+    SmallPipeline(
+        "kandinsky-5-image",
+        "mmdit",
+        "Kandinsky5T2IPipeline",
+        lambda: {
+            **_kandinsky5_components(in_visual_dim=4, out_visual_dim=4),
+            "vae": image_autoencoder(levels=4, mid_block_add_attention=False),
+        },
+        lambda: short_run(height=32, width=32),
     ),
     SmallPipeline(
         "kandinsky-5-image-to-video",

@@ -11,6 +11,7 @@ from .text_encoders import (
     DECODER_SIZES,
     TEXT_WIDTH,
     gemma3_for_conditional_generation,
+    mistral3,
     qwen3_for_causal_lm,
     qwen3_vl,
 )
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-def _flux2_klein_components() -> Components:
+def _flux2_components(guidance_embeds: bool = False) -> Components:
     """The text is three hidden layers of a language model, side by side."""
     from diffusers import (
         AutoencoderKLFlux2,
@@ -38,7 +39,7 @@ def _flux2_klein_components() -> Components:
         joint_attention_dim=3 * TEXT_WIDTH,
         axes_dims_rope=(4, 4, 4, 4),
         timestep_guidance_channels=16,
-        guidance_embeds=False,
+        guidance_embeds=guidance_embeds,
     )
     autoencoder = AutoencoderKLFlux2(
         block_out_channels=(8, 16),
@@ -55,6 +56,11 @@ def _flux2_klein_components() -> Components:
         "text_encoder": qwen3_for_causal_lm(),
         "tokenizer": qwen_tokenizer(),
     }
+
+
+def _flux2_dev_components() -> Components:
+    """The language model could read pictures, too; guidance is an input of the transformer."""
+    return {**_flux2_components(guidance_embeds=True), "text_encoder": mistral3()}
 
 
 def _flux2_klein_run(**changes: Any) -> Arguments:
@@ -231,19 +237,20 @@ def _ltx2_arguments() -> Arguments:
 
 
 PIPELINES = (
-    SmallPipeline("flux2-klein", "mmdit", "Flux2KleinPipeline", _flux2_klein_components, _flux2_klein_run),
+    SmallPipeline("flux2", "mmdit", "Flux2Pipeline", _flux2_dev_components, _flux2_klein_run),
+    SmallPipeline("flux2-klein", "mmdit", "Flux2KleinPipeline", _flux2_components, _flux2_klein_run),
     SmallPipeline(
         "flux2-klein-edit",
         "img2img",
         "Flux2KleinPipeline",
-        _flux2_klein_components,
+        _flux2_components,
         lambda: _flux2_klein_run(image=seeded_image(64)),
     ),
     SmallPipeline(
         "flux2-klein-inpaint",
         "inpaint",
         "Flux2KleinInpaintPipeline",
-        _flux2_klein_components,
+        _flux2_components,
         lambda: _flux2_klein_run(image=seeded_image(32), mask_image=half_mask(32)),
     ),
     SmallPipeline(

@@ -184,6 +184,24 @@ def qwen2_vl() -> PreTrainedModel:
     return Qwen2VLForConditionalGeneration(config)
 
 
+def mistral3() -> PreTrainedModel:
+    """A vision-language model of which only the text part is called."""
+    from transformers import Mistral3Config, Mistral3ForConditionalGeneration
+
+    vision_sizes = {
+        "model_type": "pixtral",
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+    }
+    return Mistral3ForConditionalGeneration(
+        Mistral3Config(text_config={"model_type": "mistral", **DECODER_SIZES}, vision_config=vision_sizes)
+    )
+
+
 def qwen2_5_vl(**changes: Any) -> PreTrainedModel:
     """A vision-language model whose image tokens are those of the Qwen tokenizer."""
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
