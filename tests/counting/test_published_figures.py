@@ -46,7 +46,7 @@ TABLE: list[tuple[tuple[str, dict[str, Any]], str, int, int | None]] = [
     (SDXL, "vae", 5_235_196_297_216, 1),
     (SD3, "transformer", 2_107_451_129_856, 28),
     (SD3, "text_encoder_3", 1_198_295_875_584, 2),
-    (FLUX, "transformer", 37_192_326_709_248, 28),
+    (FLUX, "transformer", 37_192_326_709_248, 50),
     (FLUX, "text_encoder_2", 2_422_361_554_944, 1),
     (FLUX, "vae", 5_236_102_004_736, 1),
     (PIXART, "transformer", 1_235_985_924_096, 20),
