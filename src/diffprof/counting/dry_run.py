@@ -262,9 +262,9 @@ class _DryRun:
     def look_for_leftovers(self) -> None:
         """Write down that code has kept tensors without data where they were not found and removed."""
         self.known.clear()
-        if self.recorder.live.now:
+        if self.recorder.live.holds_virtual():
             gc.collect()
-        if self.recorder.live.now:
+        if self.recorder.live.holds_virtual():
             self.recorder.assume("code of no known library still holds tensors of this count, which have no data")
 
     def result(self) -> DryRunResult:

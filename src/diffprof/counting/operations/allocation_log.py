@@ -96,6 +96,11 @@ class LiveBytes:
         if self.now > self.peak:
             self.peak = self.now
 
+    def holds_virtual(self) -> bool:
+        """Whether a tensor without data is still alive."""
+        alive = [reference() for reference in self._references.values()]
+        return any(storage is not None and storage.device.type == "meta" for storage in alive)
+
     def add_result(self, result: Any) -> None:
         """What a real operation put out: a tensor, several, or none."""
         if isinstance(result, torch.Tensor):
