@@ -43,12 +43,12 @@ def dry_runs(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 def virtual_models(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The slot of every model that is built on virtual weights."""
     slots: list[str] = []
-    build = building._virtual_model
+    build = building.build_virtual_model
 
     def count(owner: Any, plan: Any, *rest: Any) -> Any:
         slots.append(plan.slot)
         return build(owner, plan, *rest)
 
-    monkeypatch.setattr(building, "_virtual_model", count)
+    monkeypatch.setattr(building, "build_virtual_model", count)
     monkeypatch.setattr(opening, "_BUILT", {})
     return slots
