@@ -37,14 +37,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def test_one_image_is_requested_with_all_that_was_given(calls: list[tuple[Any, ...]]) -> None:
     pipe = object()
     inference.generate_image("shapes", pipe=pipe, eta=0.5, **ARGUMENTS, **FIELDS, **OPTIONS)  # type: ignore[arg-type]
-    expected = Request("shapes", {**ARGUMENTS, "eta": 0.5}, **FIELDS)  # type: ignore[arg-type]
+    expected = Request.create("shapes", {**ARGUMENTS, "eta": 0.5}, **FIELDS)  # type: ignore[arg-type]
+    assert expected.cache == "first_block"
     assert calls == [(expected, GenerationOptions(**OPTIONS), None, {"pipe": pipe})]  # type: ignore[arg-type]
 
 
 def test_several_models_share_one_request(calls: list[tuple[Any, ...]]) -> None:
     given = {**ARGUMENTS, **FIELDS, **OPTIONS}
     inference.generate_images_sequential(["a", "b"], unload_after_inference=False, **given)  # type: ignore[arg-type]
-    expected = Request("", ARGUMENTS, **FIELDS)  # type: ignore[arg-type]
+    expected = Request.create("", ARGUMENTS, **FIELDS)  # type: ignore[arg-type]
     assert calls == [(["a", "b"], expected, GenerationOptions(**OPTIONS), None, {"unload": False})]  # type: ignore[arg-type]
 
 
