@@ -135,7 +135,7 @@ def test_several_models_side_by_side(generate: Callable[..., Ended], other: Path
         "Findings",
         "small-sd:",
         "small-sd3:",
-    ]
+    ], ended.out
     assert Image.open(folder / "contact_sheet.png").width > 2 * 192
     for name in ("generation_config.json", "contact_sheet.png"):
         assert f"Wrote {folder / name}\n" in ended.err
