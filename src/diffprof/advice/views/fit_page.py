@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diffprof.advice.views.fit_charts import stages_chart
 from diffprof.advice.views.fit_tables import answer_block, changes_block, host_block, stages_block
 from diffprof.record.fitted import Fit
 from diffprof.render.report.html_table import html_table
-from diffprof.render.report.markup import element
+from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import Page, paragraph
 from diffprof.version import __version__
 
@@ -20,8 +22,7 @@ def fit_html(fit: Fit) -> str:
     page.add("Host", *(paragraph(line) for line in host.lines))
     if fit.changes:
         changes = changes_block(fit)
-        code = "\n".join(line for line in changes.after)
-        page.add("Changes that fit", html_table(changes.columns), element("pre", code.strip()))
+        page.add("Changes that fit", html_table(changes.columns), _code_lines(changes.after))
     page.add("Assumptions", element("ul", *(element("li", line) for line in fit.assumptions)))
     header = [
         paragraph("diffprof fit", "made-by"),
@@ -30,3 +31,10 @@ def fit_html(fit: Fit) -> str:
         *(paragraph(line) for line in answer.lines[1:]),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
+
+
+def _code_lines(lines: Sequence[str]) -> Markup:
+    """Code in a box that scrolls, so that a long line does not widen the page."""
+    # Text in markup is one line: each line is an element of its own.
+    inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines[1:]]
+    return element("pre", *inside, style="overflow-x:auto")
