@@ -145,6 +145,7 @@ FREE: dict[str, frozenset[str]] = {
             "scatter",
             "select_scatter",
             "slice_scatter",
+            "diag_embed",
             "diagonal_scatter",
             "as_strided_scatter",
             "index_copy",
