@@ -43,6 +43,12 @@ def test_a_report_is_written_of_a_weight_file(file: str, run: Run, tmp_path: Pat
     assert "DiTPipeline" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_weight_file_is_given_a_name(file: str, run: Run) -> None:
+    assert run("models", "add", file, "--name", "our-dit", "-q").code == 0
+    named, by_path = (json.loads(run("profile", model, *SMALL, "--json").out) for model in ("our-dit", file))
+    assert named["total"] == by_path["total"]
+
+
 def test_a_header_that_lies_ends_in_one_sentence(run: Run, tmp_path: Path) -> None:
     header = {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
     ended = run("profile", str(write_header(tmp_path / "cut.safetensors", header)), "--quiet")

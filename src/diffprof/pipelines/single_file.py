@@ -115,12 +115,17 @@ def _slot_beside(file: Path) -> str | None:
     return folder.name if isinstance(read_json(index).get(folder.name), list) else None
 
 
+def _published_entries() -> list[catalogue.Entry]:
+    """Entries that hold a configuration: one that a user made of a file would lead back to that file."""
+    return [entry for entry in catalogue.entries() if entry.path is None]
+
+
 def _identified(file: Path, header: WeightHeader, groups: list[_Group], open_model: OpenModel) -> tuple[Blueprint, str]:
     _refuse_adapters(file, header)
     main = max(groups, key=lambda group: (group.kind == DENOISER, group.weights.elements))
     elements = main.weights.elements
     inferred = infer_architecture(header.tensors)
-    same = [entry for entry in catalogue.entries() if _part_with(entry, elements)]
+    same = [entry for entry in _published_entries() if _part_with(entry, elements)]
     if inferred is not None:
         of_type = [entry for entry in same if inferred.hub_id.lower() in map(str.lower, entry.names)]
         same = of_type or same
@@ -154,7 +159,7 @@ def _refuse_adapters(file: Path, header: WeightHeader) -> None:
 
 
 def _unknown(file: Path, header: WeightHeader, elements: int) -> str:
-    parts = [(entry, part) for entry in catalogue.entries() for part in entry.components.values() if part.parameters]
+    parts = [(entry, part) for entry in _published_entries() for part in entry.components.values() if part.parameters]
     entry, part = min(parts, key=lambda pair: abs((pair[1].parameters or 0) - elements))
     example = min(header.tensors, key=len)[:80]
     return (
