@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from diffprof.counting.dry_run import is_dry_running
+from diffprof.counting.isolation import is_dry_running
 from diffprof.errors import DiffprofError, OutputError, PipelineError, RequestError
 from diffprof.generation import image_files as pictures
 from diffprof.generation import sizes

@@ -11,7 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
-from diffprof.counting.operations.virtual import LARGE_VALUE
+from diffprof.counting.operations.stand_in_values import LARGE_VALUE
 from tests.runtime.prepared_pipelines import COMPILED, FOREIGN_CACHES, Graphs
 
 

@@ -14,8 +14,8 @@ import numpy
 import torch
 from PIL.Image import Image
 
+from diffprof.counting.operations.stand_in_values import real_zeros
 from diffprof.counting.operations.tensors import dtype_text
-from diffprof.counting.operations.virtual import real_zeros
 from diffprof.record.tensors import TensorInput, TensorShape
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), torch.dtype, torch.device, torch.Generator, Enum)

@@ -12,7 +12,7 @@ from typing import Any
 from tqdm.std import tqdm  # type: ignore[import-untyped]
 
 from diffprof import settings as config
-from diffprof.counting.dry_run import is_dry_running
+from diffprof.counting.isolation import is_dry_running
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import new_generator, torch_seed

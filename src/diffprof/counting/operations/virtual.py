@@ -23,15 +23,13 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
+from diffprof.counting.operations.stand_in_values import LARGEST_REAL, empty_virtual, stand_in
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import UncountableError
 from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten
-
-LARGEST_REAL = 1 << 20
-"""Elements up to which a factory is made real. A video's position table must not be computed in every block."""
 
 REMEMBERED_LIMIT = 200_000
 """Operations and shapes that are remembered across dry runs of one process."""
@@ -219,16 +217,12 @@ def _on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def _as_meta(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value if value.is_meta else _empty(value.shape, value.stride(), value.dtype)
+        return value if value.is_meta else empty_virtual(value.shape, value.stride(), value.dtype)
     if isinstance(value, (list, tuple)):
         return type(value)(_as_meta(part) for part in value)
     if isinstance(value, torch.device):
         return torch.device("meta")
     return value
-
-
-def _empty(shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    return torch.empty_strided(shape, stride, dtype=dtype, device="meta")
 
 
 def _maker(result: Any) -> Callable[[], Any]:
@@ -403,25 +397,3 @@ def _as_real(mode: VirtualMode, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_as_real(mode, part) for part in value)
     return value
-
-
-def stand_in(tensor: torch.Tensor, large: bool = False) -> torch.Tensor:
-    """Real values for a virtual tensor, without memory for them: zeros; for a mask of several elements, true.
-
-    With `large`, all truth is true and a number with a fraction is large: what a cache takes for a great change.
-    """
-    fill: float = tensor.dtype == torch.bool and (large or tensor.dim() > 0)
-    if large and tensor.dtype.is_floating_point:
-        fill = LARGE_VALUE
-    return torch.full((), fill, dtype=tensor.dtype).expand(tensor.shape)
-
-
-LARGE_VALUE = 2.0**14
-"""In the range of every dtype of 16 bits and more."""
-
-
-def real_zeros(tensor: torch.Tensor) -> torch.Tensor:
-    """A writable real tensor of the same shape, all zeros, where that is small enough; else a virtual one."""
-    if tensor.numel() > LARGEST_REAL:
-        return _empty(tensor.shape, tensor.stride(), tensor.dtype)
-    return torch.zeros(tensor.shape, dtype=tensor.dtype)

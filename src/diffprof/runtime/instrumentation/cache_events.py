@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from diffprof.counting.dry_run import is_dry_running
+from diffprof.counting.isolation import is_dry_running
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.record.measured import CacheEvent
 from diffprof.runtime.instrumentation.cache_lookups import (

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.counting.dry_run import is_dry_running
+from diffprof.counting.isolation import is_dry_running
 from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.components import (
     DENOISING_ROLES,

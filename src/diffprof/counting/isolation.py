@@ -1,0 +1,97 @@
+"""Keeps a dry run apart from what is around it: other dry runs, schedulers, generators, code that nobody knows."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from diffprof.counting.operations.functions import is_accelerator
+from diffprof.counting.pipeline_state import PipelineState
+from diffprof.errors import DiffprofError, UncountableError
+from diffprof.pipelines.components import pipelines_in, schedulers_of
+
+_RUNNING: list[int] = []
+"""The thread of the dry run in progress."""
+
+
+def is_dry_running() -> bool:
+    """Whether this thread is in a dry run: what it calls is counted, and its time means nothing."""
+    return bool(_RUNNING) and _RUNNING[-1] == threading.get_ident()
+
+
+@contextlib.contextmanager
+def refuse_nesting() -> Iterator[None]:
+    """A callback of a pipeline in a dry run must not start another: it would see the shapes of the first."""
+    if _RUNNING:
+        raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
+    _RUNNING.append(threading.get_ident())
+    try:
+        yield
+    finally:
+        _RUNNING.pop()
+
+
+@contextlib.contextmanager
+def single_thread() -> Iterator[None]:
+    """What is computed for real is small: several threads would take longer than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
+    """Use copies of the schedulers: they keep histories in lists, which a dry run would fill."""
+    schedulers = schedulers_of(pipeline)
+    copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
+    holders = pipelines_in(pipeline)
+    before = [(holder, dict(vars(holder))) for holder in holders]
+    for holder in holders:
+        for name, value in list(vars(holder).items()):
+            for slot, scheduler in schedulers.items():
+                if value is scheduler:
+                    vars(holder)[name] = copies[slot]
+    try:
+        yield copies
+    finally:
+        for holder, attributes in before:
+            vars(holder).clear()
+            vars(holder).update(attributes)
+
+
+def with_generators_on_host(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with generators of the CPU for those of an accelerator.
+
+    What is computed for real in a dry run lies on the host, where diffusers refuses to draw numbers from a generator of
+    another device. Which numbers come is of no interest.
+    """
+
+    def on_host(value: Any) -> Any:
+        if isinstance(value, torch.Generator) and is_accelerator(value.device):
+            return torch.Generator()
+        return type(value)(map(on_host, value)) if type(value) in (list, tuple) else value
+
+    return {name: on_host(value) for name, value in arguments.items()}
+
+
+def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
+    """Refuse before anything runs what could crash on tensors without data, or what could not be put back."""
+    name = type(pipeline).__name__
+    if state.kernels:
+        raise UncountableError(
+            f"{name} was not run without data: code in it that is of no library diffprof knows calls "
+            f"{state.kernels[0]}, which is no operation of PyTorch and would be launched on memory that is not there"
+        )
+    if state.unknown:
+        raise UncountableError(
+            f"{name} was not run without data: code in it that is of no library diffprof knows keeps "
+            f"{state.unknown[0]}, whose state could not be put back afterwards"
+        )
