@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from diffprof.app.background import Done, Failed, run_for_session, stop_all
+from diffprof.app.background import Done, Failed, _latest, run_for_session, stop_all
 from diffprof.app.session import Session
 from diffprof.errors import RequestError
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -117,3 +117,19 @@ def test_new_work_of_a_tab_stops_its_earlier_work_but_not_that_of_other_tabs(
     assert next(updates) == COUNTING
     assert list(run_for_session(session, "tab", lambda progress: 2)) == [Done(2)]
     assert ended.wait(30)
+
+
+def test_a_reader_gets_a_message_even_while_more_of_them_come() -> None:
+    class Refilled:
+        """A queue that is never empty: for each message that is read, another one comes."""
+
+        def qsize(self) -> int:
+            return 3
+
+        def get(self, timeout: float | None = None) -> ProgressEvent:
+            return COUNTING
+
+        def empty(self) -> bool:
+            return False
+
+    assert _latest(Refilled(), threading.Event()) == COUNTING  # type: ignore[arg-type]

@@ -119,6 +119,9 @@ def _latest(messages: queue.SimpleQueue[Any], stop: threading.Event) -> Any:
         except queue.Empty:
             if stop.is_set():
                 return WorkStopped()
-    while isinstance(message, ProgressEvent) and not messages.empty():
+    # Only what is there now: whoever works faster than it is read must not keep its reader waiting for ever.
+    for _ in range(messages.qsize()):
+        if not isinstance(message, ProgressEvent):
+            break
         message = messages.get()
     return message

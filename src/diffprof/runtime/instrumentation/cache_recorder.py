@@ -106,7 +106,7 @@ def recorded_cache_bytes(pipeline: Any) -> Mapping[str, int]:
 
 def _is_dry_running() -> bool:
     """A dry run calls the user's code once more. It needs torch: without torch there is none."""
-    dry_run = sys.modules.get("diffprof.counting.dry_run")
+    dry_run = sys.modules.get("diffprof.counting.isolation")
     return dry_run is not None and dry_run.is_dry_running()
 
 
