@@ -13,7 +13,7 @@ import torch
 from diffusers import UNet2DConditionModel
 
 import diffprof
-from diffprof.counting import dry_run
+from diffprof.counting.isolation import is_dry_running
 from diffprof.pipelines import weights
 from diffprof.record.files import from_json
 from diffprof.record.history import History
@@ -198,7 +198,7 @@ def interrupt_at(call: int, failure: BaseException, monkeypatch: pytest.MonkeyPa
     original, calls = UNet2DConditionModel.forward, []
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not dry_run._RUNNING:
+        if not is_dry_running():
             calls.append(call)
             if len(calls) == call:
                 raise failure
