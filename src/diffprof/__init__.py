@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from diffprof.errors import DiffprofError
+from diffprof.errors import DiffprofError, needs_torch
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
@@ -59,4 +59,5 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'diffprof' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    with needs_torch(f"diffprof.{name}"):
+        return getattr(import_module(_MODULES[name]), name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,12 @@ if TYPE_CHECKING:
 
     from diffprof.generation.batch import Batch
     from diffprof.runtime.measure import Run
+
+TORCH_EXTRA = (
+    *("torch", "diffusers", "transformers", "accelerate", "huggingface_hub", "safetensors", "tokenizers", "tqdm"),
+    *("ftfy", "psutil", "sentencepiece"),
+)
+"""Libraries that come with `diffprof[torch]`, and not with diffprof alone."""
 
 LONGEST_REASON = 300
 """Characters of another library's message that are quoted."""
@@ -86,6 +94,10 @@ class InterruptedRun(KeyboardInterrupt):
         self.run = run
 
 
+class MissingLibraryError(RequestError):
+    """What was asked for needs a library that is not installed."""
+
+
 class UnsafeModelError(RequestError):
     """The model folder asks for code that is not part of diffusers or transformers."""
 
@@ -122,6 +134,29 @@ class OutputError(DiffprofError):
         """The image, or the frames of the video, that could not be written."""
         self.batch = batch
         """The batch of images whose record could not be written."""
+
+
+@contextlib.contextmanager
+def needs_torch(what: str) -> Iterator[None]:
+    """Around what imports torch: where it is not installed, one sentence says what needs it and how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = missing_torch(error, what)
+        if missing is None:
+            raise
+        raise missing from error
+
+
+def missing_torch(error: ModuleNotFoundError, what: str) -> MissingLibraryError | None:
+    """The error as a sentence, if torch or a library that comes with it is missing."""
+    library = (error.name or "").partition(".")[0]
+    if library not in TORCH_EXTRA:
+        return None
+    return MissingLibraryError(
+        f"{what} needs torch and diffusers, and {library} is not installed; "
+        'install all they need with `pip install "diffprof[torch]"`.'
+    )
 
 
 def first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import NoReturn
 
-from diffprof.errors import DiffprofError
+from diffprof.errors import DiffprofError, missing_torch
 
 INTERRUPTED = 130
 
@@ -49,6 +49,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _explain(error: Exception) -> int:
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_torch(error, "This command") or error
     if isinstance(error, DiffprofError):
         _print_error(f"error: {_sentence(str(error))}")
         return error.exit_code

@@ -13,6 +13,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
+from diffprof.errors import needs_torch
 from diffprof.record import cache
 from diffprof.record.changes import Changes
 from diffprof.record.inputs import plain_input
@@ -30,7 +31,8 @@ def count_request(request: Request, use_cache: bool = True, progress: Progress |
     cached_profile = cache.read(key) if key else None
     if cached_profile is not None:
         return cached_profile
-    profile = _count(request, progress)
+    with needs_torch("Counting a model"):
+        profile = _count(request, progress)
     if use_cache:
         # Opening a hub id may have fetched files: what was counted is what is there now.
         key = _key(request, resolved) if resolved.place is Place.hub else key

@@ -1,0 +1,204 @@
+"""The package as users install it: what is in the wheel, and what works where torch is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.children import run_child
+from tests.package_index import ROOT, add_dependencies, build_wheel
+from tests.sample_profiles import stable_diffusion
+from tests.traces.trace_builder import two_denoising_steps
+
+HEAVY = {"torch", "diffusers", "transformers", "accelerate", "huggingface_hub", "safetensors"}
+MOST_BYTES = 25_000_000
+SENTENCE = 'is not installed; install all they need with `pip install "diffprof[torch]"`.'
+
+Diffprof = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("index"))
+
+
+@pytest.fixture(scope="module")
+def libraries(wheel: Path) -> list[str]:
+    """The names of what a plain install brings; their wheels lie beside ours."""
+    return add_dependencies(wheel)
+
+
+@pytest.fixture(scope="module")
+def light(wheel: Path, libraries: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment after ``pip install diffprof``, and nothing else."""
+    environment = tmp_path_factory.mktemp("light")
+    index = ("--offline", "--no-config", "--no-index", "--find-links", str(wheel.parent))
+    _uv("venv", "--python", sys.executable, str(environment / "venv"))
+    _uv("pip", "install", "--python", str(environment / "venv"), *index, "diffprof")
+    return environment
+
+
+@pytest.fixture
+def diffprof(light: Path, tmp_path: Path) -> Diffprof:
+    """``diffprof("show", file)`` is that command in the environment without torch."""
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [light / "venv" / "bin" / "diffprof", *arguments]
+        return _run(command, tmp_path)
+
+    return run
+
+
+def _run(command: list[Any], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DIFFPROF", "UV_"))}
+    environment = {**kept, "DIFFPROF_CACHE_DIR": str(folder), "HOME": str(folder), "COLUMNS": "100", **variables}
+    return subprocess.run(
+        [str(word) for word in command], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8",
+        check=False,
+    )  # fmt: skip
+
+
+def _uv(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_holds_the_package_its_data_and_their_licences_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        metadata = opened.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {"diffprof"}
+    assert not [name for name in names if "test" in name.split("/") or "tests" in name or name.endswith(".pyc")]
+    assert "diffprof/py.typed" in names
+    assert "diffprof/shapes_model/LICENSE" in names
+    licences = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
+    assert licences == {"LICENSE", "NOTICE"}
+    assert "License-Expression: Apache-2.0" in metadata
+    assert wheel.stat().st_size < MOST_BYTES
+
+
+def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
+    source = ROOT / "src" / "diffprof"
+    files = {path.relative_to(source.parent).as_posix() for path in source.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(wheel) as opened:
+        assert {name for name in files if "__pycache__" not in name} <= set(opened.namelist())
+
+
+def test_the_notice_speaks_of_every_kind_of_data_in_the_package() -> None:
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    source = ROOT / "src" / "diffprof"
+    code = {".py", ".js", ".css", ".typed", ".pyc", ".html"}
+    data = {path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix not in code}
+    named = [
+        line.split(":")[0].split(",")[0].removeprefix("- diffprof/") for line in notice.splitlines() if "- " in line
+    ]
+    assert not [file for file in data if not file.as_posix().startswith(tuple(named))]
+
+
+def test_a_plain_install_brings_no_torch(libraries: list[str]) -> None:
+    assert not HEAVY & {name.replace("-", "_") for name in libraries}
+
+
+def test_without_torch_models_and_accelerators_are_listed(diffprof: Diffprof) -> None:
+    assert "flux.1-dev" in diffprof("models").stdout
+    assert "h100-sxm" in diffprof("hardware").stdout
+    assert diffprof("models", "show", "sdxl").returncode == 0
+
+
+def test_without_torch_a_saved_profile_is_shown_compared_gated_reported_and_predicted(
+    diffprof: Diffprof, tmp_path: Path
+) -> None:
+    before = stable_diffusion().save(tmp_path / "before.json")
+    after = stable_diffusion(steps=20, unet_calls=21).save(tmp_path / "after.json")
+    trace = two_denoising_steps().write(tmp_path / "trace.json")
+    for words in (
+        ("show", before),
+        ("compare", before, after),
+        ("gate", before, before),
+        ("trace", trace),
+        ("predict", before, "--gpu", "l4"),
+        ("report", before, "-o", tmp_path / "report.html"),
+        ("history", "list"),
+        ("config",),
+        ("cache",),
+    ):
+        ended = diffprof(*words)
+        assert ended.returncode == 0, (words, ended.stderr)
+    assert "predicted for diffusers" in diffprof("predict", before, "--gpu", "l4").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("profile", "sdxl", "--lora", "16"),
+        ("run", "shapes"),
+        ("generate", "a red circle"),
+        ("crosscheck", "sdxl"),
+        ("doctor",),
+        ("hardware", "calibrate"),
+    ],
+    ids=" ".join,
+)
+def test_what_needs_torch_says_so_in_one_sentence(words: tuple[str, ...], diffprof: Diffprof) -> None:
+    ended = diffprof(*words)
+    assert ended.returncode == 2
+    assert SENTENCE in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+BLOCKED = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {heavy}:
+            raise AssertionError(f"{{name}} was imported")
+
+sys.meta_path.insert(0, Blocker())
+from diffprof.cli import main
+sys.exit(main())
+"""
+
+
+def test_nothing_imports_torch_to_show_predict_or_list_where_it_is_installed(tmp_path: Path) -> None:
+    saved = stable_diffusion().save(tmp_path / "saved.json")
+    code = BLOCKED.format(heavy=HEAVY)
+    for words in (("show", saved), ("predict", saved, "--gpu", "l4"), ("models",), ("compare", saved, saved)):
+        run_child("-c", code, *words)
+    assert "torch was imported" in run_child("-c", code, "run", "shapes", "-o", tmp_path / "run", exit_code=1).stderr
+
+
+def test_python_says_the_same(light: Path, tmp_path: Path) -> None:
+    code = "import diffprof; diffprof.profile('sdxl', use_cache=False, cache='first_block')"
+    ended = _run([light / "venv" / "bin" / "python", "-c", code], tmp_path)
+    assert ended.stderr.splitlines()[-1].startswith(
+        "diffprof.errors.MissingLibraryError: Counting a model needs torch "
+    )
+    assert SENTENCE in ended.stderr
+
+
+def test_uvx_runs_it_from_an_index(wheel: Path, libraries: list[str], tmp_path: Path) -> None:
+    uvx = ("uv", "tool", "run", "--offline", "--no-config", "--no-index", "--find-links", wheel.parent)
+    command = [sys.executable, "-m", *uvx, "--python", sys.executable, "diffprof", "models", "show", "flux.1-dev"]
+    ended = _run(command, tmp_path, UV_CACHE_DIR=str(tmp_path / "uv"))
+    assert ended.returncode == 0, ended.stderr
+    assert "FLUX.1" in ended.stdout
+
+
+def test_the_release_is_built_checked_audited_and_then_published() -> None:
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert jobs["publish"]["needs"] == ["build", "test", "audit"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    steps = {name: " ".join(str(step.get("run", "")) for step in job["steps"]) for name, job in jobs.items()}
+    assert "python -m build" in steps["build"]
+    assert "twine check --strict" in steps["build"]
+    assert "pip-audit" in steps["audit"]
