@@ -6,7 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from diffprof.record.measured import HOST_TO_DEVICE, CacheEvent, Device, Iteration, Measured, Move, SystemPoint
+from diffprof.record.measured import (
+    HOST_TO_DEVICE,
+    CacheEvent,
+    Device,
+    DeviceReading,
+    Iteration,
+    Measured,
+    Move,
+    RankPart,
+    SystemPoint,
+)
 from diffprof.record.profile import (
     NO_WORK,
     Attention,
@@ -122,6 +132,12 @@ def everything_measured() -> Profile:
         nominal_macs={"unet": 4 * UNET_MACS},
         cached_bytes={"FirstBlockCache": 41_943_040},
         notes=("One call could not be counted.",),
+        readings=(DeviceReading("cuda:1", 5, 50.0, 10**9, 200.0, 1410.0, 60.0, "heat"), DeviceReading("cuda:1", 6)),
+        preparation={"compile": "regional", "parallel": "ulysses=2"},
+        ranks=(
+            RankPart(0, "NVIDIA A100 (cuda:0)", "", 1, 1_000_000, 10**9, 70, 30, 10**9),
+            RankPart(1, "NVIDIA A100 (cuda:1)", "", 1, 2_000_000, None, None, None, None),
+        ),
     )
 
 

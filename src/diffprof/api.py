@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diffprof.counting.cached import count_request
+from diffprof.record.preparation import PREPARATIONS
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressCallback
-from diffprof.record.request import Request
+from diffprof.record.request import CHANGES, Request
 from diffprof.render.progress import describe_to
 from diffprof.settings.limits import SAMPLES_PER_SECOND, with_full_names
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
     from diffprof.runtime.measure import Run
     from diffprof.runtime.timing.trace_recorder import TraceRecorder
+
+
+LOADING_OPTIONS = (
+    *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config", "assume_defaults"),
+    *("pipeline_defaults", *CHANGES, *PREPARATIONS),
+)
+"""Arguments of `measure` that are about a model that it loads, and not about the call."""
 
 
 def profile(
@@ -93,17 +101,28 @@ def measure(
     progress: ProgressCallback | None = None,
     **arguments: Any,
 ) -> Run:
-    """Run a live pipeline `warmup` + `iterations` times with these call arguments, and measure it.
+    """Run a pipeline `warmup` + `iterations` times with these call arguments, and measure it.
+
+    `pipeline` is a live pipeline, or the name, folder or hub id of a model that is loaded first, as `diffprof run` does
+    it: then its options stand among the arguments, such as ``device``, ``dtype``, ``offload``, ``quantize``, ``cache``,
+    ``attention``, ``compile="regional"``, ``device_map``, ``parallel``, ``revision``, ``variant``, ``random_weights``.
 
     Every iteration starts from the same random state. With `trace`, one more call of a few steps is traced into
     ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
     is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
     """
     from diffprof.pipelines.opening import open_live
-    from diffprof.runtime.measure import check_pipeline, measure_opened
+    from diffprof.runtime.measure import check_pipeline, check_weights, measure_opened
 
-    check_pipeline(pipeline)
     arguments = with_full_names(arguments)
+    if isinstance(pipeline, str | Path):
+        from diffprof.runtime.model_run import ModelRun
+
+        options = {name: arguments.pop(name) for name in LOADING_OPTIONS if name in arguments}
+        request = Request.create(pipeline, arguments, **options)
+        return ModelRun(request, warmup, iterations, trace, sample_hz).measure(describe_to(progress))[0]
+    check_pipeline(pipeline)
+    check_weights(pipeline)
     return measure_opened(
         open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
         progress=describe_to(progress),

@@ -8,6 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from PIL.Image import Image
 
     from diffprof.generation.batch import Batch
@@ -77,6 +79,8 @@ class OutOfMemoryError(PipelineError):
         """Name of the pipeline's class."""
         self.reason = reason
         """The allocator's own message."""
+        self.snapshot: Path | None = None
+        """A snapshot of the memory that was written when it ran out."""
 
     def with_run(self, run: Run) -> OutOfMemoryError:
         return OutOfMemoryError(self.pipeline, self.reason, run)

@@ -22,6 +22,7 @@ from diffprof.runtime import model_run
 from diffprof.runtime.timing import trace_recorder as traces
 from tests.cli.conftest import Ended, Run
 from tests.pipelines.loadable import saved_with_weights
+from tests.runtime.allocators import with_allocator
 
 STEPS = 2
 
@@ -256,6 +257,18 @@ def test_a_call_that_fails_keeps_what_was_measured(
     saved = diffprof.load(out / "profiling_report.json")
     assert saved.measured is not None
     assert not saved.measured.complete
+
+
+def test_where_the_memory_of_a_gpu_runs_out_its_snapshot_and_what_it_says_are_written(
+    short: Callable[..., Ended], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_allocator(monkeypatch)
+    interrupt_at(STEPS + 1, torch.OutOfMemoryError("Tried to allocate 20 GiB"), monkeypatch)
+    ended = short("--iterations", "1")
+    assert ended.code == 1
+    assert "memory_snapshot.pickle, memory_snapshot.txt into" in ended.err
+    assert "ran out of memory" in ended.err.splitlines()[-1]
+    assert "400.00 MB allocated when it was taken" in (out / "memory_snapshot.txt").read_text(encoding="utf-8")
 
 
 def test_a_disk_that_is_full_for_the_trace_keeps_the_rest(

@@ -122,3 +122,9 @@ def test_the_number_of_iterations_is_listed() -> None:
     assert profile.measured is not None
     fewer = replace(profile, measured=replace(profile.measured, iterations=profile.measured.iterations[:2]))
     assert differing(profile, fewer) == [Condition(MEASUREMENT, "iterations", (3, 1))]
+
+
+def test_how_a_pipeline_was_prepared_is_listed_and_is_no_other_request() -> None:
+    found = differing(measured_profile(), measured_profile(preparation={"compile": "regional"}))
+    assert found == [Condition(MEASUREMENT, "compile", (None, "regional"))]
+    assert request_differences(found) == ()

@@ -7,7 +7,8 @@ import sys
 
 import torch
 import torch.distributed as dist
-from diffusers import ContextParallelConfig
+from diffusers import ContextParallelConfig, TensorParallelConfig
+from diffusers.hooks import tensor_parallel
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -23,7 +24,10 @@ def main(kind: str, meeting_place: str, rank: str) -> None:
     pipeline = small.build()
     alone = diffprof.profile(pipeline, **arguments)
     torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
-    pipeline.transformer.enable_parallelism(config=ContextParallelConfig(**{f"{kind}_degree": 2}))
+    # diffusers shards weights on accelerators only; gloo would do it on the CPU, too.
+    tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
+    owner = TensorParallelConfig if kind == "tp" else ContextParallelConfig
+    pipeline.transformer.enable_parallelism(config=owner(**{f"{kind}_degree": 2}))
     unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
     with diffprof.measuring(pipeline, sample_hz=1) as run:
         watched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
@@ -42,6 +46,12 @@ def main(kind: str, meeting_place: str, rank: str) -> None:
             "alone": alone.total.macs,
             "collectives": collectives,
             "unknown": dict(profile.ledger.unknown),
+            "weight_bytes": profile.components["transformer"].weight_bytes,
+            "whole_bytes": alone.components["transformer"].weight_bytes,
+            "held_bytes": sum(
+                part.numel() * part.element_size()
+                for part in (getattr(one, "_local_tensor", one) for one in pipeline.transformer.parameters())
+            ),
             "limitations": [limitation.kind for limitation in profile.measured.limitations],
         },
         sys.stdout,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.pipelines.components import components_of
-from tests.counting.real_run import RealRun, real_run
+from diffprof.runtime.instrumentation.pipeline_monitor import PipelineMonitor
+from tests.counting.real_run import RealRun, real_run, unwatched_run
 from tests.small_pipelines import SMALL_PIPELINES
 
 FAMILIES_AT_LEAST = 40
@@ -28,7 +33,9 @@ def _cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("name", _cases())
-def test_every_call_costs_what_it_costs_in_a_real_run(name: str) -> None:
+def test_every_call_costs_what_it_costs_in_a_real_run_and_a_watched_run_gives_what_an_unwatched_one_gives(
+    name: str,
+) -> None:
     dry, real = both(name)
     assert [(call.component, call.method, call.macs) for call in dry.calls if call.macs] == real.calls
     assert dry.outside.work.macs == real.outside
@@ -36,12 +43,40 @@ def test_every_call_costs_what_it_costs_in_a_real_run(name: str) -> None:
 
 
 def both(name: str) -> tuple[DryRunResult, RealRun]:
-    """The dry run comes first: what it leaves behind would show in the real one."""
+    """A dry run, and a real run that is monitored; what an unwatched run gives must be what it gives, bit by bit.
+
+    The dry run comes before the real one: what it leaves behind would show there.
+    """
     small = SMALL_PIPELINES[name]
     pipeline = small.build()
+    torch.manual_seed(0)
+    unwatched = unwatched_run(pipeline, small.arguments())
     dry = dry_run(pipeline, small.arguments())
     methods = {"forward", "encode", "decode"} | {call.method for call in dry.calls}
-    return dry, real_run(pipeline, components_of(pipeline), methods, small.arguments())
+    monitor = PipelineMonitor(pipeline, lambda call: None)
+    monitor.start()
+    try:
+        torch.manual_seed(0)
+        real = real_run(pipeline, components_of(pipeline), methods, small.arguments())
+    finally:
+        monitor.stop()
+    assert bits_of(real.output) == bits_of(unwatched)
+    return dry, real
+
+
+def bits_of(output: Any) -> Any:
+    """Everything that an output holds, with the bytes of its tensors and images."""
+    if isinstance(output, torch.Tensor):
+        return output.dtype, tuple(output.shape), output.detach().contiguous().flatten().view(torch.uint8).tolist()
+    if isinstance(output, np.ndarray):
+        return str(output.dtype), output.shape, output.tobytes()
+    if isinstance(output, Image.Image):
+        return output.size, output.tobytes()
+    if isinstance(output, Mapping):
+        return {key: bits_of(value) for key, value in output.items()}
+    if isinstance(output, list | tuple):
+        return [bits_of(value) for value in output]
+    return output
 
 
 def test_pipelines_of_many_families_are_equal() -> None:

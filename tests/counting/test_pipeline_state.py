@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import diffprof
+from diffprof.counting.pipeline_state import RandomState
 from diffprof.errors import DiffprofError, PipelineError
 from tests.counting.state import differences, state_of
 from tests.small_pipelines import SMALL_PIPELINES
@@ -397,3 +398,32 @@ def test_threads_that_profile_models_by_name_leave_the_process_as_it_was() -> No
         thread.join()
     assert len(made) == len(threads)
     assert state() == before
+
+
+class DeviceNumbers:
+    """Stands in for the random numbers of a device: a state that every draw moves on."""
+
+    def __init__(self) -> None:
+        self.state = 7
+
+    def get(self) -> int:
+        return self.state
+
+    def set(self, state: int) -> None:
+        self.state = state
+
+
+@pytest.mark.parametrize("kind", ["cuda", "xpu", "mps"])
+def test_random_numbers_of_every_kind_of_device_are_restored(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers, all_of_them = DeviceNumbers(), "" if kind == "mps" else "_all"
+    backend = getattr(torch, kind)
+    monkeypatch.setattr(backend, f"get_rng_state{all_of_them}", numbers.get)
+    monkeypatch.setattr(backend, f"set_rng_state{all_of_them}", numbers.set)
+    if kind == "mps":
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    else:
+        monkeypatch.setattr(backend, "is_initialized", lambda: True)
+    state = RandomState({})
+    numbers.state += 1
+    state.restore()
+    assert numbers.state == 7

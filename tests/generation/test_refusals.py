@@ -19,6 +19,7 @@ from diffprof.inference import Generated, generate_image
 from diffprof.model_manager import ModelManager
 from tests.generation.support import arguments_of, files_in, full_disk, same
 from tests.pipelines.loadable import saved_with_weights
+from tests.runtime.allocators import with_allocator
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -195,3 +196,21 @@ def test_out_of_memory_says_what_would_fit(
         make(width=128, height=128)
     assert files_in(out) == []
     assert make(width=64, height=64).filepath.exists()
+
+
+def test_where_the_memory_of_a_gpu_runs_out_its_snapshot_is_explained(
+    make: Callable[..., Generated], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from diffusers import UNet2DConditionModel
+
+    make(output_dir=out.parent / "elsewhere")
+
+    def forward(*args: Any, **options: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(UNet2DConditionModel, "forward", forward)
+    with_allocator(monkeypatch)
+    with pytest.raises(DiffprofError, match=r"ran out of memory.*; .*memory_snapshot\.txt says what took the memory"):
+        make()
+    assert "400.00 MB allocated" in (out / "memory_snapshot.txt").read_text(encoding="utf-8")
+    assert (out / "memory_snapshot.pickle").is_file()

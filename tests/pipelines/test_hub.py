@@ -35,10 +35,12 @@ class Hub:
         if self.failure is not None:
             raise self.failure
 
-    def download(self, hub_id: str, name: str, local_files_only: bool = False) -> str:
+    def download(self, hub_id: str, name: str, local_files_only: bool = False, revision: str | None = None) -> str:
         return str(self.snapshot(hub_id, [name], local_files_only) / name)
 
-    def snapshot(self, hub_id: str, allow_patterns: list[str], local_files_only: bool = False) -> Path:
+    def snapshot(
+        self, hub_id: str, allow_patterns: list[str], local_files_only: bool = False, revision: str | None = None
+    ) -> Path:
         assert hub_id == HUB_ID
         if local_files_only:
             if (self.cache / "model_index.json").exists():

@@ -30,29 +30,38 @@ class Hub:
     repository: Path
     cache: Path
     fetched: list[str] = field(default_factory=list)
+    revisions: set[str | None] = field(default_factory=set)
     failure: Exception | None = None
     while_fetching_weights: Exception | None = None
 
-    def info(self, *_: Any, **__: Any) -> None:
+    def info(self, *_: Any, revision: str | None = None, **__: Any) -> None:
+        self.revisions.add(revision)
         if self.failure is not None:
             raise self.failure
 
-    def names(self, *_: Any, **__: Any) -> list[str]:
+    def names(self, *_: Any, revision: str | None = None) -> list[str]:
+        self.revisions.add(revision)
         return [str(path.relative_to(self.repository)) for path in self.repository.rglob("*") if path.is_file()]
 
-    def download(self, hub_id: str, name: str, local_files_only: bool = False) -> str:
-        return str(self.snapshot(hub_id, [name], local_files_only) / name)
+    def download(self, hub_id: str, name: str, local_files_only: bool = False, revision: str | None = None) -> str:
+        return str(self.snapshot(hub_id, [name], local_files_only, revision=revision) / name)
 
     def snapshot(
-        self, hub_id: str, allow_patterns: list[str], local_files_only: bool = False, tqdm_class: Any = None
+        self,
+        hub_id: str,
+        allow_patterns: list[str],
+        local_files_only: bool = False,
+        tqdm_class: Any = None,
+        revision: str | None = None,
     ) -> Path:
+        self.revisions.add(revision)
         if local_files_only:
             if not self.cache.exists():
                 raise errors.LocalEntryNotFoundError("not here")
             return self.cache
         if tqdm_class is not None and self.while_fetching_weights is not None:
             raise self.while_fetching_weights
-        for name in filter_repo_objects(self.names(), allow_patterns=allow_patterns):
+        for name in filter_repo_objects(self.names(revision=revision), allow_patterns=allow_patterns):
             self.fetched.append(name)
             (self.cache / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.repository / name, self.cache / name)
@@ -171,3 +180,36 @@ def test_what_does_not_fit_is_rejected_before_it_is_fetched(hub: Hub, monkeypatc
     with pytest.raises(DiffprofError, match="does not fit"):
         load_pipeline(HUB_ID)
     assert hub.weights == set()
+
+
+def test_a_revision_is_asked_for_everywhere(hub: Hub) -> None:
+    load_pipeline(HUB_ID, device="cpu", revision="v1.1")
+    assert hub.revisions == {"v1.1"}
+
+
+def test_a_revision_that_the_hub_does_not_have_is_named(hub: Hub) -> None:
+    hub.failure = http(errors.RevisionNotFoundError, 404)
+    with pytest.raises(RequestError, match="some-model has no revision v9 on the hub; leave out --revision"):
+        load_pipeline(HUB_ID, device="cpu", revision="v9")
+
+
+def test_a_variant_is_fetched_where_it_is_there_and_refused_where_no_component_has_it(hub: Hub) -> None:
+    with pytest.raises(RequestError, match="some-model has no weights of the variant ema; leave out --variant"):
+        load_pipeline(HUB_ID, device="cpu", variant="ema")
+    assert hub.weights == set(), "nothing large was fetched for it"
+    unet = hub.repository / "unet"
+    (unet / "diffusion_pytorch_model.safetensors").rename(unet / "diffusion_pytorch_model.ema.safetensors")
+    load_pipeline(HUB_ID, device="cpu", variant="ema")
+    assert "unet/diffusion_pytorch_model.ema.safetensors" in hub.weights
+    assert "vae/diffusion_pytorch_model.safetensors" in hub.weights
+
+
+@pytest.mark.parametrize("files", [{"revision": "main"}, {"variant": "fp16"}])
+def test_random_weights_have_neither(files: dict[str, str]) -> None:
+    with pytest.raises(RequestError, match="random weights are in no file"):
+        load_pipeline("shapes", device="cpu", random_weights=True, **files)
+
+
+def test_a_folder_has_no_revision(hub: Hub) -> None:
+    with pytest.raises(RequestError, match="lies on this machine; leave it out"):
+        load_pipeline(hub.repository, device="cpu", revision="main")

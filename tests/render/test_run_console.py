@@ -25,6 +25,7 @@ from diffprof.record.measured import (
     Measured,
     MemoryPoint,
     Move,
+    RankPart,
     Sample,
     Span,
     StepSpan,
@@ -63,6 +64,12 @@ def on_gpu() -> Profile:
         nominal_macs={"unet": 10 * UNET_MACS},
         cached_bytes={"FirstBlockCache": 50_000_000},
         notes=("The sampler was late twice.",),
+        preparation={"compile": "regional", "offload": "model", "parallel": "ulysses=2"},
+        ranks=(
+            RankPart(0, f"{GPU.name} (cuda:0)", "", 1, 90 * MILLISECOND, 10**12, 10**8, 10**8, 9 * 10**9),
+            RankPart(0, f"{GPU.name} (cuda:0)", "unet", 6, 60 * MILLISECOND, 10**12, 10**8, 10**8, 9 * 10**9),
+            RankPart(1, f"{GPU.name} (cuda:1)", "", 1, 91 * MILLISECOND, None, None, None, None),
+        ),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from tests.runtime.instrumentation.cached_runs import CASES
+from tests.runtime.instrumentation.offloaded import OFFLOADS
 from tests.small_pipelines import SMALL_PIPELINES, SmallPipeline
-
-Prepare = Callable[[Any], None]
+from tests.small_pipelines.quantized import quantize_to_gguf, quantize_with_quanto
 
 
 class Graphs:
@@ -172,3 +175,67 @@ FOREIGN_CACHES = {
     "state in a closure": Preparation(_skip_by_closure, FLUX, 4),
     "state in a global": Preparation(_skip_by_global, FLUX, 4),
 }
+
+
+def _quanto(kind: str) -> Preparation:
+    return Preparation(lambda pipeline, graphs: quantize_with_quanto(pipeline.transformer, kind), FLUX)
+
+
+def _store_in_fp8(pipeline: Any, graphs: Graphs) -> None:
+    pipeline.transformer.enable_layerwise_casting(storage_dtype=torch.float8_e4m3fn, compute_dtype=torch.float32)
+
+
+QUANTIZED = {
+    "quanto int8": _quanto("int8"),
+    "quanto int4": _quanto("int4"),
+    "quanto fp8": _quanto("fp8"),
+    "GGUF Q8_0": Preparation(lambda pipeline, graphs: quantize_to_gguf(pipeline.transformer, "Q8_0"), FLUX),
+    "layers stored in fp8": Preparation(_store_in_fp8, FLUX),
+}
+
+
+def _cache(name: str) -> Preparation:
+    case = CASES[name]
+
+    def enable(pipeline: Any, graphs: Graphs) -> None:
+        pipeline.transformer.enable_cache(case.config(pipeline))
+
+    return Preparation(enable, case.small, case.steps)
+
+
+OWN_CACHES = {name: _cache(name) for name in ("first block, all fits", "taylor seer", "magnitudes")}
+
+
+def _offload(name: str) -> Preparation:
+    def enable(pipeline: Any, graphs: Graphs) -> None:
+        OFFLOADS[name](pipeline, Path(tempfile.mkdtemp()))
+
+    return Preparation(enable)
+
+
+OFFLOADED = {name: _offload(name) for name in ("model", "sequential", "leaf_level", "block_level")}
+
+PROJECTIONS = ["to_q", "to_k", "to_v", "to_out.0"]
+
+
+def _add_lora(pipeline: Any, graphs: Graphs) -> None:
+    from peft import LoraConfig
+
+    pipeline.transformer.add_adapter(LoraConfig(r=4, target_modules=PROJECTIONS))
+
+
+def _autocast(pipeline: Any, graphs: Graphs) -> None:
+    """Around every call of the transformer, as a program would write it around the call of the pipeline."""
+    whole_forward = pipeline.transformer.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return whole_forward(*args, **kwargs)
+
+    pipeline.transformer.forward = forward
+
+
+ADAPTED = {"LoRA": Preparation(_add_lora, FLUX), "autocast": Preparation(_autocast, FLUX)}
+
+EVERY_WAY = {**QUANTIZED, **OWN_CACHES, **OFFLOADED, **ADAPTED}
+"""All but compiled ones and foreign caches, which have tests of their own."""

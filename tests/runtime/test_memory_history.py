@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from diffprof.errors import OutOfMemoryError, RequestError
-from diffprof.runtime.memory_history import FILE, memory_snapshot
+from diffprof.runtime.memory_history import FILE, memory_snapshot, snapshot_of_failure
 from diffprof.traces.memory.explain import explain_snapshot
 
 CONTENT = {"segments": [{"device": 0, "total_size": 8, "blocks": []}], "device_traces": [[]]}
@@ -34,8 +34,9 @@ def test_a_requested_snapshot_is_recorded_and_written(gpu: list[dict[str, Any]],
 
 
 def test_where_memory_ran_out_one_is_written_without_being_asked_for(gpu: Any, tmp_path: Path) -> None:
-    with pytest.raises(OutOfMemoryError), memory_snapshot(tmp_path, requested=False):
+    with pytest.raises(OutOfMemoryError) as raised, memory_snapshot(tmp_path, requested=False):
         raise OutOfMemoryError("Pipeline", "2 GiB")
+    assert raised.value.snapshot == tmp_path / FILE
     assert (tmp_path / FILE).is_file()
     assert gpu == [], "nothing was recorded"
 
@@ -52,3 +53,13 @@ def test_otherwise_none_is_written(gpu: Any, tmp_path: Path) -> None:
 def test_without_a_gpu_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="needs a CUDA or ROCm device"), memory_snapshot(tmp_path, requested=True):
         pass
+
+
+def test_a_driver_that_fails_again_hides_nothing(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda.memory, "_snapshot", fail)
+    assert snapshot_of_failure(tmp_path) is None
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert snapshot_of_failure(tmp_path) is None

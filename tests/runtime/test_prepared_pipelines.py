@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,8 +13,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
+from diffprof.breakdown.dtypes import macs_by_dtype
 from diffprof.counting.operations.stand_in_values import LARGE_VALUE
-from tests.runtime.prepared_pipelines import COMPILED, FOREIGN_CACHES, Graphs
+from diffprof.record.profile import Profile
+from tests.runtime.prepared_pipelines import (
+    COMPILED,
+    EVERY_WAY,
+    FLUX,
+    FOREIGN_CACHES,
+    OWN_CACHES,
+    QUANTIZED,
+    Graphs,
+    Preparation,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +138,89 @@ def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
     assert limitation.kind == "not_counted"
     assert limitation.detail.startswith("transformer runs code of no library that diffprof knows")
     assert run.profile.total.macs == 0
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A prepared pipeline, and its call: unwatched, measured, and unwatched again."""
+
+    preparation: Preparation
+    pipeline: Any
+    images: tuple[torch.Tensor, ...]
+    profile: Profile
+    executed_macs: int
+    """By torch's own counter, in one more call of a twin."""
+
+
+@functools.cache
+def watched(name: str) -> Watched:
+    """Each is made once, and looked at from several sides."""
+    preparation = EVERY_WAY[name]
+    twin, pipeline = preparation.build(), preparation.build()
+    unwatched = preparation.call(twin)
+    counted = diffprof.profile(pipeline, **preparation.arguments())
+    with diffprof.measuring(pipeline) as run:
+        measured = preparation.call(pipeline)
+    assert not run.profile.measured.mismatches and not run.profile.measured.limitations
+    if name not in OWN_CACHES:
+        assert counted.calls == run.profile.calls
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        preparation.call(preparation.build())
+    images = unwatched, measured, preparation.call(twin), preparation.call(pipeline)
+    return Watched(preparation, pipeline, images, run.profile, counter.get_total_flops() // 2)
+
+
+@pytest.mark.parametrize("name", EVERY_WAY)
+def test_the_image_is_that_of_an_unwatched_call(name: str) -> None:
+    unwatched, measured, unwatched_again, after = watched(name).images
+    assert torch.equal(unwatched, measured)
+    assert torch.equal(unwatched_again, after)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_WAY if not name.startswith("quanto")])
+def test_macs_are_those_that_torch_counts_in_a_real_run(name: str) -> None:
+    one = watched(name)
+    assert one.profile.total.macs == one.executed_macs
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_packed_weights_change_neither_macs_nor_parameters(name: str) -> None:
+    plain = diffprof.profile(FLUX.build(), **QUANTIZED[name].arguments())
+    packed = watched(name).profile
+    assert packed.total.macs == plain.total.macs
+    assert packed.components["transformer"].parameters == plain.components["transformer"].parameters
+
+
+@pytest.mark.parametrize("name", EVERY_WAY)
+def test_bytes_of_weights_are_those_that_lie_in_memory(name: str) -> None:
+    one = watched(name)
+    fresh = one.preparation.build()
+    if name in ("sequential", "disk"):  # these leave meta tensors in the place of weights
+        fresh = one.preparation.small.build()
+    for slot, component in one.profile.components.items():
+        module = getattr(fresh, slot, None)
+        if isinstance(module, torch.nn.Module):
+            assert component.weight_bytes == stored_bytes(module), slot
+
+
+def stored_bytes(module: torch.nn.Module) -> int:
+    """Bytes of all parameters and persistent buffers, each storage once; packed ones by the tensors inside of them."""
+    kept = {id(tensor): tensor for tensor in module.parameters()}
+    for owner in module.modules():
+        for name, buffer in owner.named_buffers(recurse=False):
+            if name not in owner._non_persistent_buffers_set:
+                kept[id(buffer)] = buffer
+    return sum(map(bytes_of, kept.values()))
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    if hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        return sum(bytes_of(getattr(tensor, name)) for name in names)
+    return tensor.numel() * tensor.element_size()
+
+
+def test_autocast_is_seen_in_the_dtypes() -> None:
+    profile = watched("autocast").profile
+    macs = macs_by_dtype(call for call in profile.calls if call.component == "transformer")
+    assert next(iter(macs)) == profile.components["transformer"].dtype == "bfloat16"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from diffprof.record.measured import Iteration, Span
+from diffprof.record.measured import Iteration, Measured, Span
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ def clock_of(iterations: Sequence[Iteration]) -> Clock:
     spans = [span for iteration in iterations for span in _spans(iteration)]
     known = [span.device_ns is not None and span.device_start_ns is not None for span in spans]
     return DEVICE if known and all(known) else HOST
+
+
+def shows_rates(measured: Measured | None, clock: Clock) -> bool:
+    """Whether lengths on this clock are those of the work: on an accelerator the host's clock shows launches."""
+    return clock.name == "device" or (measured is not None and measured.device.kind == "cpu")
 
 
 def _spans(iteration: Iteration) -> Iterable[Span]:

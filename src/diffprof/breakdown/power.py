@@ -1,10 +1,12 @@
-"""Power and clock of the GPU during a measured run, and the energy of one generation."""
+"""Power, clock and use of the GPUs during a measured run, and the energy of one generation."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diffprof.record.measured import DeviceReading, Measured
 from diffprof.record.profile import Profile
 
 NANOSECONDS = 1_000_000_000
@@ -12,7 +14,7 @@ NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class PowerUse:
-    """What the samples of the GPU say, over all calls."""
+    """What the samples of one GPU say, over all calls."""
 
     mean_watts: float
     joules: float
@@ -26,16 +28,16 @@ class PowerUse:
     """Why it was lowered."""
 
 
-def power_use(profile: Profile) -> PowerUse | None:
-    """None where the power was not sampled."""
+def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
+    """Of the main device, or of a further one such as ``cuda:1``; None where the power was not sampled."""
     measured = profile.measured
-    points = [point for point in measured.system if point.gpu_watts is not None] if measured else []
+    points = [point for point in gpu_readings(measured, device) if point.watts is not None] if measured else []
     if measured is None or not points:
         return None
-    watts = statistics.fmean(point.gpu_watts or 0.0 for point in points)
-    clocks = [point.gpu_mhz for point in points if point.gpu_mhz is not None]
-    told = [point.gpu_throttle for point in points if point.gpu_throttle is not None]
-    heat = [point.gpu_celsius for point in points if point.gpu_celsius is not None]
+    watts = statistics.fmean(point.watts or 0.0 for point in points)
+    clocks = [point.mhz for point in points if point.mhz is not None]
+    told = [point.throttle for point in points if point.throttle is not None]
+    heat = [point.celsius for point in points if point.celsius is not None]
     wall_ns = statistics.median(iteration.wall.host_ns for iteration in measured.timed) if measured.timed else 0
     return PowerUse(
         mean_watts=watts,
@@ -45,3 +47,16 @@ def power_use(profile: Profile) -> PowerUse | None:
         throttled_share=sum(map(bool, told)) / len(told) if told else None,
         reasons=tuple(dict.fromkeys(reason for text in told for reason in text.split(", ") if reason)),
     )
+
+
+def gpu_readings(measured: Measured, device: str | None = None) -> Sequence[DeviceReading]:
+    """What was sampled of the main device, or of a further one."""
+    if device is not None:
+        return [reading for reading in measured.readings if reading.device == device]
+    return [
+        DeviceReading(
+            measured.device.kind, point.at_ns, point.gpu_percent, point.gpu_memory_bytes, point.gpu_watts,
+            point.gpu_mhz, point.gpu_celsius, point.gpu_throttle,
+        )
+        for point in measured.system
+    ]  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.breakdown.clocks import Clock, clock_of, shows_rates
 from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.breakdown.spreads import spread_of
 from diffprof.record.measured import Iteration
@@ -93,17 +93,24 @@ def step_table(profile: Profile) -> list[StepRow]:
     for iteration in timed_steps(profile):
         for sample in iteration:
             groups.setdefault((sample.scheduler, sample.number), []).append(sample)
-    return [_row(samples) for samples in groups.values()]
+    rates = _has_rates(profile)
+    return [_row(samples) if rates else replace(_row(samples), flops_per_second=None) for samples in groups.values()]
 
 
 def loop_table(profile: Profile) -> list[LoopRow]:
     """One row for each scheduler, over the timed iterations, in the order in which they ran."""
     iterations = timed_steps(profile)
     names = dict.fromkeys(sample.scheduler for iteration in iterations for sample in iteration)
-    return [
+    loops = [
         _loop([[sample for sample in iteration if sample.scheduler == name] for iteration in iterations])
         for name in names
     ]
+    return loops if _has_rates(profile) else [replace(loop, steps_per_second=None) for loop in loops]
+
+
+def _has_rates(profile: Profile) -> bool:
+    measured = profile.measured
+    return measured is not None and shows_rates(measured, clock_of(measured.timed))
 
 
 def timed_steps(profile: Profile) -> list[list[StepSample]]:

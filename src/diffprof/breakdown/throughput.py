@@ -6,14 +6,18 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from diffprof.breakdown.clocks import Clock, clock_of
+from diffprof.breakdown.clocks import Clock, clock_of, shows_rates
 from diffprof.breakdown.component_samples import component_samples, counted_calls
 from diffprof.breakdown.dtypes import macs_by_dtype, mixed_peak
 from diffprof.breakdown.shares import share
 from diffprof.breakdown.spreads import spread_of
 from diffprof.breakdown.steps import loops_ns, median_rate, timed_steps
-from diffprof.record.measured import Iteration, Sample
+from diffprof.record.measured import Device, Iteration, Sample
 from diffprof.record.profile import NO_WORK, Call, Profile, Work
+
+COMPUTE, MEMORY, NEITHER = "compute", "memory", "neither"
+FAR_FROM_BOTH = 0.25
+"""Below this share of the peak and of the bandwidth, neither of them is what a component waits for."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,9 @@ class ThroughputRow:
     bandwidth_share: float | None
     """Of the bandwidth of the device's memory, by the bytes of all operations; None where that is not known. Fused
     operations and caches move less, so that it can be above 1."""
+    limited_by: str | None
+    """What it comes nearest to: `COMPUTE` or `MEMORY`; `NEITHER` where it is far from both, as with many short kernels
+    that the host launches one by one. None where either share is not known."""
     moved_bytes: int | None
     """Read and written by its operations."""
     flops_per_byte: float | None
@@ -107,12 +114,15 @@ def generation(profile: Profile) -> Generation | None:
         max_ns=spread.max_ns,
         std_ns=spread.std_ns,
         macs=statistics.median_low([done.macs for done in work]) if work else None,
+        # The whole call ends with a wait for the devices, also where they have no common clock.
         flops_per_second=median_rate([done.flops for done in work], walls) if work else None,
         outputs=outputs,
         outputs_are="video" if profile.request.value("num_frames") else "image",
         outputs_per_second=None if outputs is None else median_rate([outputs] * len(walls), walls),
         steps=statistics.median_low(counts),
-        steps_per_second=median_rate(counts, [loops_ns(iteration) for iteration in steps]),
+        steps_per_second=median_rate(counts, [loops_ns(iteration) for iteration in steps])
+        if shows_rates(profile.measured, clock)
+        else None,
     )
 
 
@@ -124,10 +134,13 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     dtype = part.dtype if part else ""
     done = _work_of_iterations(profile, ran)
     # On an accelerator the host's clock shows how long launching took: that is no rate.
-    is_timed = clock.name == "device" or (profile.measured is not None and profile.measured.device.kind == "cpu")
+    is_timed = shows_rates(profile.measured, clock)
     rate = median_rate([work.flops for work in done], each_ns) if done and is_timed else None
     mix = macs_by_dtype(call for call in profile.calls if call.component == name)
-    peak = mixed_peak(mix, profile.measured.device.peak_flops_per_second) if profile.measured else None
+    device = _device_of(profile, ran)
+    peak = mixed_peak(mix, device.peak_flops_per_second) if device else None
+    peak_share = rate / peak if rate is not None and peak else None
+    bandwidth_share = _bandwidth_share(device, done, each_ns) if is_timed else None
     middle = _median_work(profile, ran) if done else None
     return ThroughputRow(
         component=name,
@@ -142,8 +155,9 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
         macs=middle.work.macs if middle else None,
         other_flops=middle.work.other_flops if middle else None,
         flops_per_second=rate,
-        peak_share=rate / peak if rate is not None and peak else None,
-        bandwidth_share=_bandwidth_share(profile, done, each_ns) if is_timed else None,
+        peak_share=peak_share,
+        bandwidth_share=bandwidth_share,
+        limited_by=_limited_by(peak_share, bandwidth_share),
         moved_bytes=middle.work.moved_bytes if middle else None,
         flops_per_byte=middle.work.flops / middle.work.moved_bytes if middle and middle.work.moved_bytes else None,
         ops_per_call=middle.ops / middle.calls if middle and middle.calls else None,
@@ -151,10 +165,27 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     )
 
 
-def _bandwidth_share(profile: Profile, done: Sequence[Work], each_ns: Sequence[int]) -> float | None:
-    bandwidth = profile.measured.device.bytes_per_second if profile.measured else None
+def _device_of(profile: Profile, ran: Sequence[Sequence[Sample]]) -> Device | None:
+    """The device that the component ran on."""
+    if profile.measured is None:
+        return None
+    places = {sample.device for samples in ran for sample in samples}
+    (place,) = places if len(places) == 1 else (None,)
+    return profile.measured.device if place is None else profile.measured.other_devices.get(place)
+
+
+def _bandwidth_share(device: Device | None, done: Sequence[Work], each_ns: Sequence[int]) -> float | None:
+    bandwidth = device.bytes_per_second if device else None
     rate = median_rate([work.moved_bytes for work in done], each_ns) if done else None
     return rate / bandwidth if rate is not None and bandwidth else None
+
+
+def _limited_by(peak_share: float | None, bandwidth_share: float | None) -> str | None:
+    if peak_share is None or bandwidth_share is None:
+        return None
+    if max(peak_share, bandwidth_share) < FAR_FROM_BOTH:
+        return NEITHER
+    return COMPUTE if peak_share >= bandwidth_share else MEMORY
 
 
 @dataclass(frozen=True)

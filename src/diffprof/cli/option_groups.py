@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from diffprof.cli import options
+from diffprof.record.preparation import PREPARATIONS
 from diffprof.record.request import CHANGES, Request
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS
 
@@ -68,7 +69,7 @@ class RequestOptions:
         sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
             *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config"),
-            *("assume_defaults", "pipeline_defaults", *CHANGES),
+            *("assume_defaults", "pipeline_defaults", *CHANGES, *PREPARATIONS),
         )
         rest = {name: typed[name] for name in names if name in typed}
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
@@ -133,6 +134,11 @@ class RunOptions(ChangeOptions):
     random_weights: options.RandomWeights = False
     device: options.Device = None
     offload: options.Offload = None
+    compile: options.Compile = None
+    device_map: options.DeviceMap = None
+    parallel: options.Parallel = None
+    revision: options.Revision = None
+    variant: options.Variant = None
 
 
 @dataclass(frozen=True)

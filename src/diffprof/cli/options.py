@@ -82,6 +82,24 @@ Device = Annotated[
 Offload = Annotated[
     str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")
 ]
+Compile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[regional]", help="Compile every denoiser, or with regional each of its repeated blocks.",
+    ),
+]  # fmt: skip
+DeviceMap = Annotated[
+    str | None,
+    typer.Option(metavar="balanced|COMPONENT=DEVICE,...", help="Spread the components over several devices."),
+]
+Parallel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WAY=N[,WAY=N]", help="Spread the denoiser over ranks of torchrun: ulysses=2, ring=2 or tensor=2."
+    ),
+]
+Revision = Annotated[str | None, typer.Option(metavar="NAME", help="A branch, tag or commit of the hub.")]
+Variant = Annotated[str | None, typer.Option(metavar="NAME", help="Weight files of this variant, such as fp16.")]
 Cache = Annotated[
     str | None,
     typer.Option(metavar="NAME[:KEY=VALUE,...]", help="A cache of diffusers: first_block:0.1, taylorseer, faster..."),

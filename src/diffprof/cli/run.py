@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from diffprof.catalogue.names import resolve
 from diffprof.cli import options
@@ -16,7 +18,8 @@ from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
-from diffprof.errors import DiffprofError, InterruptedRun, PipelineError
+from diffprof.errors import DiffprofError, InterruptedRun, OutOfMemoryError, PipelineError
+from diffprof.record.preparation import COMPILE_WAYS
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import parse_number
 from diffprof.render.guides.run_folder import check_folder_files, write_run_folder
@@ -60,7 +63,19 @@ class RunOutputOptions:
     quiet: options.Quiet = False
 
 
-@app.command()
+class RunCommand(TyperCommand):
+    """Lets --compile stand alone: the parser knows options with a value and options without, and none with both."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        complete = []
+        for place, argument in enumerate(args):
+            complete.append(argument)
+            if argument == "--compile" and (args[place + 1 : place + 2] or [""])[0] not in COMPILE_WAYS:
+                complete.append(COMPILE_WAYS[0])
+        return super().parse_args(ctx, complete)
+
+
+@app.command(cls=RunCommand)
 @expand_groups
 def run(
     model: options.Model,
@@ -85,6 +100,8 @@ def run(
     check_folder_files(output.folder)
     keep_profile = make_history_writer(keep, "run", output.quiet)
     measured, trace_problem = _measure(request, warmup, iterations, measurement, output)
+    if not is_first_process():
+        return  # what it measured is in the profile of the first one
     try:
         files = write_run_folder(output.folder, measured.profile)
     finally:
@@ -100,22 +117,39 @@ def _measure(
     request: Request, warmup: int, iterations: int, measurement: MeasurementOptions, output: RunOutputOptions
 ) -> tuple[Run, DiffprofError | None]:
     """The run, and why there is no trace of it where one was requested."""
-    with progress_bar(output.quiet) as progress:
+    with progress_bar(output.quiet or not is_first_process()) as progress:
         if progress is not None:
             # Before the libraries are imported, which takes seconds.
             progress(ProgressEvent(Activity.opening, str(request.model)))
         from diffprof.runtime.memory_history import memory_snapshot
         from diffprof.runtime.model_run import ModelRun
 
-        trace_folder = output.folder if measurement.trace else None
+        trace_folder = output.folder if measurement.trace else False
         model_run = ModelRun(request, warmup, iterations, trace_folder, measurement.sample_hz)
         try:
             with memory_snapshot(output.folder, measurement.memory_snapshot):
                 return model_run.measure(progress)
         except (PipelineError, InterruptedRun) as error:
+            files = _explain_memory(error)
             if error.run is not None and error.run.profiles:
-                _print_files(output, write_run_folder(output.folder, error.run.profiles[-1]))
+                files = [*write_run_folder(output.folder, error.run.profiles[-1]), *files]
+            if files:
+                _print_files(output, files)
             raise
+
+
+def _explain_memory(error: BaseException) -> list[Path]:
+    """The snapshot of the GPU's memory where that ran out, and what it says."""
+    if not isinstance(error, OutOfMemoryError) or error.snapshot is None:
+        return []
+    from diffprof.traces.memory.out_of_memory import explained_files
+
+    return explained_files(error.snapshot)
+
+
+def is_first_process() -> bool:
+    """Whether this is the one of torchrun's processes that writes and prints."""
+    return "WORLD_SIZE" not in os.environ or os.environ.get("RANK", "0") == "0"
 
 
 def _print_files(output: RunOutputOptions, files: Sequence[Path]) -> None:

@@ -112,6 +112,8 @@ def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
         yield Condition(MEASUREMENT, "iterations", tuple(len(run.timed) if run else None for run in measured))
         yield Condition(MEASUREMENT, "repeated", tuple(run.repeated if run else None for run in measured))
         yield Condition(MEASUREMENT, "complete", tuple(run.complete if run else None for run in measured))
+        for name in _names(run.preparation for run in known):
+            yield Condition(MEASUREMENT, name, tuple(run.preparation.get(name) if run else None for run in measured))
 
 
 def _names(mappings: Iterable[Iterable[str]]) -> dict[str, None]:

@@ -21,7 +21,8 @@ from diffprof.counting.operations.autocast import Autocast, active_autocast
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.pipelines.packed_weights import packed_weight
+from diffprof.counting.sharded_linear import sharded_linear
+from diffprof.pipelines.packed_weights import is_sharded, packed_weight
 from diffprof.pipelines.patching import Patches
 
 
@@ -132,6 +133,8 @@ def call_module(
     if compute is not None:
         return compute(mode.recorder, module, args, kwargs)
     weight = module._parameters.get("weight")
+    if isinstance(module, torch.nn.Linear) and is_sharded(weight):
+        return sharded_linear(mode.recorder, module, args[0])
     if weight is not None and isinstance(module, torch.nn.Linear) and _is_packed_layer(module.__class__):
         packed = packed_weight(weight)
         if packed is None:  # not packed yet: bitsandbytes does it on the way to a GPU, quanto when it is frozen

@@ -21,7 +21,9 @@ from diffprof.record.request import Request
 from diffprof.render.run_sentences import describe_limitation
 from diffprof.runtime.instrumentation.pipeline_devices import execution_device
 from diffprof.runtime.measurement import Measurement
+from diffprof.runtime.memory_history import snapshot_of_failure
 from diffprof.settings.limits import SAMPLES_PER_SECOND
+from diffprof.traces.memory.out_of_memory import explained_files
 
 UNSAFE = "the safety checker rejected the image: the pipeline returned a black one"
 
@@ -106,18 +108,20 @@ class Job:
         def report_step(done: int, total: int | None) -> None:
             self.progress.report_step(source.model.title, done, total)
 
-        reason = ""
+        reason, files = "", list[Path]()
         try:
             with configure_pipeline(source.opened.pipeline, call, report_step):
                 return _measure_call(source, call) if self.profiled else _time_call(source, call)
         except OutOfMemoryError as error:
             reason = error.reason
+            files = explained_files(snapshot_of_failure(self.folder))
         except PipelineError as error:
             sizes.refuse_bad_size(source.trial, str(error))
             raise
         # Outside of the handler: the error refers to the tensors that were computed so far.
         release_memory()
-        raise sizes.out_of_memory_error(source.trial, reason)
+        failure = sizes.out_of_memory_error(source.trial, reason)
+        raise DiffprofError(f"{failure}; {files[-1]} says what took the memory") if files else failure
 
     def _profiling_data(
         self, source: _Source, call: PlannedCall, result: _CallResult, saved: SavedFiles

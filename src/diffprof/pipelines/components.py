@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from diffprof.pipelines.packed_weights import packed_weight
+from diffprof.pipelines.packed_weights import own_part, packed_weight
 from diffprof.record.profile import Module
 
 DENOISING_ROLES = frozenset({"denoiser", "controlnet"})
@@ -154,7 +154,7 @@ def persistent_buffers(component: torch.nn.Module) -> Iterator[torch.Tensor]:
 
 
 def weight_bytes(component: torch.nn.Module) -> int:
-    """Bytes of all parameters and persistent buffers, as they are stored."""
+    """Bytes of all parameters and persistent buffers, as they are stored; of those that are sharded, this rank's."""
     return sum(weight_bytes_by_dtype(component).values())
 
 
@@ -166,7 +166,8 @@ def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
         if packed is not None:
             found[packed.kind] += packed.stored_bytes
         else:
-            found[str(weight.dtype).removeprefix("torch.")] += weight.numel() * weight.element_size()
+            held = own_part(weight)
+            found[str(held.dtype).removeprefix("torch.")] += held.numel() * held.element_size()
     return {name: size for name, size in found.most_common() if size}
 
 

@@ -49,6 +49,8 @@ def _required_bytes(
     total, largest = sum(weights.values()), max(weights.values(), default=0)
     if device.type in ("cpu", "mps"):
         return {device: (total, activations)}
+    if target.spread:
+        return {CPU: (total, 0)}  # what goes where is decided when all is there
     if offload is None:
         # One component after the other passes through the host, unless its weights are made on the device.
         return {CPU: (0 if random else largest, 0), device: (total, activations)}

@@ -6,6 +6,7 @@ import contextlib
 import errno
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.folder import read_json
@@ -19,28 +20,28 @@ TOKENIZER = (
 )  # fmt: skip
 
 
-def fetch_configuration(hub_id: str, for_weights: bool = False) -> Path:
+def fetch_configuration(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Path:
     """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
     from huggingface_hub import hf_hub_download, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    with explain_hub_errors(hub_id, for_weights):
-        known_only = not is_reachable(hub_id)
+    with explain_hub_errors(hub_id, for_weights, revision):
+        where: dict[str, Any] = {"local_files_only": not is_reachable(hub_id, revision), "revision": revision}
         try:
-            index = Path(hf_hub_download(hub_id, "model_index.json", local_files_only=known_only))
+            index = Path(hf_hub_download(hub_id, "model_index.json", **where))
         except EntryNotFoundError:
-            index = Path(hf_hub_download(hub_id, "modular_model_index.json", local_files_only=known_only))
+            index = Path(hf_hub_download(hub_id, "modular_model_index.json", **where))
         slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
         patterns = [
             "model_index.json",
             "modular_model_index.json",
             *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER)),
         ]
-        return Path(snapshot_download(hub_id, allow_patterns=patterns, local_files_only=known_only))
+        return Path(snapshot_download(hub_id, allow_patterns=patterns, **where))
 
 
 @contextlib.contextmanager
-def explain_hub_errors(hub_id: str, for_weights: bool = False) -> Iterator[None]:
+def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Iterator[None]:
     """What goes wrong between here and the hub becomes one sentence."""
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -48,6 +49,7 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False) -> Iterator[None]
         HfHubHTTPError,
         LocalEntryNotFoundError,
         RepositoryNotFoundError,
+        RevisionNotFoundError,
     )
 
     try:
@@ -57,6 +59,10 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False) -> Iterator[None]
     except RepositoryNotFoundError:
         raise RequestError(
             f"the hub has no model {hub_id}, or it is private; check the name or run `hf auth login`"
+        ) from None
+    except RevisionNotFoundError:
+        raise RequestError(
+            f"{hub_id} has no revision {revision} on the hub; leave out --revision or correct it"
         ) from None
     except LocalEntryNotFoundError:
         raise _offline_error(hub_id, for_weights) from None
@@ -70,13 +76,13 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False) -> Iterator[None]
         raise _offline_error(hub_id, for_weights, str(error)) from None
 
 
-def is_reachable(hub_id: str) -> bool:
+def is_reachable(hub_id: str, revision: str | None = None) -> bool:
     """Does the hub answer? Asked once and briefly: a download would try again and again for half a minute."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
-        HfApi().model_info(hub_id, timeout=ANSWER_SECONDS)
+        HfApi().model_info(hub_id, revision=revision, timeout=ANSWER_SECONDS)
     except HfHubHTTPError:
         raise
     except Exception:  # noqa: BLE001  whatever the HTTP library of the day raises when there is no network

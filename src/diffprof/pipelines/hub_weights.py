@@ -9,28 +9,40 @@ from typing import Any
 import torch
 
 from diffprof.pipelines.hub import explain_hub_errors, is_reachable
-from diffprof.pipelines.weight_files import choose_weight_file, shards_of
+from diffprof.pipelines.weight_files import check_variant, choose_weight_file, shards_of
+from diffprof.record.preparation import Preparation
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 
-def fetch_weights(hub_id: str, models: Mapping[str, Any], dtype: torch.dtype, progress: Progress | None) -> Path:
+def fetch_weights(
+    hub_id: str,
+    models: Mapping[str, Any],
+    dtype: torch.dtype,
+    progress: Progress | None,
+    preparation: Preparation | None = None,
+) -> Path:
     """The local folder that holds the weights of these classes, by slot; fetched where they are not there yet."""
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
-    with explain_hub_errors(hub_id, for_weights=True):
-        if not is_reachable(hub_id):
+    revision, variant = (preparation.revision, preparation.variant) if preparation else (None, None)
+    with explain_hub_errors(hub_id, for_weights=True, revision=revision):
+        if not is_reachable(hub_id, revision):
             # What was fetched before may be enough; reading the folder says what is missing.
-            return Path(snapshot_download(hub_id, allow_patterns=["*.safetensors"], local_files_only=True))
-        names = HfApi().list_repo_files(hub_id)
-        patterns = []
+            here: dict[str, Any] = {"revision": revision, "local_files_only": True}
+            return Path(snapshot_download(hub_id, allow_patterns=["*.safetensors"], **here))
+        names = HfApi().list_repo_files(hub_id, revision=revision)
+        patterns, choices = [], {}
         for slot, owner in models.items():
             within = [name.removeprefix(f"{slot}/") for name in names if name.startswith(f"{slot}/")]
-            choice = choose_weight_file(within, f"{hub_id}/{slot}", slot, owner, dtype)
+            choices[slot] = choose_weight_file(within, f"{hub_id}/{slot}", slot, owner, dtype, variant)
+        check_variant(variant, [choice.variant for choice in choices.values()], hub_id)
+        for slot, choice in choices.items():
             patterns.append(f"{slot}/{choice.name}")
             if choice.is_index:
-                index = Path(hf_hub_download(hub_id, f"{slot}/{choice.name}"))
+                index = Path(hf_hub_download(hub_id, f"{slot}/{choice.name}", revision=revision))
                 patterns += [f"{slot}/{shard}" for shard in shards_of(index)]
-        return Path(snapshot_download(hub_id, allow_patterns=patterns, tqdm_class=_bars(hub_id, progress)))
+        bars = _bars(hub_id, progress)
+        return Path(snapshot_download(hub_id, allow_patterns=patterns, revision=revision, tqdm_class=bars))
 
 
 def _bars(hub_id: str, progress: Progress | None) -> Any:

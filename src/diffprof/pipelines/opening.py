@@ -36,6 +36,7 @@ class OpenedPipeline:
         assumptions: tuple[str, ...] = (),
         stored: Mapping[str, StoredWeights] | None = None,
         changes: Changes | None = None,
+        preparation: Mapping[str, str] | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.name = name
@@ -47,6 +48,8 @@ class OpenedPipeline:
         """By slot, the weights that files hold, where they are used as they are stored."""
         self.changes = changes or Changes()
         """What was changed about the pipeline, by component."""
+        self.preparation = preparation or {}
+        """How it was prepared for its calls, such as ``{"compile": "regional"}``; nothing is known of a live one."""
 
 
 def open_live(pipeline: Any) -> OpenedPipeline:

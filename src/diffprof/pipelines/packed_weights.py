@@ -50,9 +50,20 @@ def packed_weight(weight: torch.Tensor) -> PackedWeight | None:
         return _four_bits(weight)
     if hasattr(weight, "SCB"):
         return _int8(weight)
-    if hasattr(weight, "__tensor_flatten__"):
+    if hasattr(weight, "__tensor_flatten__") and not is_sharded(weight):
         return _wrapper(weight)
     return None
+
+
+def is_sharded(weight: torch.Tensor | None) -> bool:
+    """Whether it is a `DTensor`: a weight of which every rank holds a part, or a copy, by tensor parallelism."""
+    return weight is not None and type(weight).__module__.startswith("torch.distributed.")
+
+
+def own_part(weight: torch.Tensor) -> torch.Tensor:
+    """What this rank holds of a weight."""
+    part: torch.Tensor = weight._local_tensor if is_sharded(weight) else weight  # type: ignore[attr-defined]
+    return part
 
 
 PLANNED = "_diffprof_packed"

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.ranks import device_of_rank, this_rank
 from diffprof.settings.limits import OFFLOADS
 
 CPU = torch.device("cpu")
@@ -19,16 +20,18 @@ class Target:
 
     device: torch.device
     offload: str | None = None
+    spread: bool = False
+    """Whether components go to several devices, from the CPU."""
 
     @property
     def weights_on(self) -> torch.device:
         """Where the weights are loaded to."""
-        return CPU if self.offload else self.device
+        return CPU if self.offload or self.spread else self.device
 
 
-def target_of(device: str | None, offload: str | None) -> Target:
+def target_of(device: str | None, offload: str | None, spread: bool = False) -> Target:
     """The requested device and way to offload; refused where this machine lacks it, or where it makes no sense."""
-    target = Target(_device(device), offload)
+    target = Target(device_of_rank(requested_device(device), this_rank()), offload, spread)
     if offload is not None and offload not in OFFLOADS:
         raise RequestError(f"unknown way to offload {offload!r}; there are {', '.join(OFFLOADS)}")
     if offload in ("model", "sequential") and target.device.type == "cpu":
@@ -56,7 +59,7 @@ def place_pipeline(pipeline: Any, target: Target) -> None:
         raise PipelineError(f"{type(pipeline).__name__} cannot {way}: {error}") from error
 
 
-def _device(name: str | None) -> torch.device:
+def requested_device(name: str | None) -> torch.device:
     """The device of that name; by default the accelerator of this machine, or its CPU."""
     if name is None:
         found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None

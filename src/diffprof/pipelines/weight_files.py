@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,10 @@ class WeightFiles:
         return sum(file.stat().st_size for file in self.files)
 
 
-def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype) -> WeightFiles:
+def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None) -> WeightFiles:
     """The files of a component's folder that its library will read; refused where one is missing or damaged."""
     names = [path.name for path in place.iterdir()] if place.is_dir() else []
-    choice = choose_weight_file(names, str(place), slot, owner, dtype)
+    choice = choose_weight_file(names, str(place), slot, owner, dtype, variant)
     if choice.is_index:
         index = place / choice.name
         shards = shards_of(index)
@@ -61,12 +61,18 @@ def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype) -> Weig
     return WeightFiles(choice.variant, files)
 
 
+def check_variant(variant: str | None, found: Iterable[str | None], where: str) -> None:
+    """Refuse a variant that no component has; one that only some have is taken where it is, as diffusers does."""
+    if variant is not None and variant not in found:
+        raise RequestError(f"{where} has no weights of the variant {variant}; leave out --variant or correct it")
+
+
 def choose_weight_file(
-    names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype
+    names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None
 ) -> WeightFileChoice:
-    """Which of the files in a component's folder to read: the requested precision where it is there."""
+    """Which of the files in a component's folder to read: the requested variant or precision where it is there."""
     stem = _stem(owner)
-    for choice in _candidates(stem, dtype, index_first=not _of_transformers(owner)):
+    for choice in _candidates(stem, variant or VARIANTS.get(dtype), index_first=not _of_transformers(owner)):
         if choice.name in names:
             return choice
     pickle = next((name for name in sorted(names) if name.endswith(PICKLES)), None)
@@ -91,8 +97,7 @@ def shards_of(index: Path) -> dict[str, list[str]]:
     return shards
 
 
-def _candidates(stem: str, dtype: torch.dtype, index_first: bool) -> Iterator[WeightFileChoice]:
-    requested = VARIANTS.get(dtype)
+def _candidates(stem: str, requested: str | None, index_first: bool) -> Iterator[WeightFileChoice]:
     for variant in dict.fromkeys((requested, None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""
         names = [f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"]

@@ -19,8 +19,10 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan, needed_arguments
 from diffprof.pipelines.building import MakeModel, build
 from diffprof.pipelines.classes import Kind, kind_of, part_class
+from diffprof.pipelines.compiling import compile_denoisers
 from diffprof.pipelines.component_files import with_folder_weights
 from diffprof.pipelines.components import components_of, element_count, weight_bytes
+from diffprof.pipelines.device_maps import check_device_map, spread_components
 from diffprof.pipelines.fitting import is_known_class
 from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.free_memory import check_memory
@@ -31,12 +33,13 @@ from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dty
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
+from diffprof.pipelines.ranks import check_ranks, spread_denoisers
 from diffprof.pipelines.real_changes import check_packages, make_changes
 from diffprof.pipelines.source import blueprint_of, with_entry
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
 from diffprof.pipelines.tokenizers import has_vocabulary, vocabulary_files
-from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, weight_files
+from diffprof.pipelines.weight_files import OTHERWISE, WeightFiles, check_variant, weight_files
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.request import Request
 
@@ -76,6 +79,11 @@ class LoadPlan:
     _cache: CacheChoice | None
     _call: Mapping[str, Any]
 
+    @property
+    def device(self) -> torch.device:
+        """Where it will run: that of this rank, where there are several."""
+        return self._target.device
+
     def load(
         self,
         activation_bytes: int = 0,
@@ -93,7 +101,7 @@ class LoadPlan:
         if free_memory is not None:
             free_memory(sum(sizes.values()))
         with quiet_libraries():
-            files = _files(self._origin, sizes, activation_bytes, self._dtype, target, progress)
+            files = _files(self._origin, self.request, sizes, activation_bytes, self._dtype, target, progress)
             began = time.perf_counter()
             make_model = _model_maker(self._origin, files, target.weights_on, len(sizes), progress)
             pipeline, _ = build(blueprint, self._dtype, make_model)
@@ -101,12 +109,12 @@ class LoadPlan:
             apply_switches(pipeline, self.request.scheduler, self.request.enable)
             if self._cache is not None:
                 enable_cache(pipeline, self._cache, self._call)
-            place_pipeline(pipeline, target)
+            _prepare(pipeline, self.request, target)
         # Where the weights are real, so is everything else.
         assumptions = (RANDOM, *self.virtual.assumptions) if self._origin.folder is None else ()
         opened = OpenedPipeline(
             pipeline, blueprint.name, blueprint.source, self.virtual.dtype, blueprint.call, assumptions,
-            changes=replace(self.virtual.changes, cache=self.request.cache),
+            changes=replace(self.virtual.changes, cache=self.request.cache), preparation=_texts(self.request),
         )  # fmt: skip
         return LoadedPipeline(opened, time.perf_counter() - began, str(target.device))
 
@@ -118,12 +126,14 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
     of the call that will be made, where they are not those of the request; the settings of some caches depend on them.
     """
     call = request.arguments if call is None else call
-    target = target_of(request.device, request.offload)
+    check_ranks(request.preparation)
+    target = target_of(request.device, request.offload, spread=bool(request.preparation.device_map))
+    check_device_map(request.preparation.device_map, target)
     cache = parse_cache(request.cache) if request.cache else None
     if progress:
         progress(ProgressEvent(Activity.opening, str(request.model)))
     with quiet_libraries():
-        origin = _origin(request.model, request.random_weights, request.assume_defaults)
+        origin = _origin(request)
         dtype = torch_dtype(request.dtype or origin.blueprint.dtype)
         check_packages(request.changes)
         virtual = open_blueprint(origin.blueprint, dtype, replace(request.changes, cache=None))
@@ -131,6 +141,23 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
             # On a pipeline of its own: the other one is shared, and hooks of a cache leave traces.
             enable_cache(build(origin.blueprint, dtype)[0], cache, call)
     return LoadPlan(virtual, request, origin, dtype, target, cache, call)
+
+
+def _prepare(pipeline: Any, request: Request, target: Target) -> None:
+    """Place the pipeline and do what is to be done to it there: what is compiled last is compiled as it will run."""
+    preparation = request.preparation
+    if preparation.device_map:
+        spread_components(pipeline, preparation.device_map, target.device)
+    else:
+        place_pipeline(pipeline, target)
+    spread_denoisers(pipeline, preparation)
+    if preparation.compile is not None:
+        compile_denoisers(pipeline, preparation.compile)
+
+
+def _texts(request: Request) -> dict[str, str]:
+    """What is recorded about the preparation of a pipeline."""
+    return {**({"offload": request.offload} if request.offload else {}), **request.preparation.texts}
 
 
 def load_pipeline(
@@ -155,10 +182,14 @@ class _Origin:
         return self.folder is not None and plan is not None and "quantization_config" in plan.config
 
 
-def _origin(model: str | Path, random_weights: bool, assume_defaults: bool) -> _Origin:
-    if random_weights:
-        return _Origin(replace(blueprint_of(model), assume_defaults=assume_defaults))
+def _origin(request: Request) -> _Origin:
+    model, revision = request.model, request.preparation.revision
+    if request.random_weights:
+        _refuse_revision(revision or request.preparation.variant, "random weights are in no file")
+        return _Origin(replace(blueprint_of(model), assume_defaults=request.assume_defaults))
     resolved = resolve(model)
+    if resolved.folder is not None or resolved.file is not None:
+        _refuse_revision(revision, f"{resolved.name} lies on this machine")
     if resolved.folder is not None:
         plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
         return _Origin(with_entry(plan, resolved), resolved.folder)
@@ -169,13 +200,19 @@ def _origin(model: str | Path, random_weights: bool, assume_defaults: bool) -> _
         )
     entry = resolved.entry
     hub_id = entry.hub_id if entry and entry.hub_id else str(model)
-    folder = fetch_configuration(hub_id, for_weights=True)
+    folder = fetch_configuration(hub_id, for_weights=True, revision=revision)
     plan = from_folder(folder, entry.name if entry else hub_id, source="hub")
     return _Origin(replace(plan, dtype=entry.dtype, call=needed_arguments(entry)) if entry else plan, folder, hub_id)
 
 
+def _refuse_revision(revision: str | None, reason: str) -> None:
+    if revision is not None:
+        raise RequestError(f"{revision} is a revision or variant of files, and {reason}; leave it out")
+
+
 def _files(
     origin: _Origin,
+    request: Request,
     sizes: Mapping[str, int],
     activation_bytes: int,
     dtype: torch.dtype,
@@ -193,8 +230,10 @@ def _files(
     plans = [parts[slot] for slot in sizes if slot in parts]
     owners = {plan.slot: part_class(plan.library, plan.class_name, plan.config) for plan in plans}
     if origin.hub_id is not None:
-        fetch_weights(origin.hub_id, owners, dtype, progress)
-    files = {slot: weight_files(origin.folder / slot, slot, owner, dtype) for slot, owner in owners.items()}
+        fetch_weights(origin.hub_id, owners, dtype, progress, request.preparation)
+    variant = request.preparation.variant
+    files = {slot: weight_files(origin.folder / slot, slot, owner, dtype, variant) for slot, owner in owners.items()}
+    check_variant(variant, [found.variant for found in files.values()], name)
     packed = {slot: found.file_bytes for slot, found in files.items() if origin.is_quantized(slot)}
     if packed:
         check_memory(name, {**known, **packed}, activation_bytes, target, random=False)

@@ -28,10 +28,12 @@ from diffprof.record.measured import (
     CacheEvent,
     Device,
     DevicePoint,
+    DeviceReading,
     Iteration,
     Measured,
     MemoryPoint,
     Move,
+    RankPart,
     Sample,
     StepSpan,
     SystemPoint,
@@ -54,7 +56,7 @@ from diffprof.record.profile import (
 INLINE_FIELDS = ("work", "span", "shapes")
 TABLE_ROWS = (
     *(Module, ModuleWork, Operation, Attention, AllocationEvent),
-    *(Sample, StepSpan, MemoryPoint, DevicePoint, Move, CacheEvent, SystemPoint),
+    *(Sample, StepSpan, MemoryPoint, DevicePoint, DeviceReading, RankPart, Move, CacheEvent, SystemPoint),
 )
 DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
 OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
@@ -72,7 +74,7 @@ ADDED: dict[type, tuple[str, ...]] = {
     SystemPoint: ("gpu_watts", "gpu_mhz", "gpu_celsius", "gpu_throttle"),
     Device: ("bytes_per_second",),
     Iteration: ("device_memory",),
-    Measured: ("limitations", "other_devices"),
+    Measured: ("limitations", "other_devices", "readings", "preparation", "ranks"),
 }
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.

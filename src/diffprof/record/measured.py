@@ -172,6 +172,44 @@ class SystemPoint:
 
 
 @dataclass(frozen=True)
+class DeviceReading:
+    """What a further GPU than the main one told about itself at one moment. None: it does not tell."""
+
+    device: str
+    """Such as ``cuda:1``."""
+    at_ns: int
+    """Since the measurement began."""
+    percent: float | None = None
+    memory_bytes: int | None = None
+    """Of all programs."""
+    watts: float | None = None
+    mhz: float | None = None
+    celsius: float | None = None
+    throttle: str | None = None
+    """As `SystemPoint.gpu_throttle`."""
+
+
+@dataclass(frozen=True)
+class RankPart:
+    """What one rank of a run that several processes made together did of one component, in one generation."""
+
+    rank: int
+    device: str
+    """Name and place, such as ``NVIDIA H100 (cuda:1)``."""
+    component: str
+    """Empty for the whole call."""
+    calls: int
+    median_ns: int
+    macs: int | None
+    """None where it is not known."""
+    sent_bytes: int | None
+    """What it put into collectives."""
+    received_bytes: int | None
+    peak_bytes: int | None
+    """Most memory allocated on its device."""
+
+
+@dataclass(frozen=True)
 class Device:
     """What the pipeline ran on, and its peak rates."""
 
@@ -246,6 +284,12 @@ class Measured:
     """What could not be measured or counted, and why."""
     other_devices: Mapping[str, Device] = field(default_factory=dict)
     """Further devices than the main one that the pipeline ran on, by name, such as ``cuda:1``."""
+    readings: tuple[DeviceReading, ...] = ()
+    """Of those devices, while the calls ran."""
+    preparation: Mapping[str, str] = field(default_factory=dict)
+    """How the pipeline was prepared, as the options of ``diffprof run`` say it: ``{"compile": "regional"}``."""
+    ranks: tuple[RankPart, ...] = ()
+    """Of every process, where several made the calls together; everything else is that of rank 0."""
 
     @property
     def complete(self) -> bool:

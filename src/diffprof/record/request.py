@@ -12,6 +12,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.record.changes import Changes
 from diffprof.record.inputs import parse_size
+from diffprof.record.preparation import PREPARATIONS, Preparation
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS, dtype_name
 
 CHANGES = tuple(one.name for one in fields(Changes))
@@ -57,6 +58,8 @@ class Request:
     """The call arguments that were not given, and that the catalogue recommends for the model."""
     changes: Changes = field(default_factory=Changes)
     """What is changed about the model before the call."""
+    preparation: Preparation = field(default_factory=Preparation)
+    """How it is prepared where it is really run: files, compilation, devices, ranks."""
 
     @property
     def cache(self) -> str | None:
@@ -83,6 +86,7 @@ class Request:
             check_number(name, (arguments or {}).get(name), _label(name, option_names))
         check_number("seed", seed, _label("seed", option_names))
         given = {name: others.pop(name) for name in CHANGES if name in others}
+        prepared = {name: others.pop(name) for name in PREPARATIONS if name in others}
         return cls(
             model,
             dict(arguments or {}),
@@ -90,6 +94,7 @@ class Request:
             enable=(enable,) if isinstance(enable, str) else tuple(enable or ()),
             seed=seed,
             changes=Changes.create(**given) if changes is None else changes,
+            preparation=Preparation.create(**prepared),
             **others,
         )
 

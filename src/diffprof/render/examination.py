@@ -9,12 +9,18 @@ PROMISES = {
     "equal_images": "Images are those of an unwatched call",
     "counts": "What was counted is what is executed",
     "compiled": "Compiled code is not compiled again",
+    "foreign_cache": "A cache of another library is counted as it acted",
+    "offloaded": "Offloading changes nothing and is seen",
+    "autocast": "Autocast is seen",
     "generator": "A generator of the device is accepted and kept as it was",
+    "random_state": "Random numbers of the device stay the same",
     "freed": "Memory can be freed after a run",
     "device_times": "Sections are timed on the device",
+    "rows": "Memory, and shares of the peak, are read and make sense",
     "layers": "Layers of SDXL stay below the peak",
     "second_device": "A second device is measured, too",
     "sampling": "The GPU is sampled",
+    "snapshot": "Allocations are recorded",
 }
 
 

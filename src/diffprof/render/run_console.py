@@ -12,6 +12,7 @@ from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.console import print_lines, render_text
+from diffprof.render.device_tables import device_columns, rank_columns
 from diffprof.render.findings import print_findings
 from diffprof.render.headline import headline, summary, versions
 from diffprof.render.run_sentences import Labelled, device_line, note_lines, require_measured, speed_lines, step_lines
@@ -42,9 +43,9 @@ def print_run(profile: Profile, console: Console, by: RunTable | None = None, ve
     for table in (RunTable.section, RunTable.component):
         _print_table_with_title(profile, table, console, verbose)
     print_lines(step_lines(profile, console.options.ascii_only), console)
-    for table in (RunTable.memory, RunTable.cache, RunTable.move):
+    for table in (RunTable.memory, RunTable.device, RunTable.cache, RunTable.move, RunTable.rank):
         _print_table_with_title(profile, table, console, verbose)
-    print_lines([*note_lines(profile, measured), *_count_lines(profile, verbose)], console)
+    print_lines([*note_lines(profile, measured, with_devices=False), *_count_lines(profile, verbose)], console)
     print_findings(findings(profile), console)
 
 
@@ -103,6 +104,8 @@ def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) ->
         RunTable.step: step_columns,
         RunTable.cache: cache_columns,
         RunTable.move: move_columns,
+        RunTable.device: device_columns,
+        RunTable.rank: rank_columns,
     }
     return views[by](profile, ascii_only)
 
@@ -123,6 +126,8 @@ def _title(profile: Profile, by: RunTable) -> str:
         RunTable.memory: "Memory in the last iteration",
         RunTable.cache: f"Caches in {iterations}",
         RunTable.move: f"Weights moved in {iterations}",
+        RunTable.device: "Devices",
+        RunTable.rank: "Ranks in one generation",
     }[by]
 
 

@@ -59,12 +59,13 @@ def step_lines(profile: Profile, ascii_only: bool, with_bars: bool = True) -> li
     return lines
 
 
-def note_lines(profile: Profile, measured: Measured) -> list[Labelled]:
-    """What the numbers are based on, and what is unknown."""
-    lines = [("Memory", text) for text in _stages(profile)]
-    lines += [("Memory", text) for text in _other_devices(measured)]
+def note_lines(profile: Profile, measured: Measured, with_devices: bool = True) -> list[Labelled]:
+    """What the numbers are based on, and what is unknown; `with_devices` where no table says it of each device."""
+    lines = [("Prepared", text) for text in _preparation(measured)]
+    lines += [("Memory", text) for text in _stages(profile)]
+    lines += [("Memory", text) for text in (_other_devices(measured) if with_devices else ())]
     lines += [("System", text) for text in _system(measured)]
-    lines += [("Power", text) for text in _power(power_use(profile))]
+    lines += [("Power", text) for text in (_power(power_use(profile)) if with_devices else ())]
     lines += [("Device", text) for text in _peak(measured.device)]
     lines += [("Failed", text) for text in _failures(measured)]
     lines += [("Note", text) for text in measurement_notes(measured)]
@@ -237,6 +238,28 @@ def _failures(measured: Measured) -> Iterator[str]:
         if row.failures:
             failed = f"{numbers.exact(row.failures)} of {numbers.exact(row.times.count)}"
             yield f"{row.section}: {failed} calls raised an exception"
+
+
+PREPARATIONS: dict[str, str | dict[str, str]] = {
+    "compile": {"whole": "denoisers compiled", "regional": "repeated blocks of the denoisers compiled"},
+    "offload": "offload by {}",
+    "device_map": "components on several devices ({})",
+    "parallel": "spread over ranks ({})",
+    "revision": "revision {}",
+    "variant": "weights of the variant {}",
+}
+
+
+def _preparation(measured: Measured) -> list[str]:
+    """How the pipeline was prepared, and whose figures these are where several ranks ran it."""
+    parts = []
+    for name, value in measured.preparation.items():
+        words = PREPARATIONS.get(name, f"{name} {{}}")
+        parts.append(words.get(value, value) if isinstance(words, dict) else words.format(value))
+    ranks = {row.rank for row in measured.ranks}
+    if len(ranks) > 1:
+        parts.append(f"{len(ranks)} ranks, everything here but the table of ranks is of rank 0")
+    return [", ".join(parts)] if parts else []
 
 
 def _power(use: PowerUse | None) -> list[str]:

@@ -61,6 +61,7 @@ def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("computes in", [*(describe_mix(row.macs_by_dtype) for row in rows), ""], rank=7, justify="left"),
         Column("of\npeak", [*(_or_dash(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
         *_bandwidth([row.bandwidth_share for row in rows]),
+        *_limits([row.limited_by for row in rows]),
         Column("FLOPs\nper byte", [*(_or_dash(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
         Column("ops per\ncall", [*(_or_dash(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
         Column("time\nper op", [*(_or_dash(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
@@ -242,3 +243,10 @@ def _bandwidth(shares: Sequence[float | None]) -> list[Column]:
     if all(share is None for share in shares):
         return []
     return [Column("of band-\nwidth", [*(_or_dash(share, numbers.percent_of) for share in shares), ""], rank=4)]
+
+
+def _limits(limits: Sequence[str | None]) -> list[Column]:
+    """What each component is limited by, where that is known of any."""
+    if all(limit is None for limit in limits):
+        return []
+    return [Column("limited\nby", [*(limit or UNKNOWN for limit in limits), ""], rank=4, justify="left")]

@@ -28,3 +28,5 @@ class RunTable(str, Enum):
     peak = "peak"
     cache = "cache"
     move = "move"
+    device = "device"
+    rank = "rank"

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import DiffprofError, InterruptedRun, PipelineError, RequestError
-from diffprof.pipelines.components import is_pipeline
+from diffprof.pipelines.components import components_of, is_pipeline
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.display import Displayed
 from diffprof.record.measured import Limitation
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.measurement import Measurement
+from diffprof.runtime.rank_gathering import gather_ranks
 from diffprof.runtime.repetition import RepeatedCall, check_repeats
 from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
 from diffprof.settings.limits import SAMPLES_PER_SECOND
@@ -39,11 +40,20 @@ class Run(Displayed):
         self._measurement = measurement
         self.trace: TraceFile | None = None
         """The trace that was written, if one was requested."""
+        self._gathered: Profile | None = None
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
         """One profile for each different call, with all its iterations, in the order of their first iterations."""
+        if self._gathered is not None:
+            return (self._gathered,)
         return self._measurement.profiles()
+
+    def gather_ranks(self, place: str) -> None:
+        """Complete the profile by what the other ranks of a distributed run did; all of them must call this."""
+        profile = self.profile
+        gathered = gather_ranks(profile, place)
+        self._gathered = gathered if gathered is not profile else None
 
     @property
     def profile(self) -> Profile:
@@ -79,7 +89,7 @@ def measure_opened(
 ) -> Run:
     """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded."""
     check_repeats(warmup, iterations)
-    recorder = _trace_recorder(trace)
+    recorder = trace_recorder(trace)
     call = RepeatedCall(opened, arguments, progress)
     measurement = Measurement(
         opened, sample_hz=sample_hz, rehearsal=call.rehearsal, scheduler=scheduler, enable=enable, repeated=True,
@@ -133,7 +143,21 @@ def check_pipeline(pipeline: Any) -> None:
         )
 
 
-def _trace_recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
+def check_weights(pipeline: Any) -> None:
+    """Refuse a pipeline without weights; those that a hook brings when they are needed are there."""
+    for slot, component in components_of(pipeline).items():
+        for path, module in component.named_modules():
+            lacks_weights = any(weight.is_meta for weight in module.parameters(recurse=False))
+            if lacks_weights and not hasattr(module, "_hf_hook") and not hasattr(component, "_hf_hook"):
+                where = f" ({path})" if path else ""
+                raise RequestError(
+                    f"{slot}{where} has no weights, they are on the meta device; load them, or count the call with "
+                    "diffprof.profile, which needs none"
+                )
+
+
+def trace_recorder(trace: bool | str | Path | TraceRecorder) -> TraceRecorder | None:
+    """What records the trace of one more call; None where none was requested."""
     if isinstance(trace, TraceRecorder):
         return trace
     if trace is False:

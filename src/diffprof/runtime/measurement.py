@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from diffprof.errors import DiffprofError
 from diffprof.pipelines.arguments import CallArguments, call_arguments
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.record.measured import CountMismatch, Device, Iteration, Limitation, Measured, SystemPoint
+from diffprof.record.measured import CountMismatch, Device, DeviceReading, Iteration, Limitation, Measured, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.runtime.call_rehearsal import CallRehearsal, arguments_signature
 from diffprof.runtime.device import accelerator_at, device_of
@@ -26,7 +27,7 @@ from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.instrumentation.module_calls import executed_calls
-from diffprof.runtime.instrumentation.pipeline_devices import execution_device
+from diffprof.runtime.instrumentation.pipeline_devices import execution_device, further_devices
 from diffprof.runtime.instrumentation.pipeline_monitor import MonitoredCall, PipelineMonitor
 from diffprof.runtime.instrumentation.system_sampler import SystemSampler
 from diffprof.runtime.state_hash import state_hash
@@ -60,13 +61,14 @@ class Measurement:
         memory: MemoryReader | None = None,
     ) -> None:
         self._opened_pipeline: OpenedPipeline | None = opened
+        self._preparation = dict(opened.preparation)
         self._rehearsal = rehearsal
         self._stand_ins = dict(rehearsal.stand_ins) if rehearsal is not None else {}
         self._scheduler, self._enable, self._repeated = scheduler, tuple(enable), repeated
         self._recommended = tuple(recommended)
         self._monitor = PipelineMonitor(opened.pipeline, self._call_ended, step_ended, clock, device, memory)
-        place = execution_device(opened.pipeline)
-        self._sampler = SystemSampler(hz=sample_hz, clock=clock, place=place) if sample_hz else None
+        self._sampler = _sampler(opened.pipeline, sample_hz, clock) if sample_hz else None
+        self._readings: tuple[DeviceReading, ...] = ()
         self._system: tuple[SystemPoint, ...] = ()
         self._groups: list[_CallGroup] = []
         self._lock = threading.RLock()
@@ -86,6 +88,7 @@ class Measurement:
         self._monitor.stop()
         if self._sampler is not None:
             self._system = self._sampler.stop()
+            self._readings = self._sampler.readings
             if self._sampler.problem:
                 self.limitations.append(Limitation("no_samples", self._sampler.problem))
             self._sampler = None
@@ -132,7 +135,14 @@ class Measurement:
             self.limitations.append(Limitation("launch_times"))
         for name in sorted({sample.device for sample in iteration.samples if sample.device is not None}):
             if name not in self._other_devices:
-                self._other_devices[name] = accelerator_at(torch.device(name))
+                self._other_devices[name] = self._read_other(name)
+
+    def _read_other(self, name: str) -> Device:
+        try:
+            return accelerator_at(torch.device(name))
+        except Exception as error:  # noqa: BLE001  as above
+            self.limitations.append(Limitation("no_device", f"{type(error).__name__}: {error}"))
+            return Device(name, torch.device(name).type)
 
     def _profile(self, group: _CallGroup) -> Profile:
         assert self._device is not None, "profiles() has set it"
@@ -147,6 +157,8 @@ class Measurement:
             mismatches=tuple(dict.fromkeys(group.mismatches)),
             limitations=tuple(dict.fromkeys((*self.limitations, *group.limitations))),
             other_devices=self._other_devices,
+            readings=tuple(one for one in self._readings if group.covers(one.at_ns)),
+            preparation=self._preparation,
         )
         return replace(group.profile, measured=measured)
 
@@ -170,10 +182,20 @@ class Measurement:
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
         except Exception as error:  # noqa: BLE001  an image that was made is handed over, whatever fails here
             self.limitations.append(Limitation("not_evaluated", f"{type(error).__name__}: {error}"))
+            self._keep_uncounted(call, iteration)
         except BaseException:  # Ctrl-C during the count, which takes seconds: what was measured is kept
             uncounted = self._uncounted_group(call, Limitation("count_interrupted"))
             self._groups.append(replace(uncounted, iterations=[iteration]))
             raise
+
+    def _keep_uncounted(self, call: MonitoredCall, iteration: Iteration) -> None:
+        """Keep what was measured of a call that could not be evaluated, if it is not kept yet."""
+        if any(one.began_ns == iteration.began_ns for group in self._groups for one in group.iterations):
+            return
+        plain = replace(iteration, samples=tuple(replace(sample, call=None) for sample in iteration.samples))
+        with contextlib.suppress(Exception):  # then there is nothing but the sentence
+            uncounted = self._uncounted_group(call, self.limitations[-1])
+            self._groups.append(replace(uncounted, iterations=[plain]))
 
     def _group_of(self, call: MonitoredCall, iteration: Iteration) -> _CallGroup:
         if not _is_whole_call(iteration) and self._groups:
@@ -258,6 +280,12 @@ class Measurement:
             result = dry_run(pipeline, call.callbacks.replay(call.arguments), prepare)
         calls = result.calls
         return {slot: sum(one.macs for one in calls if one.component == slot) for slot in sorted(slots)}
+
+
+def _sampler(pipeline: Any, sample_hz: float, clock: Clock) -> SystemSampler:
+    place = execution_device(pipeline)
+    others = dict.fromkeys(further_devices(pipeline, place).values())
+    return SystemSampler(hz=sample_hz, clock=clock, place=place, others=tuple(others))
 
 
 @dataclass

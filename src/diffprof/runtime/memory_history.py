@@ -31,10 +31,8 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
         memory._record_memory_history(max_entries=MOST_EVENTS)
     try:
         yield
-    except OutOfMemoryError:
-        if torch.cuda.is_initialized():
-            with contextlib.suppress(DiffprofError, RuntimeError):  # the error itself is what matters
-                write_snapshot(folder)
+    except OutOfMemoryError as error:
+        error.snapshot = snapshot_of_failure(folder)
         raise
     else:
         if requested:
@@ -42,6 +40,15 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
     finally:
         if requested:
             memory._record_memory_history(enabled=None)
+
+
+def snapshot_of_failure(folder: Path) -> Path | None:
+    """Write a snapshot where memory ran out, while the error keeps alive what was computed; None where it cannot be."""
+    if not torch.cuda.is_initialized():
+        return None
+    with contextlib.suppress(DiffprofError, RuntimeError, OSError):  # the error itself is what matters
+        return write_snapshot(folder)
+    return None
 
 
 def write_snapshot(folder: Path) -> Path:

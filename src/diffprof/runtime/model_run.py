@@ -12,10 +12,11 @@ import torch
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.pipelines.weights import plan_loading
+from diffprof.pipelines.ranks import join_ranks
+from diffprof.pipelines.weights import LoadPlan, plan_loading
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
-from diffprof.runtime.measure import WHOLE_CALL, Run, measure_opened
+from diffprof.runtime.measure import Run, measure_opened, trace_recorder
 from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
 from diffprof.settings.limits import SAMPLES_PER_SECOND
 
@@ -27,8 +28,8 @@ class ModelRun:
     request: Request
     warmup: int = 1
     iterations: int = 3
-    trace_folder: Path | None = None
-    """Where a trace of one more call goes; None for no trace."""
+    trace: bool | str | Path | TraceRecorder = False
+    """Where a trace of one more call goes; False for no trace."""
     sample_hz: float = SAMPLES_PER_SECOND
 
     def measure(self, progress: Progress | None = None) -> tuple[Run, DiffprofError | None]:
@@ -36,10 +37,14 @@ class ModelRun:
         request = add_recommended(self.request)
         arguments = _call_arguments(request)
         plan = plan_loading(request, arguments, progress)
+        with join_ranks(plan.device):
+            return self._measure(plan, request, arguments, progress)
+
+    def _measure(
+        self, plan: LoadPlan, request: Request, arguments: dict[str, Any], progress: Progress | None
+    ) -> tuple[Run, DiffprofError | None]:
         loaded = plan.load(rehearse(plan, arguments, progress), progress)
-        recorder = None
-        if self.trace_folder is not None:
-            recorder = TraceRecorder(self.trace_folder, record_shapes=True, active=WHOLE_CALL)
+        recorder = trace_recorder(self.trace)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TraceWarning)  # the caller is given the problem itself
             run = measure_opened(
@@ -47,6 +52,7 @@ class ModelRun:
                 sample_hz=self.sample_hz, progress=progress, scheduler=request.scheduler, enable=request.enable,
                 recommended=request.recommended, load_seconds=loaded.seconds,
             )  # fmt: skip
+        run.gather_ranks(str(plan.device))
         return run, recorder.problem if recorder else None
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from diffprof.errors import RequestError
-from diffprof.record.measured import SystemPoint
+from diffprof.record.measured import DeviceReading, SystemPoint
 from diffprof.runtime.instrumentation import system_sampler as system
 from diffprof.runtime.instrumentation.gpu_sensors import GpuReading, find_gpu, nvml_gpu, throttle_reasons
 from diffprof.runtime.instrumentation.system_sampler import (
@@ -353,3 +353,47 @@ def test_an_amd_gpu_without_rocm_smi_is_noted(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(torch.cuda, "utilization", missing)
     read, problem = find_gpu(torch.device("cuda", 0))
     assert read is None and problem is not None and "amdsmi" in problem
+
+
+class LostGpu:
+    """A GPU that answers twice and is gone then."""
+
+    def __init__(self) -> None:
+        self.left = 2
+
+    def __call__(self) -> GpuReading:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("GPU is lost")
+        return GpuReading(50.0, MIB)
+
+
+def test_a_gpu_that_disappears_is_noted_and_the_process_is_sampled_on() -> None:
+    clock, process = FakeClock(), FakeProcess()
+    reader = SystemReader(process, LostGpu(), clock)
+    points = []
+    for _ in range(4):
+        clock.pass_milliseconds(100)
+        points.append(reader.read())
+    assert [point.gpu_percent for point in points] == [50.0, 50.0, None, None]
+    assert all(point.rss_bytes for point in points)
+    assert reader.problem == "The GPU was sampled until it did not answer any more: RuntimeError: GPU is lost"
+
+
+def test_further_gpus_are_sampled_at_the_same_moments(cuda: Callable[[Any, str], None]) -> None:
+    cuda(Sensors(), "first")
+    place, other = torch.device("cuda:0"), torch.device("cuda:1")
+    with SystemSampler(process=FakeProcess(), place=place, others=[other]) as sampler:
+        pass
+    (point,) = sampler.stop()
+    (reading,) = sampler.readings
+    assert reading == DeviceReading("cuda:1", point.at_ns, 3.0, 20 * MIB, 312.5, 1410.0, 71.0, "power cap, heat")
+
+
+def test_a_further_gpu_that_disappears_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "find_gpu", lambda place: (LostGpu(), None))
+    gpu = system.OtherGpu(torch.device("cuda:1"))
+    for at_ns in range(4):
+        gpu.read(at_ns)
+    assert [reading.at_ns for reading in gpu.readings] == [0, 1]
+    assert gpu.problem == "cuda:1 was sampled until it did not answer any more: RuntimeError: GPU is lost"

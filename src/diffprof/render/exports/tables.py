@@ -15,6 +15,7 @@ from diffprof.breakdown.attention import AttentionRow, attention_table
 from diffprof.breakdown.caches import CacheRow, CacheStep, cache_table, cache_timeline
 from diffprof.breakdown.calls import CallRow, call_table
 from diffprof.breakdown.components import ComponentRow, component_table
+from diffprof.breakdown.devices import DeviceRow, device_table
 from diffprof.breakdown.kinds import KindRow, kind_table
 from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_moments, memory_table
 from diffprof.breakdown.modules import ModuleRow, module_table
@@ -25,7 +26,7 @@ from diffprof.breakdown.steps import StepRow, StepSample, step_samples, step_tab
 from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
-from diffprof.record.measured import Iteration, SystemPoint
+from diffprof.record.measured import Iteration, RankPart, SystemPoint
 from diffprof.record.profile import Profile
 from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.render.csv import table_csv
@@ -66,6 +67,8 @@ TABLES = {
     "caches": TableSource(CacheRow, cache_table, is_measured=True),
     "cache_steps": TableSource(CacheStep, cache_timeline, is_measured=True),
     "moves": TableSource(MoveRow, lambda profile: move_table(_timed_iterations(profile)), is_measured=True),
+    "devices": TableSource(DeviceRow, device_table, is_measured=True),
+    "ranks": TableSource(RankPart, lambda p: p.measured.ranks if p.measured else (), is_measured=True),
     "system": TableSource(SystemPoint, lambda p: p.measured.system if p.measured else (), is_measured=True),
 }
 """Every table by the name of its file. A new table is one entry here."""
@@ -84,6 +87,8 @@ _RUN_TABLES = {
     RunTable.peak: "memory_peaks",
     RunTable.cache: "caches",
     RunTable.move: "moves",
+    RunTable.device: "devices",
+    RunTable.rank: "ranks",
 }
 
 
@@ -154,6 +159,7 @@ _field_types: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 _AS_TEXT: dict[Any, Callable[[Any], str]] = {
     tuple[TensorInput, ...]: inputs_text,
     OperationShapes: shapes_text,
+    tuple[str, ...]: " ".join,
     Mapping[str, int]: lambda amounts: " ".join(f"{name}={amount}" for name, amount in amounts.items()),
 }
 """Types whose values stand in one cell, as text."""

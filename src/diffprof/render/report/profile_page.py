@@ -12,6 +12,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import charts, numbers
 from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
+from diffprof.render.device_tables import device_columns, rank_columns
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
 from diffprof.render.report.html_table import html_table, profile_html_table
@@ -152,9 +153,16 @@ def _add_memory(page: Page, profile: Profile) -> None:
         paragraph("Grey bands are iterations; warm-ups are paler.", "note"),
         page.chart(charts.memory_chart(profile), "Memory of the process and the device over time"),
         html_table(peak_columns(memory_table(profile))),
+        *(html_table(table) for table in _placed(profile)),
         details("Moments of the last iteration", html_table(memory_columns(last)) if last else Markup()),
         link="Memory",
     )
+
+
+def _placed(profile: Profile) -> list[list[Column]]:
+    """By device and by rank, where there are any."""
+    tables = [device_columns(profile, ascii_only=False), rank_columns(profile, ascii_only=False)]
+    return [table for table in tables if table[0].cells]
 
 
 def _add_caches_and_moves(page: Page, profile: Profile) -> None:

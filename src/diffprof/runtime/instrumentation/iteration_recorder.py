@@ -207,6 +207,8 @@ class IterationRecorder:
         ended_marks = [other.timer.mark() for other in self._distinct_others()]
         for timer in (self._device, *(other.timer for other in self._distinct_others())):
             if timer is not None:
+                if timer.is_searching:  # it may have come into use during the call, and is waited for all the same
+                    timer.search()
                 timer.synchronize()
         self._wall.ended = self.now()
         cpu_ns = time.process_time_ns() - self._cpu_began

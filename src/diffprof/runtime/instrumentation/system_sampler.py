@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ import psutil  # type: ignore[import-untyped]
 import torch
 
 from diffprof.errors import RequestError
-from diffprof.record.measured import SystemPoint
-from diffprof.runtime.instrumentation.gpu_sensors import ReadGpu, find_gpu
+from diffprof.record.measured import DeviceReading, SystemPoint
+from diffprof.runtime.instrumentation.gpu_sensors import GpuReading, ReadGpu, find_gpu
 from diffprof.runtime.timing.sections import Clock
 
 SECOND = 1_000_000_000
@@ -49,8 +49,12 @@ class SystemSampler:
         process: ReadProcess | None = None,
         gpu: ReadGpu | None = None,
         place: torch.device | None = None,
+        others: Sequence[torch.device] = (),
     ) -> None:
-        """`process` and `gpu` read what is sampled; by default this process and the GPU at `place`."""
+        """`process` and `gpu` read what is sampled; by default this process and the GPU at `place`.
+
+        `others` are further GPUs that the pipeline uses.
+        """
         if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
             raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
@@ -60,6 +64,7 @@ class SystemSampler:
         self._process = process
         self._gpu = gpu
         self._place = place
+        self._others = {str(other): OtherGpu(other) for other in others}
         self._points: list[SystemPoint] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -76,6 +81,11 @@ class SystemSampler:
         # A daemon: a program that ends does not wait for it.
         self._thread = threading.Thread(target=self._run, args=(reader,), name="diffprof system sampler", daemon=True)
         self._thread.start()
+
+    @property
+    def readings(self) -> tuple[DeviceReading, ...]:
+        """What was sampled of further GPUs, each in order of time."""
+        return tuple(reading for other in self._others.values() for reading in other.readings)
 
     def stop(self) -> tuple[SystemPoint, ...]:
         """End, and return the points in order of time."""
@@ -99,23 +109,58 @@ class SystemSampler:
             while not self._stopping.wait(max(due - self._clock(), 0) / SECOND):
                 if reader.gpu is None and self.problem is None:  # it may have come into use meanwhile
                     reader.gpu, self.problem = find_gpu(self._place)
-                self._keep(reader.read())
+                self._take(reader)
                 due = max(due + self._period_ns, self._clock())  # missed points are not made up for
             # The rest of the run, unless it is too short for a rate.
             if not self._points or self._clock() > due - self._period_ns // 2:
-                self._keep(reader.read())
+                self._take(reader)
         except Exception as error:  # noqa: BLE001  whatever it is, the run goes on
             self._give_up(error)
+
+    def _take(self, reader: SystemReader) -> None:
+        point = reader.read()
+        self.problem = self.problem or reader.problem
+        for other in self._others.values():
+            other.read(point.at_ns)
+            self.problem = self.problem or other.problem
+        self._keep(point)
 
     def _keep(self, point: SystemPoint) -> None:
         self._points.append(point)
         if len(self._points) >= MOST_POINTS:
             pairs = zip(self._points[::2], self._points[1::2], strict=True)
             self._points = [_merge(first, second) for first, second in pairs]
+            for other in self._others.values():
+                del other.readings[::2]
             self._period_ns *= 2
 
     def _give_up(self, error: Exception) -> None:
         self.problem = f"The system sampler ended early: {type(error).__name__}: {error}"
+
+
+class OtherGpu:
+    """A further GPU, read at the same moments as the main one; nothing where it cannot be read."""
+
+    def __init__(self, place: torch.device) -> None:
+        self._place = place
+        self._read: ReadGpu | None = None
+        self.readings: list[DeviceReading] = []
+        self.problem: str | None = None
+        """Why it is not read, or not any more."""
+
+    def read(self, at_ns: int) -> None:
+        if self._read is None and self.problem is None:  # it may have come into use meanwhile
+            self._read, self.problem = find_gpu(self._place)
+        if self._read is None:
+            return
+        try:
+            self.readings.append(DeviceReading(str(self._place), at_ns, *self._read()))
+        except Exception as error:  # noqa: BLE001  a GPU that is lost takes neither the run nor the sampler with it
+            self._read, self.problem = None, _lost(str(self._place), error)
+
+
+def _lost(name: str, error: Exception) -> str:
+    return f"{name} was sampled until it did not answer any more: {type(error).__name__}: {error}"
 
 
 class SystemReader:
@@ -123,13 +168,15 @@ class SystemReader:
 
     def __init__(self, process: ReadProcess, gpu: ReadGpu | None, clock: Clock, began_ns: int | None = None) -> None:
         self._process, self.gpu, self._clock = process, gpu, clock
+        self.problem: str | None = None
+        """Why the GPU is not read any more."""
         self._last_ns, self._last = clock(), process()
         self._began_ns = self._last_ns if began_ns is None else began_ns
 
     def read(self) -> SystemPoint:
         now_ns, now = self._clock(), self._process()
         seconds = max(now_ns - self._last_ns, 1) / SECOND
-        gpu = self.gpu() if self.gpu is not None else None
+        gpu = self._read_gpu()
         point = SystemPoint(
             at_ns=now_ns - self._began_ns,
             cpu_percent=100 * (now.cpu_ns - self._last.cpu_ns) / SECOND / seconds,
@@ -145,6 +192,15 @@ class SystemReader:
         )
         self._last_ns, self._last = now_ns, now
         return point
+
+    def _read_gpu(self) -> GpuReading | None:
+        if self.gpu is None:
+            return None
+        try:
+            return self.gpu()
+        except Exception as error:  # noqa: BLE001  a GPU that is lost does not end the sampling of the process
+            self.gpu, self.problem = None, _lost("The GPU", error)
+            return None
 
 
 def _rate(before: int | None, after: int | None, seconds: float) -> float | None:

@@ -1,0 +1,101 @@
+"""The devices of a measured run, one row for each: memory, use, power, and what ran there."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from diffprof.breakdown.power import gpu_readings, power_use
+from diffprof.breakdown.throughput import generation
+from diffprof.record.measured import DevicePoint, Measured, MemoryPoint
+from diffprof.record.profile import Profile
+
+
+@dataclass(frozen=True)
+class DeviceRow:
+    """One accelerator, over all calls but traced ones. None: not known."""
+
+    device: str
+    """Its kind, such as ``cuda``, for the main one; its place, such as ``cuda:1``, for a further one."""
+    name: str
+    components: tuple[str, ...]
+    """What ran there, in the order of the calls."""
+    allocated_bytes: int | None
+    """The most that tensors took."""
+    reserved_bytes: int | None
+    """The most that torch had taken from the driver."""
+    busy_share: float | None
+    """Of the time, by the GPU's own account."""
+    mean_watts: float | None
+    joules_per_output: float | None
+    """Energy for one image or video."""
+    lowest_mhz: float | None
+    highest_mhz: float | None
+    highest_celsius: float | None
+    throttled_share: float | None
+    """Of the samples in which the clock was lowered."""
+    throttle_reasons: tuple[str, ...]
+    """Why it was lowered."""
+
+    @property
+    def unused_bytes(self) -> int | None:
+        """Reserved and never allocated: kept for later, or in pieces that are too small."""
+        if self.allocated_bytes is None or self.reserved_bytes is None:
+            return None
+        return max(self.reserved_bytes - self.allocated_bytes, 0)
+
+
+def device_table(profile: Profile) -> list[DeviceRow]:
+    """The main device first; nothing for a run on a CPU, whose memory is that of the process."""
+    measured = profile.measured
+    if measured is None or measured.device.kind == "cpu":
+        return []
+    iterations = [iteration for iteration in measured.iterations if not iteration.traced]
+    points = [point for iteration in iterations for point in iteration.memory]
+    rows = [_row(profile, measured, None, points)]
+    for place in measured.other_devices:
+        others = [point for one in iterations for point in one.device_memory if point.device == place]
+        rows.append(_row(profile, measured, place, others))
+    return rows
+
+
+def _row(
+    profile: Profile, measured: Measured, place: str | None, points: Sequence[MemoryPoint | DevicePoint]
+) -> DeviceRow:
+    device = measured.device if place is None else measured.other_devices[place]
+    busy = [one.percent / 100 for one in gpu_readings(measured, place) if one.percent is not None]
+    power, whole = power_use(profile, place), generation(profile)
+    outputs = whole.outputs if whole is not None else None
+    low, high = power.mhz if power is not None and power.mhz is not None else (None, None)
+    return DeviceRow(
+        device=device.kind if place is None else place,
+        name=device.name,
+        components=_components(measured, place),
+        allocated_bytes=_most(
+            [*(one.allocated_bytes for one in points), *(one.peak_allocated_bytes for one in points)]
+        ),
+        reserved_bytes=_most(one.reserved_bytes for one in points),
+        busy_share=statistics.fmean(busy) if busy else None,
+        mean_watts=power.mean_watts if power is not None else None,
+        joules_per_output=power.joules / outputs if power is not None and outputs else None,
+        lowest_mhz=low,
+        highest_mhz=high,
+        highest_celsius=power.highest_celsius if power is not None else None,
+        throttled_share=power.throttled_share if power is not None else None,
+        throttle_reasons=power.reasons if power is not None else (),
+    )
+
+
+def _components(measured: Measured, place: str | None) -> tuple[str, ...]:
+    found = (
+        sample.component
+        for iteration in measured.iterations
+        for sample in iteration.samples
+        if sample.device == place and sample.component is not None
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)

@@ -1,0 +1,53 @@
+"""What one rank did, as rows: each process makes its own, and the first one puts them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.throughput import generation, throughput_table
+from diffprof.record.measured import Measured, RankPart
+from diffprof.record.profile import Call, Profile
+
+COLLECTIVES = frozenset({
+    "all_gather", "all_gather_into_tensor", "all_gather_tensor", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "broadcast", "gather", "permute_tensor", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "scatter", "send",
+})  # fmt: skip
+"""Operations that wait for other ranks, by the names that they are counted under."""
+
+
+def rank_parts(profile: Profile, rank: int, place: str) -> tuple[RankPart, ...]:
+    """The whole call on this rank, and each component; nothing where nothing was measured. `place` is its device."""
+    whole = generation(profile)
+    if profile.measured is None or whole is None:
+        return ()
+    device = _device(profile.measured, place)
+    peaks = {row.part: row.device_peak_bytes for row in memory_table(profile)}
+    highest = max((peak for peak in peaks.values() if peak is not None), default=None)
+    calls = [call for call in profile.calls if whole.macs is not None]
+    rows = [RankPart(rank, device, "", 1, round(whole.median_ns), whole.macs, *_communicated(calls), highest)]
+    order = list(profile.components)
+    # Not the slowest first: the ranks must have the same rows in the same order.
+    for row in sorted(throughput_table(profile), key=lambda row: order.index(row.component)):
+        own = [call for call in profile.calls if call.component == row.component]
+        numbers = row.calls, round(row.median_ns), row.macs
+        rows.append(RankPart(rank, device, row.component, *numbers, *_communicated(own), peaks.get(row.component)))
+    return tuple(rows)
+
+
+def _device(measured: Measured, place: str) -> str:
+    return f"{measured.device.name} ({place})"
+
+
+def _communicated(calls: Iterable[Call]) -> tuple[int | None, int | None]:
+    """Bytes that went into collectives and came out of them; unknown where nothing was counted."""
+    works = [
+        operation.work if operation.name in COLLECTIVES else None
+        for call in calls
+        for operation in call.cost.operations
+    ]
+    if not works:
+        return None, None
+    known = [work for work in works if work is not None]
+    return sum(work.read_bytes for work in known), sum(work.written_bytes for work in known)

@@ -1,0 +1,33 @@
+"""Linear layers whose weights are spread over ranks by tensor parallelism: what one rank computes and communicates.
+
+Their inputs and outputs pass through hooks of torch that talk to the other ranks, which are not in a dry run. So the
+layer is computed here, with the part of the weight that this rank holds:
+
+| split by | this rank computes | and communicates |
+|---|---|---|
+| outputs (``colwise``) | its part of the outputs | nothing |
+| inputs (``rowwise``) | a part of every sum | an all-reduce of the outputs |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from diffprof.counting.collectives import add_collective
+from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.pipelines.packed_weights import own_part
+
+
+def sharded_linear(recorder: OperationRecorder, module: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:
+    """The result that this rank has after the layer; counted as it runs."""
+    weight: Any = module.weight
+    part = own_part(weight)
+    bias = None if module.bias is None else own_part(module.bias)
+    if not any(placement.is_shard(1) for placement in weight.placements):
+        return F.linear(x, part, bias)
+    result = F.linear(x, part)
+    add_collective(recorder, "all_reduce", [result], [result])
+    return result if bias is None else result + bias

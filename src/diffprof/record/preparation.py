@@ -1,0 +1,127 @@
+"""How a pipeline that is loaded is prepared for its calls: which files, compiled or not, on which devices and ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from diffprof.errors import RequestError
+
+COMPILE_WAYS = ("whole", "regional")
+"""Every denoiser as a whole, or each of its repeated blocks, which compiles many times faster."""
+
+PARALLEL_WAYS = ("ulysses", "ring", "tensor")
+"""Attention split by heads or by keys, which can be combined, or weights split over ranks."""
+
+EVERY = "*"
+BALANCED = "balanced"
+MOST_RANKS = 1024
+_FILE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a pipeline between its weights and its first call; None, or empty, for what is not done."""
+
+    compile: str | None = None
+    """One of `COMPILE_WAYS`."""
+    device_map: Mapping[str, str] = field(default_factory=dict)
+    """By component, its device; ``{"*": "balanced"}`` leaves it to diffusers."""
+    parallel: Mapping[str, int] = field(default_factory=dict)
+    """By one of `PARALLEL_WAYS`, over how many ranks."""
+    revision: str | None = None
+    """A branch, tag or commit of the hub."""
+    variant: str | None = None
+    """Such as ``fp16``: of weights that are published in more than one precision."""
+
+    @classmethod
+    def create(
+        cls,
+        compile: str | bool | None = None,
+        device_map: str | Mapping[str, str] | None = None,
+        parallel: str | Mapping[str, int] | None = None,
+        revision: str | None = None,
+        variant: str | None = None,
+    ) -> Preparation:
+        """The preparation, if it can be meant; texts as the command line has them."""
+        if revision is not None and (not _REVISION.fullmatch(revision) or ".." in revision):
+            raise RequestError(f"revision is a branch, a tag or a commit of the hub, not {revision!r}.")
+        if variant is not None and not _FILE_WORD.fullmatch(variant):
+            raise RequestError(f"variant is a part of a file's name, such as fp16, not {variant!r}.")
+        return cls(_compile_way(compile), _device_map(device_map), _parallel(parallel), revision, variant)
+
+    @property
+    def ranks(self) -> int:
+        """How many processes it needs."""
+        count = 1
+        for degree in self.parallel.values():
+            count *= degree
+        return count
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What of it is recorded with a measured run: by name, as the command line writes it."""
+        texts = {
+            "compile": self.compile,
+            "device_map": ",".join(
+                device if component == EVERY else f"{component}={device}"
+                for component, device in self.device_map.items()
+            ),
+            "parallel": ",".join(f"{way}={degree}" for way, degree in self.parallel.items()),
+            "revision": self.revision,
+            "variant": self.variant,
+        }
+        return {name: text for name, text in texts.items() if text}
+
+
+PREPARATIONS = tuple(one.name for one in fields(Preparation))
+
+
+def _compile_way(way: str | bool | None) -> str | None:
+    if isinstance(way, bool) or way is None:
+        return COMPILE_WAYS[0] if way else None
+    if way not in COMPILE_WAYS:
+        raise RequestError(f"compile is {' or '.join(COMPILE_WAYS)}, not {way!r}.")
+    return way
+
+
+def _device_map(given: str | Mapping[str, str] | None) -> dict[str, str]:
+    if not given or given == BALANCED:
+        return {EVERY: BALANCED} if given else {}
+    pairs = given.items() if isinstance(given, Mapping) else [_pair(part) for part in given.split(",")]
+    found: dict[str, str] = {}
+    for component, device in pairs:
+        if not str(component).isidentifier() or not str(device).strip():
+            raise RequestError(
+                f"device_map is balanced, or devices by component such as transformer=cuda:0,vae=cuda:1, not {given!r}."
+            )
+        if component in found:
+            raise RequestError(f"device_map has {component} twice; leave one out.")
+        found[component] = str(device).strip()
+    return found
+
+
+def _parallel(given: str | Mapping[str, int] | None) -> dict[str, int]:
+    if not given:
+        return {}
+    pairs: Any = given.items() if isinstance(given, Mapping) else [_pair(part) for part in given.split(",")]
+    found: dict[str, int] = {}
+    for way, degree in pairs:
+        if way not in PARALLEL_WAYS or not str(degree).isdecimal() or not 2 <= int(degree) <= MOST_RANKS:
+            raise RequestError(
+                f"parallel is ulysses=N, ring=N, both, or tensor=N, with N from 2 to {MOST_RANKS:,}, not {given!r}."
+            )
+        if way in found:
+            raise RequestError(f"parallel has {way} twice; leave one out.")
+        found[way] = int(degree)
+    if "tensor" in found and len(found) > 1:
+        raise RequestError("parallel: diffusers does not combine tensor with ulysses or ring; leave one out.")
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name.strip(), value.strip()

@@ -1,0 +1,162 @@
+"""What ``diffprof doctor`` checks about calls: a measured one is that of an unmeasured one, and is counted right."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from diffprof.counting.profile import profile_call
+from diffprof.runtime.doctor_patient import CALL, Patient, Skipped, measured_image, measured_run, require
+from diffprof.runtime.measure import measuring
+from diffprof.settings.limits import OFFLOADS
+
+
+def equal_images(patient: Patient) -> str:
+    """Unwatched, measured, and unwatched again."""
+    pipeline = patient.pipeline()
+    alone = [patient.call(pipeline) for _ in range(2)]
+    if not torch.equal(*alone):
+        raise Skipped("two unwatched calls differ: this device does not compute the same twice")
+    profile_call(pipeline, CALL)
+    with measuring(pipeline):
+        watched = patient.call(pipeline)
+    require(torch.equal(alone[0], watched), "the image of a measured call differs from that of an unwatched one")
+    require(torch.equal(alone[0], patient.call(pipeline)), "the image after a measured call differs")
+    return "bit by bit, before, during and after"
+
+
+def counts(patient: Patient) -> str:
+    """By torch's own counter."""
+    pipeline = patient.pipeline()
+    run = measured_run(patient, pipeline)
+    with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
+        patient.call(pipeline)
+    counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
+    require(counted == executed, f"{counted} MACs were counted and {executed} executed")
+    return f"{counted} MACs"
+
+
+def compiled_code(patient: Patient) -> str:
+    """With a backend that only counts graphs: what it would make of them is not the question."""
+    graphs = {"compiled": 0, "executed": 0}
+
+    def backend(graph: Any, inputs: Any) -> Callable[..., Any]:
+        graphs["compiled"] += 1
+
+        def execute(*args: Any) -> Any:
+            graphs["executed"] += 1
+            return graph.forward(*args)
+
+        return execute
+
+    pipeline = patient.pipeline()
+    pipeline.vae.decoder = torch.compile(pipeline.vae.decoder, backend=backend)
+    patient.call(pipeline)
+    before = dict(graphs)
+    require(before["executed"] > 0, "nothing was compiled")
+    measured_run(patient, pipeline)
+    patient.call(pipeline)
+    require(graphs["compiled"] == before["compiled"], "measuring made torch compile again")
+    require(graphs["executed"] == 3 * before["executed"], "measuring made compiled code run uncompiled")
+    return f"{before['compiled']} graphs, not compiled again"
+
+
+def foreign_cache(patient: Patient) -> str:
+    """A cache as other libraries write them: a `forward` of its own that skips every second step."""
+    pipelines = [patient.pipeline() for _ in range(2)]
+    for pipeline in pipelines:
+        _skip_every_second_call(pipeline.unet)
+    alone = patient.call(pipelines[0])
+    with measuring(pipelines[1], sample_hz=1) as run:
+        watched = patient.call(pipelines[1])
+    require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
+    counter = FlopCounterMode(display=False)
+    fresh = patient.pipeline()
+    _skip_every_second_call(fresh.unet)
+    with counter, sdpa_kernel(SDPBackend.MATH):
+        patient.call(fresh)
+    counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
+    require(counted == executed, f"{counted} MACs were counted and {executed} executed")
+    return f"{counted} MACs were left over"
+
+
+def _skip_every_second_call(model: Any) -> None:
+    whole_forward, kept, number = model.forward, None, 0
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        nonlocal kept, number
+        number += 1
+        if kept is None or number % 2:
+            kept = whole_forward(*args, **kwargs)
+        return kept
+
+    model.forward = forward
+
+
+def offloading(patient: Patient) -> str:
+    """Every way to offload that this device has."""
+    plain = patient.pipeline()
+    place = torch.device(plain._execution_device)
+    image, ways = patient.call(plain), ("group",) if place.type == "cpu" else OFFLOADS
+    for way in ways:
+        pipeline = patient.pipeline(offload=way)
+        run_image, run = measured_image(patient, pipeline)
+        require(torch.equal(image, run_image), f"the image with {way} offload differs")
+        measured = run.profile.measured
+        moves = measured.iterations[0].moves if measured else ()
+        require(place.type == "cpu" or bool(moves), f"no move of weights was seen with {way} offload")
+    return f"{', '.join(ways)}: the image without"
+
+
+def autocast(patient: Patient) -> str:
+    """Around the call of the pipeline."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    with torch.autocast(place.type, torch.bfloat16):
+        alone = patient.call(pipeline)
+        watched, run = measured_image(patient, pipeline)
+    require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
+    dtype = run.profile.components["unet"].dtype
+    require(dtype == "bfloat16", f"the UNet is said to compute in {dtype}")
+    return "bfloat16 is seen"
+
+
+def generator_of_device(patient: Patient) -> str:
+    """The usual recipe for the same image again."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    generator = torch.Generator(place).manual_seed(7)
+    before = generator.get_state()
+    profile_call(pipeline, {**CALL, "generator": generator})
+    require(torch.equal(before, generator.get_state()), "the generator was advanced")
+    return f"torch.Generator({str(place)!r})"
+
+
+def random_state(patient: Patient) -> str:
+    """Numbers that are drawn after a count are those that are drawn without it."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    torch.manual_seed(7)
+    expected = torch.rand(4, device=place)
+    torch.manual_seed(7)
+    profile_call(pipeline, CALL)
+    require(torch.equal(expected, torch.rand(4, device=place)), "counting drew random numbers of the device")
+    return str(place)
+
+
+def freed_memory(patient: Patient) -> str:
+    """``del pipe`` must free the weights, also where the run is kept."""
+    pipeline = patient.pipeline()
+    run = measured_run(patient, pipeline)
+    weights = weakref.ref(pipeline.unet)
+    del pipeline
+    gc.collect()
+    require(weights() is None, "a run that was kept keeps the weights in memory")
+    require(run.profile.total.macs > 0, "the run cannot be read any more")
+    return "a run that is kept does not keep the weights"

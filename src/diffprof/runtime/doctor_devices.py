@@ -1,0 +1,160 @@
+"""What ``diffprof doctor`` checks about devices: their clocks, their memory, their peaks and their sensors."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.breakdown.devices import device_table
+from diffprof.breakdown.throughput import throughput_table
+from diffprof.runtime.device import device_of
+from diffprof.runtime.doctor_patient import Patient, Skipped, measured_run, require
+from diffprof.runtime.instrumentation.gpu_sensors import find_gpu
+from diffprof.runtime.memory_history import FILE as SNAPSHOT
+from diffprof.runtime.memory_history import memory_snapshot
+from diffprof.runtime.timing.devices import DeviceTimer
+
+REPEATS = 10
+MOST_OF_PEAK = 1.05
+"""Nothing computes faster than its peak; five percent are left for a clock that is boosted."""
+
+
+def device_times(patient: Patient) -> str:
+    """Every section must have a time of the device, and all of them no more than the call."""
+    pipeline = patient.pipeline()
+    if torch.device(pipeline._execution_device).type == "cpu":
+        raise Skipped("the CPU has one clock, that of the host")
+    patient.call(pipeline)
+    iteration = measured_run(patient, pipeline).profile.measured.iterations[0]  # type: ignore[union-attr]
+    times = [sample.span.device_ns for sample in iteration.samples if sample.component is not None]
+    require(None not in times, "a section has no time of the device")
+    inside, wall = sum(time or 0 for time in times), iteration.wall.device_ns or 0
+    require(inside <= wall, f"sections take {inside} ns of a call of {wall} ns")
+    require(iteration.memory[-1].allocated_bytes is not None, "the allocator's memory is not read")
+    return f"{len(times)} sections, {inside / wall:.0%} of the call"
+
+
+def device_rows(patient: Patient) -> str:
+    """What the tables say of a device: memory that is reserved, shares of its peak and of its bandwidth."""
+    pipeline = patient.pipeline()
+    if torch.device(pipeline._execution_device).type == "cpu":
+        raise Skipped("there is no device beside the CPU")
+    patient.call(pipeline)
+    profile = measured_run(patient, pipeline).profile
+    (row, *_) = device_table(profile)
+    require(row.allocated_bytes is not None and row.reserved_bytes is not None, "memory is not read")
+    require((row.unused_bytes or 0) >= 0, "more is allocated than reserved")
+    shares = [one for one in throughput_table(profile) if one.peak_share is not None]
+    for one in shares:
+        require((one.peak_share or 0) <= MOST_OF_PEAK, f"{one.component} is said to be above the peak of {row.name}")
+    if not shares:
+        raise Skipped(f"the peak of {row.name} is not known")
+    return f"{row.reserved_bytes} bytes reserved, {row.allocated_bytes} allocated at most"
+
+
+def layer_rates(patient: Patient) -> str:
+    """Layers of SDXL at 1024 x 1024, whose rate must be below the device's peak."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    device = device_of(pipeline)
+    dtype = torch.float32 if place.type == "cpu" else torch.float16
+    peak = device.peak_flops_per_second.get(str(dtype).removeprefix("torch."))
+    rates = {
+        name: flops / _seconds(layer, place)
+        for name, (flops, layer) in _sdxl_layers(place, dtype, small=place.type == "cpu").items()
+    }
+    if peak is not None and place.type != "cpu":  # that of a processor is timed, and no limit
+        for name, rate in rates.items():
+            require(rate <= MOST_OF_PEAK * peak, f"{name} reaches {rate / peak:.0%} of the peak of {device.name}")
+    each = [f"{name} {rate / 1e12:.2f} TFLOP/s" for name, rate in rates.items()]
+    return ", ".join(each) + ("" if peak is None else f", of {peak / 1e12:.2f}")
+
+
+def _sdxl_layers(place: torch.device, dtype: torch.dtype, small: bool) -> dict[str, tuple[int, Callable[[], object]]]:
+    """Name -> the FLOPs of one call, and the call; `small` for a processor that would take minutes."""
+    tokens, side, heads = (256, 32, 5) if small else (4096, 128, 10)
+    options: dict[str, Any] = {"device": place, "dtype": dtype}
+    x, image = torch.randn(2, tokens, 640, **options), torch.randn(2, 320, side, side, **options)
+    linear, convolution = torch.nn.Linear(640, 5120, **options), torch.nn.Conv2d(320, 320, 3, padding=1, **options)
+    query = torch.randn(2, heads, tokens, 64, **options)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return {
+        "linear": (2 * x.numel() * 5120, lambda: linear(x)),
+        "convolution": (2 * image.numel() * 320 * 9, lambda: convolution(image)),
+        "attention": (2 * 2 * query.numel() * tokens, lambda: attend(query, query, query)),
+    }
+
+
+@torch.no_grad()
+def _seconds(layer: Callable[[], object], place: torch.device) -> float:
+    """The shortest of several calls, by the clock of the device."""
+    timer = DeviceTimer() if place.type != "cpu" else None
+    if timer is not None:
+        timer.search()
+    shortest = float("inf")
+    for _ in range(REPEATS):
+        began, mark = time.perf_counter(), timer.mark() if timer is not None else None
+        layer()
+        if timer is not None and mark is not None:
+            end = timer.mark()
+            timer.synchronize()
+            require(end is not None, "no event could be recorded")
+            seconds = mark.event.elapsed_time(end.event) / 1000 if end is not None else 0.0
+        else:
+            seconds = time.perf_counter() - began
+        shortest = min(shortest, seconds)
+    return max(shortest, 1e-9)
+
+
+def second_device(patient: Patient) -> str:
+    """The pipeline is moved there and measured."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    backend: Any = getattr(torch, place.type)
+    if place.type == "cpu" or backend.device_count() < 2:
+        raise Skipped("there is one device")
+    second = torch.device(place.type, 1 if (place.index or 0) == 0 else 0)
+    pipeline.to(second)
+    run = measured_run(patient, pipeline)
+    points = run.profile.measured.iterations[0].memory  # type: ignore[union-attr]
+    require(max(point.peak_allocated_bytes or 0 for point in points) > 0, f"no memory was seen on {second}")
+    return f"times and memory of {second}"
+
+
+def sampling(patient: Patient) -> str:
+    """What NVML or ROCm SMI tells."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    if place.type == "cpu":
+        raise Skipped("there is no GPU to sample")
+    read, problem = find_gpu(place)
+    if read is None:
+        raise Skipped(problem or "this GPU is not sampled")
+    reading = read()
+    sensors = {
+        "power": reading.watts,
+        "clock": reading.mhz,
+        "temperature": reading.celsius,
+        "throttling": reading.throttle,
+    }
+    missing = [name for name, value in sensors.items() if value is None]
+    said = f", it does not tell {', '.join(missing)}" if missing else ", with power, clock, temperature and throttling"
+    return f"{reading.memory_bytes / 1e9:.1f} GB in use by all programs{said}"
+
+
+def allocation_snapshot(patient: Patient) -> str:
+    """As with --memory-snapshot."""
+    pipeline = patient.pipeline()
+    if torch.device(pipeline._execution_device).type != "cuda":
+        raise Skipped("only CUDA and ROCm record allocations")
+    with tempfile.TemporaryDirectory() as folder:
+        with memory_snapshot(Path(folder), requested=True):
+            patient.call(pipeline)
+        size = (Path(folder) / SNAPSHOT).stat().st_size
+    require(size > 0, "the snapshot is empty")
+    return f"{size} bytes"
