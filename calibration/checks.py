@@ -15,7 +15,7 @@ from diffprof.catalogue.efficiency import FittedNumbers, fitted_numbers
 from diffprof.prediction.bounds import bound_seconds
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import Job, predict_time
-from diffprof.record.predicted import PredictionSettings
+from diffprof.record.run_settings import RunSettings
 
 FOLDS = FOLDER / "folds.json"
 
@@ -82,7 +82,9 @@ def check(run: Run, numbers: FittedNumbers, basis: str) -> Checked:
     workload, table = workloads()[run.workload]
     device = device_of(run.device, numbers)
     attention = "math" if run.attention == "math" else "sdpa"
-    whole = predict_time(Job(workload, table, PredictionSettings(run.is_compiled, attention)), device, basis)
+    whole = predict_time(
+        Job(workload, table, RunSettings(compiled=run.is_compiled, attention=attention)), device, basis
+    )
     predicted = seconds_of(run, numbers)
     floor = bound_seconds(table, device, run.is_compiled)
     bounds = [

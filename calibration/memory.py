@@ -14,8 +14,10 @@ from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.counting.cached import count_request
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.memory import predict_memory
-from diffprof.record.fitted import FitSettings, StageMemory
+from diffprof.record.changes import Changes
+from diffprof.record.fitted import StageMemory
 from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
 
 ROWS = Path(__file__).with_name("memory.csv")
 GIB = 1024**3
@@ -86,11 +88,13 @@ def _request(row: Mapping[str, str]) -> Request:
     return Request.create(row["model"], arguments, dtype=row["dtype"] or None, enable=row["enable"].split())
 
 
-def _settings(row: Mapping[str, str]) -> FitSettings:
-    return FitSettings(
+def _settings(row: Mapping[str, str]) -> RunSettings:
+    layerwise = [f"{slot}=fp8" for slot in row["layerwise"].split()]
+    changes = Changes.create(quantize=row["quantize"].split(), layerwise=layerwise)
+    return RunSettings(
         offload=row["offload"] or "none",
-        quantize=dict(pair.split("=") for pair in row["quantize"].split()),
-        layerwise=tuple(row["layerwise"].split()),
+        quantize=changes.quantize,
+        layerwise=changes.layerwise,
         attention=row["attention"] or "sdpa",
     )
 

@@ -9,6 +9,7 @@ from diffprof.errors import DiffprofError, needs_torch
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
+    from diffprof.advice.advise import advise
     from diffprof.advice.fit import fit
     from diffprof.advice.predict import predict
     from diffprof.api import measure, measure_in_turns, profile, profile_module
@@ -24,6 +25,7 @@ __all__ = [
     "Profile",
     "Run",
     "__version__",
+    "advise",
     "fit",
     "load",
     "measure",
@@ -39,6 +41,7 @@ _MODULES = {
     "OperationCost": "diffprof.counting.formulas.kinds",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
+    "advise": "diffprof.advice.advise",
     "fit": "diffprof.advice.fit",
     "load": "diffprof.record.files",
     "measure": "diffprof.api",

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import diffprof
+from diffprof.advice.code import ENCODED, program
 from diffprof.advice.fit import FitRequest, fit_profile
-from diffprof.advice.fit_changes import GROUP, LAYERWISE, LEAF, MODEL, SEQUENTIAL, TILING, code_for
 from diffprof.advice.sizes import parse_memory
 from diffprof.errors import RequestError
-from diffprof.record import fit_files
+from diffprof.record.changes import Changes
 from diffprof.record.fitted import Fit
 from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
 from tests.sample_profiles import stable_diffusion as profile_without_allocations
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -27,6 +28,13 @@ GIB = 1024**3
 def small() -> Profile:
     pipeline = SMALL_PIPELINES["stable-diffusion"]
     return diffprof.profile(pipeline.build(), **pipeline.arguments())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("small") / "pipeline"
+    SMALL_PIPELINES["stable-diffusion"].build().save_pretrained(target)
+    return target
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +51,9 @@ def test_a_large_device_has_memory_to_spare(flux: Profile) -> None:
 def test_a_small_device_gets_changes_that_fit_the_quickest_first(flux: Profile) -> None:
     fit = fit_profile(flux, FitRequest(accelerator="rtx-4090"))
     assert fit.fits is False
-    assert {change.name for change in fit.changes} >= {"offload model", "offload group-leaf"}
+    assert {change.name for change in fit.changes} >= {
+        *("offload model", "offload group-leaf", "quantize transformer=int8", "layerwise fp8 + drop text encoders"),
+    }
     assert [change.slowdown for change in fit.changes] == sorted(change.slowdown for change in fit.changes)
     assert all(change.peak.device_bytes <= (fit.usable_bytes or 0) for change in fit.changes)
 
@@ -81,7 +91,7 @@ def test_a_file_and_a_live_pipeline_fit_alike(small: Profile, tmp_path: Path) ->
 
 def test_a_fit_is_saved_and_read_again(flux: Profile, tmp_path: Path) -> None:
     fit: Fit = fit_profile(flux, FitRequest(accelerator="rtx-4090"))
-    assert fit_files.load(fit.save(tmp_path / "fit.json")) == fit
+    assert Fit.load(fit.save(tmp_path / "fit.json")) == fit
     values = fit.to_dict()
     assert set(values) >= {"peak", "stages", "host", "fits", "changes", "assumptions"}
     assert set(values["peak"]) == {
@@ -97,10 +107,10 @@ def test_a_fit_is_saved_and_read_again(flux: Profile, tmp_path: Path) -> None:
         ({"gpu": "l4", "memory": "24GB"}, "leave out --memory"),
         ({"memory": "much"}, "an amount of memory"),
         ({"memory": "400MB"}, "so little memory"),
-        ({"offload": "disk"}, "no way to offload"),
-        ({"quantize": {"unet": "nf5"}}, "Cannot quantize"),
+        ({"offload": "disk"}, "Unknown way to offload"),
+        ({"quantize": {"unet": "nf5"}}, "Unknown quantization"),
         ({"quantize": {"text_encoder_9": "nf4"}}, "no component"),
-        ({"quantize": {"unet": "nf4"}, "layerwise": "fp8"}, "not both"),
+        ({"quantize": {"unet": "nf4"}, "layerwise": "fp8"}, "not both|cannot both"),
         ({"devices": 0}, "1 or more"),
     ],
 )
@@ -122,18 +132,54 @@ def test_memory_is_written_as_it_is_sold(text: str | int, size: int) -> None:
     assert parse_memory("memory", text) == size
 
 
-@pytest.mark.parametrize(
-    "parts", [(TILING,), (LAYERWISE,), (MODEL,), (GROUP,), (LEAF,), (SEQUENTIAL,), (TILING, MODEL)]
-)
-def test_the_lines_of_a_change_run(parts: tuple[str, ...], small: Profile) -> None:
-    """On the CPU: it stands in for the device, which has no streams."""
-    pipe = SMALL_PIPELINES["stable-diffusion"].build()
-    for line in code_for(parts, small):
-        on_cpu = line.replace("cuda", "cpu").replace("use_stream=True", "use_stream=False")
-        on_cpu = re.sub(r"cpu_offload\(\)", 'cpu_offload(device="cpu")', on_cpu)
-        exec(on_cpu, {"pipe": pipe, "torch": torch})
-    if SEQUENTIAL not in parts:  # accelerate's hooks take no weights from the CPU to the CPU
-        assert pipe(**SMALL_PIPELINES["stable-diffusion"].arguments()) is not None
+WAYS_TO_RUN = {
+    "tiling": ({"enable": ("vae_tiling",)}, RunSettings()),
+    "layerwise": ({}, RunSettings(layerwise={"unet": "float8_e4m3fn"})),
+    "quanto": ({}, RunSettings(quantize={"unet": "quanto:int8", "text_encoder": "quanto:int8"})),
+    "scheduler": ({"scheduler": "DDIMScheduler", "enable": ("vae_slicing",)}, RunSettings()),
+    "interval": ({"changes": Changes(guidance_interval=(0.0, 0.5))}, RunSettings()),
+    **{way: ({}, RunSettings(offload=way, use_stream=False)) for way in ("model", "group", "group-leaf")},
+}
+
+
+@pytest.mark.parametrize("name", WAYS_TO_RUN)
+def test_the_program_of_a_change_runs(name: str, small: Profile, folder: Path) -> None:
+    """On the CPU: it stands in for the device."""
+    changes, settings = WAYS_TO_RUN[name]
+    arguments = {"num_inference_steps": 2, "height": 64, "width": 64}
+    request = Request(str(folder), arguments, dtype="float32", **changes)
+    text = "\n".join(program(small, request, settings)).replace("cuda", "cpu")
+    text = text.replace("cpu_offload()", 'cpu_offload(device="cpu")')
+    names: dict[str, Any] = {}
+    exec(text, names)
+    assert len(names["result"].images) == 1
+
+
+def test_a_program_names_what_the_libraries_have(small: Profile) -> None:
+    """Libraries that are not installed here: their names are those that diffusers and transformers export."""
+    import diffusers
+    import transformers
+
+    settings = RunSettings(
+        quantize={"unet": "torchao:int8", "text_encoder": "bitsandbytes:nf4"}, compiled=True, devices=2, skip_rate=0.3
+    )
+    lines = program(small, Request("m", {}), settings)
+    compile("\n".join(lines), "program", "exec")
+    for line in lines:
+        if found := re.fullmatch(r"from (diffusers|transformers) import (.*)", line):
+            library = {"diffusers": diffusers, "transformers": transformers}[found[1]]
+            assert all(hasattr(library, name.split(" as ")[0]) for name in found[2].split(", "))
+
+
+@pytest.mark.parametrize("pipeline", ENCODED)
+def test_a_prompt_that_is_encoded_first_has_what_the_call_takes(pipeline: str) -> None:
+    import inspect
+
+    import diffusers
+
+    kind = getattr(diffusers, pipeline)
+    assert {name for name in ENCODED[pipeline] if name != "_"} <= set(inspect.signature(kind.__call__).parameters)
+    assert "prompt" in inspect.signature(kind.encode_prompt).parameters
 
 
 def test_a_prediction_of_time_says_where_it_fits(flux: Profile) -> None:

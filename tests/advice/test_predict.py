@@ -107,4 +107,4 @@ def test_whether_it_fits_is_what_fit_says_and_unknown_for_a_profile_without_allo
     assert diffprof.predict(FILE, gpu="t4").accelerators["t4"].fits is None
     counted = diffprof.profile("shapes", num_inference_steps=1)
     assert diffprof.predict(counted, gpu="t4").accelerators["t4"].fits is True
-    assert diffprof.predict(counted, gpu="t4", quantize="nf4").accelerators["t4"].fits is None
+    assert diffprof.predict(counted, gpu="t4", quantize="nf4").accelerators["t4"].fits is True

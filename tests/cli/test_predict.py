@@ -67,7 +67,7 @@ def test_each_kind_of_file(ending: str, run: Run, tmp_path: Path) -> None:
         (["--gpu", "t4", "--dtype", "bf16"], "t4 does not compute in bfloat16; use one of float32, float16, int8."),
         (["--offload", "disk"], "Unknown way to offload 'disk'"),
         (["--quantize", "unet=int3"], "Unknown quantization 'int3'"),
-        (["--quantize", "transformer=nf4"], "The pipeline calls no component 'transformer'"),
+        (["--quantize", "transformer=nf4"], "The pipeline has no component 'transformer' with weights"),
         (["--attention", "flash9"], "Unknown attention 'flash9'; use sdpa or math."),
         (["--skip-rate", "2"], "--skip-rate must be a number from 0 to 1, not '2'."),
         (["--price", "cheap"], "--price must be a number from 0 to 1e+06, not 'cheap'."),

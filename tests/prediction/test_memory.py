@@ -10,9 +10,10 @@ import pytest
 from diffprof.counting.profile import profile_model
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.memory import predict_memory
-from diffprof.record.fitted import FitSettings, StageMemory
+from diffprof.record.fitted import StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
 
 GIB = 1024**3
 HOPPER = DeviceMemory("hopper")
@@ -24,7 +25,7 @@ def counted(model: str, dtype: str | None = None, **arguments: Any) -> Profile:
 
 
 def peak(profile: Profile, **settings: Any) -> StageMemory:
-    stages = predict_memory(profile, FitSettings(**settings), HOPPER)
+    stages = predict_memory(profile, RunSettings(**settings), HOPPER)
     return max(stages, key=lambda stage: stage.allocated_bytes)
 
 
@@ -41,15 +42,15 @@ def test_the_parts_of_a_peak_add_up_to_it() -> None:
     assert parts == pytest.approx(stage.allocated_bytes, rel=0.002)  # but for rounding and cuBLAS's workspace
 
 
-@pytest.mark.parametrize(("quantize", "published"), [("nf4", 12.584), ("llm-int8", 19.273)])
+@pytest.mark.parametrize(("quantize", "published"), [("bitsandbytes:nf4", 12.584), ("bitsandbytes:int8", 19.273)])
 def test_quantized_weights_take_what_was_published(quantize: str, published: float) -> None:
     both = {"transformer": quantize, "text_encoder_2": quantize}
-    load, *_ = predict_memory(counted("flux.1-dev"), FitSettings(quantize=both), HOPPER)
+    load, *_ = predict_memory(counted("flux.1-dev"), RunSettings(quantize=both), HOPPER)
     assert load.allocated_bytes / GIB == pytest.approx(published, rel=0.03)
 
 
 def test_layers_that_are_cast_one_by_one_take_what_was_published() -> None:
-    load, *_ = predict_memory(counted("flux.1-dev"), FitSettings(layerwise=("transformer",)), HOPPER)
+    load, *_ = predict_memory(counted("flux.1-dev"), RunSettings(layerwise={"transformer": "float8_e4m3fn"}), HOPPER)
     assert load.allocated_bytes / GIB == pytest.approx(23.682, rel=0.02)
 
 
@@ -61,7 +62,7 @@ def test_each_way_to_offload_needs_less_than_the_one_before() -> None:
 
 
 def test_model_offload_keeps_one_component_of_the_order_on_the_device() -> None:
-    stages = predict_memory(counted("flux.1-dev"), FitSettings(offload="model"), HOPPER)
+    stages = predict_memory(counted("flux.1-dev"), RunSettings(offload="model"), HOPPER)
     by_stage = {stage.stage: set(stage.weights) for stage in stages}
     assert by_stage["denoise"] == {"transformer"}
     assert by_stage["decode"] == {"vae"}
@@ -69,7 +70,7 @@ def test_model_offload_keeps_one_component_of_the_order_on_the_device() -> None:
 
 def test_streams_and_larger_groups_keep_more_blocks_on_the_device() -> None:
     def denoise(**settings: Any) -> int:
-        stages = predict_memory(counted("flux.1-dev"), FitSettings(offload="group", **settings), HOPPER)
+        stages = predict_memory(counted("flux.1-dev"), RunSettings(offload="group", **settings), HOPPER)
         return next(stage.allocated_bytes for stage in stages if stage.stage == "denoise")
 
     one, ahead, four = denoise(use_stream=False), denoise(), denoise(use_stream=False, blocks_per_group=4)
@@ -77,13 +78,13 @@ def test_streams_and_larger_groups_keep_more_blocks_on_the_device() -> None:
 
 
 def test_dropped_text_encoders_leave_the_device_before_denoising() -> None:
-    stages = predict_memory(counted("flux.1-dev"), FitSettings(drop_text_encoders=True), HOPPER)
+    stages = predict_memory(counted("flux.1-dev"), RunSettings(drop_text_encoders=True), HOPPER)
     assert {stage.stage: set(stage.weights) for stage in stages}["denoise"] == {"transformer", "vae"}
 
 
 def test_devices_share_the_activations_of_the_denoiser() -> None:
     def activations(devices: int) -> int:
-        stages = predict_memory(counted("flux.1-dev"), FitSettings(devices=devices), HOPPER)
+        stages = predict_memory(counted("flux.1-dev"), RunSettings(devices=devices), HOPPER)
         return next(stage.activation_bytes for stage in stages if stage.stage == "denoise")
 
     assert activations(4) == pytest.approx(activations(1) / 4, rel=0.01)
@@ -93,7 +94,7 @@ def test_attention_that_is_not_fused_keeps_its_scores() -> None:
     profile = counted("sd-1.5", "float16")
 
     def denoise(attention: str) -> int:
-        stages = predict_memory(profile, FitSettings(attention=attention), HOPPER)
+        stages = predict_memory(profile, RunSettings(attention=attention), HOPPER)
         return next(stage.allocated_bytes for stage in stages if stage.stage == "denoise")
 
     scores = 2 * 8 * 4096 * 4096 * 2  # batch, heads, queries, keys, bytes
@@ -105,7 +106,7 @@ def test_decoding_of_qwen_image_grows_by_the_published_bytes_for_each_pixel() ->
         side: next(
             stage
             for stage in predict_memory(
-                counted("qwen-image", "float16", height=side, width=side), FitSettings(offload="model"), HOPPER
+                counted("qwen-image", "float16", height=side, width=side), RunSettings(offload="model"), HOPPER
             )
             if stage.stage == "decode"
         )

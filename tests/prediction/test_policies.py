@@ -16,7 +16,7 @@ from diffprof.pipelines.components import components_of
 from diffprof.prediction import allocator
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.memory import predict_memory
-from diffprof.record.fitted import FitSettings
+from diffprof.record.run_settings import RunSettings
 from tests.prediction.real_memory import StorageWatch, real_memory
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -33,7 +33,7 @@ def predicted_peak(profile: diffprof.Profile, **settings: Any) -> int:
         patch.setattr(allocator, "SMALLEST_BLOCK", 1)
         patch.setattr(allocator, "SMALL_REQUEST", 1 << 60)
         patch.setattr(allocator, "SMALL_SEGMENT", 1 << 60)
-        stages = predict_memory(profile, FitSettings(**settings), VOLTA)
+        stages = predict_memory(profile, RunSettings(**settings), VOLTA)
     return max(stage.allocated_bytes for stage in stages) - VOLTA.matrix_workspace_bytes
 
 

@@ -11,8 +11,9 @@ from diffprof.catalogue.accelerators import Accelerator, accelerators, find_acce
 from diffprof.errors import RequestError
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of, predict_time
-from diffprof.record.predicted import LIMITS, PredictedTime, PredictionSettings
+from diffprof.record.predicted import LIMITS, PredictedTime
 from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
 from tests.prediction.samples import stable_diffusion_profile
 
 
@@ -20,7 +21,7 @@ def predicted(
     profile: Profile | None = None, on: str | Accelerator = "a100-sxm-80gb", **settings: object
 ) -> PredictedTime:
     accelerator = find_accelerator(on) if isinstance(on, str) else on
-    job = job_of(profile or stable_diffusion_profile(), PredictionSettings(**settings))  # type: ignore[arg-type]
+    job = job_of(profile or stable_diffusion_profile(), RunSettings(**settings))  # type: ignore[arg-type]
     return predict_time(job, device_of(accelerator))
 
 
@@ -103,7 +104,7 @@ def test_weights_in_four_bits_have_to_be_unpacked() -> None:
     ("settings", "sentence"),
     [
         ({"offload": "disk"}, "Unknown way to offload 'disk'; use one of none, model, sequential, group, group-leaf."),
-        ({"quantize": {"transformer": "bitsandbytes:nf4"}}, "The pipeline calls no component 'transformer'; it calls"),
+        ({"quantize": {"transformer": "bitsandbytes:nf4"}}, "The pipeline has no component 'transformer' with weights"),
         ({"skip_rate": 1.0}, "The share of skipped calls must be from 0 to below 1, not 1."),
     ],
 )

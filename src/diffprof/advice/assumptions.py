@@ -8,14 +8,14 @@ from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.prediction.calibration import Calibration
 from diffprof.record.changes import EVERY
-from diffprof.record.predicted import PredictionSettings
 from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
 
 
 def assumptions_of(
     profile: Profile,
     accelerators: Sequence[Accelerator],
-    settings: PredictionSettings,
+    settings: RunSettings,
     calibration: Calibration | None = None,
 ) -> tuple[str, ...]:
     """The assumptions of a prediction, those of the count last."""
@@ -25,7 +25,7 @@ def assumptions_of(
 def _of_the_time(
     profile: Profile,
     accelerators: Sequence[Accelerator],
-    settings: PredictionSettings,
+    settings: RunSettings,
     calibration: Calibration | None,
 ) -> Iterator[str]:
     yield "one warm call on one device, with nothing else running: weights are loaded, kernels are built"
@@ -43,6 +43,11 @@ def _of_the_time(
     yield from _of_dtypes(profile, accelerators)
     if settings.offload != "none":
         yield _OFFLOADS[settings.offload]
+    if settings.devices > 1:
+        yield (
+            f"the denoiser's sequence is shared by {settings.devices} devices, which exchange queries, keys and values "
+            "over NVLink where the board has it, else over the host's link; energy and price are of all of them"
+        )
     if settings.skip_rate:
         yield f"a cache skips {settings.skip_rate:.0%} of the denoiser's calls, and costs nothing itself"
     for component, scheme in settings.quantize.items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from diffprof.advice.fit_changes import changes_that_fit
+from diffprof.advice.fit_changes import NeededMemory, changes_that_fit
 from diffprof.advice.sizes import parse_memory
+from diffprof.advice.sources import Source, open_source, source_of_profile
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
@@ -16,13 +17,14 @@ from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.host_memory import predict_host_memory
 from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
-from diffprof.prediction.weights import check_settings
-from diffprof.record.fitted import Change, Fit, FitSettings, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.changes import Changes
+from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
-
-Recount = Callable[[tuple[str, ...]], Profile]
-"""Counts the same request with these switches enabled as well."""
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
+from diffprof.settings.limits import dtype_name
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class FitRequest:
     memory_bytes: int | None = None
     """Of a device that is not named."""
     ram_bytes: int | None = None
-    settings: FitSettings = field(default_factory=FitSettings)
+    settings: RunSettings = field(default_factory=RunSettings)
     file: Path | None = None
     """Accelerators of one's own."""
     dtype: str | None = None
@@ -51,14 +53,14 @@ class Outcome:
     fits: bool | None
 
 
-def fit_profile(profile: Profile, request: FitRequest | None = None, recount: Recount | None = None) -> Fit:
-    """Whether the generation of a profile fits; `recount` lets it try switches that need another count."""
+def fit_profile(profile: Profile, request: FitRequest | None = None, source: Source | None = None) -> Fit:
+    """Whether the generation of a profile fits; a `source` lets it try switches that need another count."""
     request = request or FitRequest()
     if not has_allocations(profile):
         raise RequestError(
             "This profile does not say what memory comes and goes, as one of an earlier version; count the model again."
         )
-    check_settings(request.settings, dict(profile.components))
+    request = replace(request, settings=resolve_settings(profile, request.settings))
     accelerator = _accelerator(request)
     _check_dtype(accelerator, request.dtype)
     device = device_memory(accelerator, request.memory_bytes)
@@ -67,12 +69,11 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, recount: Re
     changes: tuple[Change, ...] = ()
     if outcome.fits is False and request.with_changes:
         changes = changes_that_fit(
-            profile,
+            source or replace(source_of_profile(profile), count=_count_nothing),
             request.settings,
             accelerator,
             lambda other, settings: _attempt(other, settings, device, request.ram_bytes),
-            recount,
-            device.capacity_bytes,
+            NeededMemory(outcome.stages, device.capacity_bytes),
             _device_words(request),
         )
     return Fit(
@@ -82,13 +83,17 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, recount: Re
         host=outcome.host,
         fits=outcome.fits,
         changes=changes,
-        assumptions=_assumptions(profile, request, device),
+        assumptions=memory_assumptions(profile, request.settings, device),
         settings=request.settings,
         accelerator=accelerator.name if accelerator else None,
         memory_bytes=device.memory_bytes,
         usable_bytes=device.usable_bytes,
         ram_bytes=request.ram_bytes,
     )
+
+
+def _count_nothing(request: Request) -> Profile:
+    raise RequestError("There is only this profile.")
 
 
 def _device_words(request: FitRequest) -> list[str]:
@@ -100,7 +105,7 @@ def _device_words(request: FitRequest) -> list[str]:
 
 
 def _attempt(
-    profile: Profile, settings: FitSettings, device: DeviceMemory, ram_bytes: int | None
+    profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None
 ) -> tuple[MemoryPeak, HostMemory] | None:
     """What the settings need if they fit; None if not."""
     host = predict_host_memory(profile, settings)
@@ -113,7 +118,7 @@ def _attempt(
     return peak_of_stages(stages), host
 
 
-def outcome_of(profile: Profile, settings: FitSettings, device: DeviceMemory, ram_bytes: int | None) -> Outcome:
+def outcome_of(profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None) -> Outcome:
     """What the settings need, and whether the device and the host have it."""
     capacity = device.capacity_bytes
     fits: bool | None = None
@@ -178,8 +183,8 @@ def _check_memory(profile: Profile, device: DeviceMemory) -> None:
         )
 
 
-def _assumptions(profile: Profile, request: FitRequest, device: DeviceMemory) -> tuple[str, ...]:
-    settings = request.settings
+def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMemory) -> tuple[str, ...]:
+    """What predicted memory takes for granted, in sentences."""
     lines = [
         f"the CUDA context takes {device.context_bytes // 1024**2} MiB, as usual for "
         f"{device.architecture or 'recent devices'}",
@@ -211,12 +216,13 @@ def fit(
     offload: str = "none",
     use_stream: bool = True,
     blocks_per_group: int = 1,
-    quantize: Mapping[str, str] | None = None,
-    layerwise: str | Sequence[str] | None = None,
+    quantize: str | Mapping[str, str] | None = None,
+    layerwise: str | Mapping[str, str] | None = None,
     drop_text_encoders: bool = False,
     attention: str = "sdpa",
     compile: bool = False,
     devices: int = 1,
+    skip_rate: float = 0.0,
     dtype: Any = None,
     scheduler: str | None = None,
     enable: str | Sequence[str] = (),
@@ -228,42 +234,13 @@ def fit(
     accelerator, or `memory` what a device has (``"24GB"``, or bytes). All other arguments are those of the pipeline's
     own call.
     """
-    from diffprof.advice.predict import _profile_of
-    from diffprof.settings.limits import dtype_name
-
-    switches = (enable,) if isinstance(enable, str) else tuple(enable)
-    options: dict[str, Any] = {"dtype": dtype, "scheduler": scheduler}
-    profile = _profile_of(model, arguments, enable=switches, **options)
-    settings = FitSettings(
-        offload, use_stream, blocks_per_group, dict(quantize or {}), layerwise_slots(layerwise, profile),
-        drop_text_encoders, attention, compile, devices,
+    changes = Changes.create(quantize=quantize, layerwise=layerwise)
+    settings = RunSettings(
+        offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
+        drop_text_encoders, attention, compile, devices, skip_rate,
     )  # fmt: skip
     request = FitRequest(
         gpu, parse_memory("memory", memory), parse_memory("ram", ram), settings, dtype=dtype_name(dtype)
     )
-
-    def recount(more: tuple[str, ...]) -> Profile:
-        if isinstance(model, Profile):
-            return recount_profile(model, more)
-        return _profile_of(model, arguments, enable=(*switches, *more), **options)
-
-    return fit_profile(profile, request, recount)
-
-
-def layerwise_slots(requested: str | Sequence[str] | None, profile: Profile) -> tuple[str, ...]:
-    """The components whose layers are cast: named ones, or with ``fp8`` the denoisers."""
-    if requested is None:
-        return ()
-    if requested == "fp8":
-        return tuple(slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes)
-    return (requested,) if isinstance(requested, str) else tuple(requested)
-
-
-def recount_profile(profile: Profile, more: tuple[str, ...]) -> Profile:
-    """The request of a profile counted again, with these switches enabled as well."""
-    from dataclasses import replace
-
-    from diffprof.counting.cached import count_request
-
-    request = profile.request.as_request(profile.request.model)
-    return count_request(replace(request, enable=(*request.enable, *more)))
+    source = open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
+    return fit_profile(source.profile, request, source)

@@ -1,203 +1,243 @@
-"""What would make a generation fit: changes, alone and together, in order of what they cost in time."""
+"""What would make a generation fit: the smallest changes, alone and together, in order of what they cost in time."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
-from diffprof.errors import DiffprofError
-from diffprof.prediction.weights import compute_dtype, least_weight_bytes
-from diffprof.record.changes import EVERY
-from diffprof.record.fitted import Change, FitSettings, HostMemory, MemoryPeak
-from diffprof.record.predicted import PredictionSettings
-from diffprof.record.profile import Profile
-from diffprof.settings.limits import LIMITS
+from diffprof.advice.code import ENCODED, program
+from diffprof.advice.commands import command_line
+from diffprof.advice.sources import Source
+from diffprof.prediction.weights import component_weights
+from diffprof.record.fitted import LOAD, Change, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.profile import Component, Profile
+from diffprof.record.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from diffprof.catalogue.accelerators import Accelerator
 
-Try = Callable[[Profile, FitSettings], tuple[MemoryPeak, HostMemory] | None]
+Try = Callable[[Profile, RunSettings], tuple[MemoryPeak, HostMemory] | None]
 
-MOST_CHANGES = 4
+MOST_CHANGES, ENOUGH_CHANGES = 6, 2
+TILING = "vae_tiling"
+LAYERWISE_DTYPE = "float8_e4m3fn"
+SMALL_SHARE = 0.05
+"""Of all weights: a component with fewer is not worth packing."""
 
-TILING, LAYERWISE, MODEL, GROUP, LEAF, SEQUENTIAL = (
-    "vae_tiling", "layerwise", "offload model", "offload group", "offload group-leaf", "offload sequential",
-)  # fmt: skip
-
-USUAL_SLOWDOWNS = {
-    TILING: 1.05, LAYERWISE: 1.1, MODEL: 1.5, GROUP: 1.8, LEAF: 1.8, SEQUENTIAL: 6.0,
+SLOWDOWNS = {
+    TILING: 1.05, "drop_text_encoders": 1.001, "layerwise": 1.1, "torchao:int8": 1.2, "bitsandbytes:nf4": 1.25,
+    "model": 1.5, "group": 1.8, "group-leaf": 1.8, "sequential": 6.0,
 }  # fmt: skip
-"""Where no accelerator is named that could be asked how long it takes."""
+"""What is tried first, and what is said where no accelerator is named that could be asked how long it takes."""
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A combination of changes."""
+class Step:
+    """One change: what it is called, and what it does to the settings."""
 
-    parts: tuple[str, ...]
-    settings: FitSettings
-    enable: tuple[str, ...]
+    name: str = ""
+    slowdown: float = 1.0
+    settings: Mapping[str, object] = field(default_factory=dict)
+    enable: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
+    """Milder changes of the same: where one of them is enough, this one is not needed."""
+
+
+@dataclass(frozen=True)
+class NeededMemory:
+    """What each stage takes as it is, and what the device has."""
+
+    stages: tuple[StageMemory, ...]
+    capacity: int | None
+
+    def can_fit(self, profile: Profile, steps: Sequence[Step], settings: RunSettings) -> bool:
+        """Whether nothing speaks against it yet: weights that must be there, and tensors that no change makes smaller.
+
+        It saves following the allocator where the answer is clear.
+        """
+        if self.capacity is None or settings.offload not in ("none", "model"):
+            return True
+        sizes = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
+        is_tiled = any(TILING in step.enable for step in steps)
+        for stage in self.stages:
+            present = [slot for slot in stage.weights if not _is_dropped(profile, slot, stage, settings)]
+            weights = [sizes[slot] for slot in present]
+            if settings.offload == "model":
+                weights = [sizes.get(stage.component, 0)]
+            tensors = 0 if is_tiled and profile.components.get(stage.component, _NONE).role == "vae" else (
+                stage.activation_bytes + stage.kept_bytes
+            )  # fmt: skip
+            if sum(weights) + tensors > self.capacity:
+                return False
+        return True
+
+
+_NONE = Component("", "", "", "", 0, 0, 0)
+
+
+def _is_dropped(profile: Profile, slot: str, stage: StageMemory, settings: RunSettings) -> bool:
+    if not settings.drop_text_encoders:
+        return False
+    is_encoder = profile.components[slot].role == "text_encoder"
+    return stage.stage == LOAD or is_encoder != (stage.stage == "encode")
 
 
 def changes_that_fit(
-    profile: Profile,
-    settings: FitSettings,
+    source: Source,
+    settings: RunSettings,
     accelerator: Accelerator | None,
     attempt: Try,
-    recount: Callable[[tuple[str, ...]], Profile] | None,
-    capacity: int | None = None,
+    needed: NeededMemory,
     device: Sequence[str] = (),
 ) -> tuple[Change, ...]:
     """The smallest changes with which the generation fits, the quickest first; a larger one only if it is needed.
 
-    `capacity` is what PyTorch can have of the device; `device` are the options that name it, for the command of each
-    change.
+    `device` are the options that name the device, for the command of each change.
     """
-    counted: dict[tuple[str, ...], Profile | None] = {(): profile}
-    found: list[Change] = []
-    for candidate in sorted(_candidates(profile, settings), key=lambda each: _usual_slowdown(each.parts)):
-        if any(set(change.name.split(" + ")) <= set(candidate.parts) for change in found):
-            continue  # a part of it is enough
-        if capacity is not None and least_weight_bytes(profile, candidate.settings) > capacity:
+    profile = source.profile
+    found: list[tuple[tuple[Step, ...], Change]] = []
+    combinations = sorted(_combinations(profile, settings), key=usual_slowdown)
+    without = [steps for steps in combinations if not any(step.enable for step in steps)]
+    # What has to be counted again takes seconds: it comes last, and only where there is hardly anything else.
+    for steps in (*without, *(steps for steps in combinations if steps not in without)):
+        if len(found) >= ENOUGH_CHANGES and steps not in without:
+            break
+        if any(_is_part(smaller, steps) for smaller, _ in found):
             continue
-        other = _counted(candidate.enable, counted, recount)
-        outcome = None if other is None else attempt(other, candidate.settings)
-        if other is not None and outcome is not None:
-            command = shlex.join([*_command(candidate, profile), *device])
-            found.append(_change(candidate, other, outcome, accelerator, command))
+        changed = settings_after(settings, steps)
+        if not needed.can_fit(profile, steps, changed):
+            continue
+        enable = tuple(switch for step in steps for switch in step.enable)
+        request = replace(source.request, enable=(*source.request.enable, *enable))
+        other = source.variant(request)
+        outcome = None if other is None else attempt(other, changed)
+        if other is None or outcome is None:
+            continue
+        change = Change(
+            name=" + ".join(step.name for step in steps),
+            settings=changed,
+            enable=enable,
+            code=program(other, request, changed),
+            slowdown=_slowdown(source.profile, other, settings, changed, accelerator, usual_slowdown(steps)),
+            peak=outcome[0],
+            host=outcome[1],
+            fits=True,
+            command=command_line("fit", request, changed, device),
+        )
+        found.append((steps, change))
         if len(found) == MOST_CHANGES:
             break
-    return tuple(sorted(found, key=lambda change: change.slowdown))
+    return tuple(sorted((change for _, change in found), key=lambda change: change.slowdown))
 
 
-def _counted(
-    enable: tuple[str, ...],
-    counted: dict[tuple[str, ...], Profile | None],
-    recount: Callable[[tuple[str, ...]], Profile] | None,
-) -> Profile | None:
-    """The profile with these switches; None where they do not exist or cannot be counted."""
-    if enable not in counted:
-        try:
-            counted[enable] = None if recount is None else recount(enable)
-        except DiffprofError:
-            counted[enable] = None  # the pipeline has no such switch
-    return counted[enable]
+def _is_part(smaller: Sequence[Step], larger: Sequence[Step]) -> bool:
+    """Whether the smaller set does all that is needed, so that the larger does more than that."""
+    names = {name for step in larger for name in (step.name, *step.covers)}
+    return all(step.name in names for step in smaller)
 
 
-def _candidates(profile: Profile, settings: FitSettings) -> Iterator[_Candidate]:
-    denoisers = tuple(
-        slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes
-    )
-    can_tile = TILING not in profile.request.enable
-    can_cast = not settings.layerwise and not any(slot in settings.quantize for slot in denoisers) and denoisers
-    tilings = [(), (TILING,)] if can_tile else [()]
-    ways = {MODEL: "model", LEAF: "group-leaf", GROUP: "group", SEQUENTIAL: "sequential"}
-    if settings.offload != "none":
-        ways = {}
-    for enable in tilings:
-        for cast in (False, True) if can_cast else (False,):
-            for name, offload in {"": settings.offload, **ways}.items():
-                if cast and name not in ("", MODEL):
-                    continue  # group and sequential offload leave too little on the device for it to matter
-                parts = tuple(part for part in (*enable, LAYERWISE if cast else "", name) if part)
-                changed = replace(settings, offload=offload, layerwise=denoisers if cast else settings.layerwise)
-                if parts:
-                    yield _Candidate(parts, changed, enable)
-
-
-def _usual_slowdown(parts: tuple[str, ...]) -> float:
+def usual_slowdown(steps: Sequence[Step]) -> float:
+    """About how many times as long it takes on no accelerator in particular."""
     slowdown = 1.0
-    for part in parts:
-        slowdown *= USUAL_SLOWDOWNS[part]
+    for step in steps:
+        slowdown *= step.slowdown
     return slowdown
 
 
-def _change(
-    candidate: _Candidate,
-    profile: Profile,
-    outcome: tuple[MemoryPeak, HostMemory],
-    accelerator: Accelerator | None,
-    command: str,
-) -> Change:
-    peak, host = outcome
-    return Change(
-        name=" + ".join(candidate.parts),
-        settings=candidate.settings,
-        enable=candidate.enable,
-        code=code_for(candidate.parts, profile),
-        slowdown=_slowdown(candidate, profile, accelerator),
-        peak=peak,
-        host=host,
-        fits=True,
-        command=command,
+def settings_after(settings: RunSettings, steps: Sequence[Step]) -> RunSettings:
+    """The settings with the changes made."""
+    for step in steps:
+        given = dict(step.settings)
+        for name in ("quantize", "layerwise"):
+            if name in given:
+                given[name] = {**getattr(settings, name), **given[name]}  # type: ignore[dict-item]
+        settings = replace(settings, **given)  # type: ignore[arg-type]
+    return settings
+
+
+def _combinations(profile: Profile, settings: RunSettings) -> Iterator[tuple[Step, ...]]:
+    nothing = Step()
+    tilings = (
+        [nothing] if TILING in profile.request.enable else [nothing, Step(TILING, SLOWDOWNS[TILING], {}, (TILING,))]
     )
+    denoisers = [nothing, *packed_denoisers(profile, settings)]
+    encoders = [nothing, *packed_encoders(profile, settings)]
+    offloads = [nothing] if settings.offload != "none" else [nothing, *offload_steps()]
+    for combination in product(tilings, denoisers, encoders, offloads):
+        steps = tuple(step for step in combination if step is not nothing)
+        is_grouped = combination[3].name in ("offload group", "offload group-leaf", "offload sequential")
+        is_packed = combination[1] is not nothing or combination[2] is not nothing
+        is_dropped = "drop_text_encoders" in combination[2].settings and combination[3] is not nothing
+        # Group and sequential offload leave too little on the device for the form of the weights to matter.
+        if steps and not (is_grouped and is_packed) and not is_dropped:
+            yield steps
 
 
-def _slowdown(candidate: _Candidate, profile: Profile, accelerator: Accelerator | None) -> float:
+def packed_denoisers(profile: Profile, settings: RunSettings) -> Iterator[Step]:
+    """The denoisers in fewer bits: 8, as a switch of diffusers has it, then 4."""
+    slots = [slot for slot in _large(profile, "denoiser") if slot not in settings.quantize]
+    if not slots or any(slot in settings.layerwise for slot in slots):
+        return
+    yield Step("layerwise fp8", SLOWDOWNS["layerwise"], {"layerwise": dict.fromkeys(slots, LAYERWISE_DTYPE)})
+    for scheme, covers in (("torchao:int8", ("layerwise fp8",)), ("bitsandbytes:nf4", ("layerwise fp8", "int8"))):
+        kind = scheme.partition(":")[2]
+        others = tuple(_packing_name(slots, name) if name == "int8" else name for name in covers)
+        yield Step(
+            _packing_name(slots, kind), SLOWDOWNS[scheme], {"quantize": dict.fromkeys(slots, scheme)}, (), others
+        )
+
+
+def packed_encoders(profile: Profile, settings: RunSettings) -> Iterator[Step]:
+    """Text encoders that are deleted after use, or in fewer bits; they run once, so that it costs hardly any time."""
+    if settings.drop_text_encoders:
+        return
+    slots = [slot for slot in _large(profile, "text_encoder") if slot not in settings.quantize]
+    can_drop = profile.request.pipeline in ENCODED and settings.offload == "none"
+    if slots and can_drop:
+        yield Step("drop text encoders", SLOWDOWNS["drop_text_encoders"], {"drop_text_encoders": True})
+    if slots:
+        eight = _packing_name(slots, "int8")
+        yield Step(eight, 1.002, {"quantize": dict.fromkeys(slots, "torchao:int8")})
+        yield Step(
+            _packing_name(slots, "nf4"), 1.003, {"quantize": dict.fromkeys(slots, "bitsandbytes:nf4")}, (), (eight,)
+        )
+
+
+def offload_steps() -> Iterator[Step]:
+    """Every way to offload."""
+    for way in ("model", "group-leaf", "group", "sequential"):
+        yield Step(f"offload {way}", SLOWDOWNS[way], {"offload": way})
+
+
+def _packing_name(slots: Sequence[str], kind: str) -> str:
+    return " + ".join(f"quantize {slot}={kind}" for slot in slots)
+
+
+def _large(profile: Profile, role: str) -> list[str]:
+    most = sum(part.weight_bytes for part in profile.components.values())
+    return [
+        slot
+        for slot, part in profile.components.items()
+        if part.role == role and part.weight_bytes > SMALL_SHARE * most
+    ]
+
+
+def _slowdown(
+    before: Profile,
+    after: Profile,
+    settings: RunSettings,
+    changed: RunSettings,
+    accelerator: Accelerator | None,
+    usual: float,
+) -> float:
     """How many times as long it takes: as `diffprof predict` says, where the accelerator is known."""
-    usual = _usual_slowdown(candidate.parts)
     if accelerator is None:
         return usual
-    from diffprof.advice.predict import PredictionRequest, predict_profile
+    from diffprof.prediction.device import device_of
+    from diffprof.prediction.time import job_of, predict_time
 
-    changed = PredictionSettings(
-        offload=candidate.settings.offload, layerwise={EVERY: "float8_e4m3fn"} if LAYERWISE in candidate.parts else {}
-    )
-    times = [
-        predict_profile(profile, PredictionRequest((accelerator.name,), settings)).accelerators[accelerator.name]
-        for settings in (PredictionSettings(), changed)
-    ]
-    tiling = USUAL_SLOWDOWNS[TILING] if TILING in candidate.parts else 1.0
-    return max(1.0, tiling * times[1].total_seconds / times[0].total_seconds)
-
-
-def code_for(parts: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
-    """Lines that make these changes to the pipeline ``pipe``, which is loaded and not moved yet."""
-    lines: list[str] = []
-    if TILING in parts:
-        lines.append("pipe.vae.enable_tiling()")
-    if LAYERWISE in parts:
-        lines += [
-            f"pipe.{slot}.enable_layerwise_casting(storage_dtype=torch.float8_e4m3fn, "
-            f"compute_dtype=torch.{compute_dtype(part)})"
-            for slot, part in profile.components.items()
-            if part.role == "denoiser" and part.weight_bytes
-        ]
-    lines += [OFFLOAD_CODE[part] for part in parts if part in OFFLOAD_CODE]
-    if not any(part in OFFLOAD_CODE for part in parts):
-        lines.append('pipe.to("cuda")')
-    return tuple(lines)
-
-
-OFFLOAD_CODE = {
-    MODEL: "pipe.enable_model_cpu_offload()",
-    SEQUENTIAL: "pipe.enable_sequential_cpu_offload()",
-    GROUP: (
-        'pipe.enable_group_offload(torch.device("cuda"), offload_type="block_level", num_blocks_per_group=1, '
-        "use_stream=True)"
-    ),
-    LEAF: 'pipe.enable_group_offload(torch.device("cuda"), offload_type="leaf_level", use_stream=True)',
-}
-
-
-def _command(candidate: _Candidate, profile: Profile) -> list[str]:
-    """The command that says the same again."""
-    request = profile.request
-    words = ["diffprof", "fit", request.model]
-    for name, value in request.arguments.items():
-        limit = LIMITS.get(name)
-        words += [limit.option, str(value)] if limit else ["--set", f"{name}={json.dumps(value)}"]
-    words += ["--dtype", request.dtype] if request.dtype else []
-    words += ["--scheduler", request.scheduler] if request.scheduler else []
-    for switch in dict.fromkeys((*request.enable, *candidate.enable)):
-        words += ["--enable", switch]
-    settings = candidate.settings
-    for slot, scheme in settings.quantize.items():
-        words += ["--quantize", f"{slot}={scheme}"]
-    words += ["--layerwise", "fp8"] if settings.layerwise else []
-    words += ["--offload", settings.offload] if settings.offload != "none" else []
-    words += ["--attention", settings.attention] if settings.attention != "sdpa" else []
-    return words
+    device = device_of(accelerator)
+    times = [predict_time(job_of(*one), device).total_seconds for one in ((after, changed), (before, settings))]
+    return max(1.0, times[0] / times[1])

@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.advice.assumptions import assumptions_of
+from diffprof.advice.sources import open_source
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
+from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.calibration import Calibration, calibrate_on
 from diffprof.prediction.device import device_of
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
-from diffprof.record.fitted import FitSettings
-from diffprof.record.predicted import PredictedTime, Prediction, PredictionSettings
+from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
+from diffprof.settings.limits import dtype_name
 
 USUAL = ("h100-sxm", "a100-sxm-80gb", "mi300x", "l40s", "rtx-5090", "rtx-4090", "rtx-3090", "l4", "t4")
 """Accelerators that are shown where none is named."""
@@ -35,7 +39,7 @@ class PredictionRequest:
 
     accelerators: tuple[str, ...] = ()
     """Names; empty for the usual ones, or for the machine of the measured run."""
-    settings: PredictionSettings = field(default_factory=PredictionSettings)
+    settings: RunSettings = field(default_factory=RunSettings)
     usd_per_hour: Mapping[str, float] = field(default_factory=dict)
     """Accelerator: price; ``""`` for every other."""
     file: Path | None = None
@@ -55,9 +59,12 @@ def predict_profile(
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
     job = job_of(profile, request.settings)
-    needed = _needed_bytes(profile, request.settings, chosen[0])
+    needed = _NeededMemory(profile, request.settings, chosen[0]) if has_allocations(profile) else None
     times = {
-        entry.name: replace(_time_on(entry, job, request, calibration), fits=_fits(entry, needed)) for entry in chosen
+        entry.name: replace(
+            _time_on(entry, job, request, calibration), fits=None if needed is None else needed.fits(entry)
+        )
+        for entry in chosen
     }
     return Prediction(
         model=profile.request.model,
@@ -67,27 +74,30 @@ def predict_profile(
     )
 
 
-def _needed_bytes(profile: Profile, settings: PredictionSettings, accelerator: Accelerator) -> int | None:
-    """The most memory that is allocated at once, as `diffprof fit` works it out; None where that cannot be known.
+class _NeededMemory:
+    """The memory that a generation needs, as `diffprof fit` works it out: once, and again only where it is close."""
 
-    Worked out once for all accelerators: what differs between them is a few MiB of workspaces.
-    """
-    if settings.quantize or not has_allocations(profile):
-        return None
-    denoisers = tuple(slot for slot, part in profile.components.items() if part.role == "denoiser")
-    kept = FitSettings(
-        offload=settings.offload,
-        layerwise=denoisers if settings.layerwise else (),
-        attention=settings.attention,
-        compiled=settings.compiled,
-    )
-    stages = predict_memory(profile, kept, device_memory(accelerator))
-    return max(stage.allocated_bytes for stage in stages)
+    def __init__(self, profile: Profile, settings: RunSettings, accelerator: Accelerator) -> None:
+        self.profile = profile
+        self.settings = resolve_settings(profile, settings)
+        stages = predict_memory(profile, self.settings, device_memory(accelerator))
+        self.least = LEAST_SHARE * max(stage.allocated_bytes for stage in stages)
+        self.most = MOST_SHARE * max(stage.reserved_bytes for stage in stages)
+
+    def fits(self, accelerator: Accelerator) -> bool:
+        device = device_memory(accelerator)
+        capacity = device.capacity_bytes or 0
+        if not self.least <= capacity <= self.most:
+            return capacity > self.most
+        try:
+            predict_memory(self.profile, self.settings, device, capacity)
+        except OutOfDeviceMemory:
+            return False
+        return True
 
 
-def _fits(accelerator: Accelerator, needed: int | None) -> bool | None:
-    capacity = device_memory(accelerator).capacity_bytes
-    return None if needed is None or capacity is None else needed <= capacity
+LEAST_SHARE, MOST_SHARE = 0.8, 1.1
+"""Around what one accelerator allocates and reserves: what others may differ by, in workspaces."""
 
 
 def check_request(request: PredictionRequest) -> None:
@@ -149,9 +159,13 @@ def predict(
     gpu: str | Sequence[str] = (),
     compile: bool = False,
     offload: str = "none",
+    use_stream: bool = True,
+    blocks_per_group: int = 1,
     quantize: str | Mapping[str, str] | None = None,
     layerwise: str | Mapping[str, str] | None = None,
+    drop_text_encoders: bool = False,
     attention: str = "sdpa",
+    devices: int = 1,
     skip_rate: float = 0.0,
     price: float | Mapping[str, float] | None = None,
     profile: Profile | str | Path | None = None,
@@ -166,30 +180,13 @@ def predict(
     accelerators; `profile` is a measured run that corrects what is said about its machine. All other arguments are
     those of the pipeline's own call.
     """
-    from diffprof.settings.limits import dtype_name
-
-    counted = _profile_of(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
     changes = Changes.create(quantize=quantize, layerwise=layerwise)
-    settings = PredictionSettings(compile, attention, offload, changes.quantize, changes.layerwise, skip_rate)
+    settings = RunSettings(
+        offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
+        drop_text_encoders, attention, compile, devices, skip_rate,
+    )  # fmt: skip
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
     names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
     request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))
-    return predict_profile(counted, request, _profile_of(profile, {}) if profile is not None else None)
-
-
-def _profile_of(model: Any, arguments: Mapping[str, Any], **options: Any) -> Profile:
-    from diffprof.record.request import Request
-    from diffprof.record.saved import load_saved, saved_file
-
-    if isinstance(model, Profile):
-        return model
-    if isinstance(model, str | Path):
-        file = saved_file(str(model))
-        if file is not None:
-            return load_saved(file)
-        from diffprof.counting.cached import count_request
-
-        return count_request(Request.create(model, arguments, **options))
-    from diffprof.counting.profile import profile_call
-
-    return profile_call(model, arguments, **options)
+    counted = open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable).profile
+    return predict_profile(counted, request, open_source(profile).profile if profile is not None else None)

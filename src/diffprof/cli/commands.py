@@ -13,6 +13,7 @@ COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "fit": "Say whether one generation fits in memory, where its peak is, and what would make it fit.",
     "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
+    "advise": "Say what to change about one generation on an accelerator: faster, smaller, cheaper.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",

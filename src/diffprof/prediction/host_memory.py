@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from diffprof.prediction.weights import OF_BITSANDBYTES, ComponentWeights, component_weights, tensor_sizes
-from diffprof.record.fitted import FitSettings, HostMemory
+from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device, tensor_sizes
+from diffprof.record.fitted import HostMemory
 from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
 
 PROCESS_BYTES = 2 * 1024**3
 """Python, PyTorch, diffusers and the libraries of CUDA."""
@@ -13,9 +14,9 @@ SHARD_BYTES = 5 * 1000**3
 """A component that is quantized while it is loaded is read in files of at most about this size."""
 
 
-def predict_host_memory(profile: Profile, settings: FitSettings) -> HostMemory:
+def predict_host_memory(profile: Profile, settings: RunSettings) -> HostMemory:
     """The host's memory while the pipeline is loaded, and while it runs."""
-    plain = FitSettings()
+    plain = RunSettings()
     kept = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
     read = {slot: component_weights(part, plain).total_bytes for slot, part in profile.components.items()}
     load = PROCESS_BYTES + sum(_load_bytes(slot, kept, read, settings) for slot in read)
@@ -33,9 +34,9 @@ def predict_host_memory(profile: Profile, settings: FitSettings) -> HostMemory:
     return HostMemory(peak_bytes=max(load, running), pinned_bytes=pinned, load_bytes=load)
 
 
-def _load_bytes(slot: str, kept: dict[str, ComponentWeights], read: dict[str, int], settings: FitSettings) -> int:
+def _load_bytes(slot: str, kept: dict[str, ComponentWeights], read: dict[str, int], settings: RunSettings) -> int:
     """Weights are read to the host and then moved; bitsandbytes quantizes them on the device, file by file."""
-    if settings.quantize.get(slot) in OF_BITSANDBYTES:
+    if is_quantized_on_device(settings.quantize.get(slot)):
         return min(read[slot], SHARD_BYTES)
     if slot in settings.quantize:
         return kept[slot].total_bytes + min(read[slot], SHARD_BYTES)

@@ -10,18 +10,19 @@ from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.residency import Groups
 from diffprof.prediction.stages import stages_of_calls
 from diffprof.prediction.timeline import pipeline_call
-from diffprof.prediction.weights import OF_BITSANDBYTES, ComponentWeights, component_weights, tensor_sizes
+from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device, tensor_sizes
 from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
 from diffprof.record.allocations import ALLOCATE, CALL, MASKED_ATTENTION, RELEASE, step_places
-from diffprof.record.fitted import DECODE, DENOISE, ENCODE, LOAD, FitSettings, StageMemory
+from diffprof.record.fitted import DECODE, DENOISE, ENCODE, LOAD, StageMemory
 from diffprof.record.profile import Call, Cost, Profile
+from diffprof.record.run_settings import RunSettings
 
 Event = tuple[str, int, int]
 """Kind, value, and the step to the next owner."""
 
 
 def predict_memory(
-    profile: Profile, settings: FitSettings, device: DeviceMemory, capacity: int | None = None
+    profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None = None
 ) -> tuple[StageMemory, ...]:
     """The stages of the generation; raises `OutOfDeviceMemory` where the allocator cannot have what it needs."""
     simulation = _Simulation(profile, settings, device, capacity)
@@ -43,7 +44,7 @@ class _Moment:
 
 
 class _Simulation:
-    def __init__(self, profile: Profile, settings: FitSettings, device: DeviceMemory, capacity: int | None) -> None:
+    def __init__(self, profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None) -> None:
         self.profile = profile
         self.settings = settings
         self.device = device
@@ -59,7 +60,7 @@ class _Simulation:
         """Cost: what it took at most beside what was there, when it was first followed event by event."""
         self.stay = set(profile.placement.stay_on_device if profile.placement else ())
         # Diffusers places no hooks on these: before version 0.48 of bitsandbytes they could not be moved.
-        self.stay |= {slot for slot, scheme in settings.quantize.items() if scheme == "llm-int8"}
+        self.stay |= {slot for slot, scheme in settings.quantize.items() if scheme == "bitsandbytes:int8"}
         self.kept = 0
         self.stage = LOAD
         self.last_call = {call.component: number for number, call in enumerate(profile.calls)}
@@ -121,7 +122,9 @@ class _Simulation:
     def _load(self) -> None:
         """What lies on the device before the call."""
         for slot in self.weights:
-            is_quantized_there = self.settings.quantize.get(slot) in OF_BITSANDBYTES
+            if self.settings.drop_text_encoders and not self._is_text_encoder(slot):
+                continue  # they come when the prompt is encoded and the text encoders are gone
+            is_quantized_there = is_quantized_on_device(self.settings.quantize.get(slot))
             if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
                 self._bring(slot)
         # Of cuBLAS, once and for all.
@@ -130,6 +133,9 @@ class _Simulation:
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
             if slot not in self.stay:
                 self._take_away(slot)
+
+    def _is_text_encoder(self, slot: str) -> bool:
+        return self.profile.components[slot].role == "text_encoder"
 
     def _bring(self, slot: str) -> None:
         modules = self.weights[slot].modules
@@ -152,11 +158,22 @@ class _Simulation:
         if self.settings.offload == "model":
             self._bring(call.component)
             self._note(call.component, "", 0, 0)
+        elif self.settings.drop_text_encoders and self.settings.offload == "none":
+            self._bring_after_encoding(call.component)
         self._follow(call)
-        role = self.profile.components[call.component].role
-        if self.settings.drop_text_encoders and role == "text_encoder" and self.last_call[call.component] == number:
+        is_last = self.last_call[call.component] == number
+        if self.settings.drop_text_encoders and is_last and self._is_text_encoder(call.component):
             self._take_away(call.component)
             self.allocator.empty_cache()
+
+    def _bring_after_encoding(self, slot: str) -> None:
+        """With the first component that is no text encoder, all of them come."""
+        if self._is_text_encoder(slot) or slot in self.on_device:
+            return
+        for other in self.weights:
+            if not self._is_text_encoder(other):
+                self._bring(other)
+        self._note(slot, "", 0, 0)
 
     def _offload_before(self, slot: str) -> None:
         """As accelerate's hooks do: the component that precedes this one in the pipeline's order leaves."""

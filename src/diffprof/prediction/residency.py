@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from diffprof.prediction.weights import ComponentWeights, ModuleWeights
-from diffprof.record.fitted import FitSettings
 from diffprof.record.profile import Component
+from diffprof.record.run_settings import RunSettings
 
 BLOCKS = ("ModuleList", "Sequential")
 """Classes whose children are the groups of block-level offload."""
@@ -20,7 +20,7 @@ class Groups:
     """The weights of one component in the groups that come and go together, by the module that runs."""
 
     def __init__(
-        self, component: Component, weights: ComponentWeights, settings: FitSettings, order: Sequence[str]
+        self, component: Component, weights: ComponentWeights, settings: RunSettings, order: Sequence[str]
     ) -> None:
         self.component = component
         self.weights = weights

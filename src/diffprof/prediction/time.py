@@ -12,12 +12,14 @@ from diffprof.errors import RequestError
 from diffprof.prediction.bounds import bound_seconds
 from diffprof.prediction.call_times import PIPELINE, CallTimes, call_times
 from diffprof.prediction.device import Device
+from diffprof.prediction.exchange import exchange_seconds, share_sequence
 from diffprof.prediction.kernel_times import fixed_seconds
 from diffprof.prediction.load_table import Floats, LoadTable, load_table
+from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.transfers import overlaps, transfer_seconds
-from diffprof.prediction.variants import quantize, skip_calls, stored_share
+from diffprof.prediction.variants import quantize, skip_calls
+from diffprof.prediction.weights import component_weights
 from diffprof.prediction.workload import Workload, workload_of
-from diffprof.record.changes import EVERY
 from diffprof.record.predicted import (
     BANDWIDTH,
     COMPUTE,
@@ -27,9 +29,9 @@ from diffprof.record.predicted import (
     TRANSFERS,
     PredictedComponent,
     PredictedTime,
-    PredictionSettings,
 )
 from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
 
 WAITING, TRANSFER = "waiting for the host", "transfers"
 QUANTILE = 1.645
@@ -50,38 +52,28 @@ class Job:
 
     workload: Workload
     table: LoadTable
-    settings: PredictionSettings
+    settings: RunSettings
     weights: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the weights of each component."""
+    denoisers: frozenset[str] = frozenset()
 
 
-def job_of(profile: Profile, settings: PredictionSettings | None = None) -> Job:
+def job_of(profile: Profile, settings: RunSettings | None = None) -> Job:
     """What a profile asks of a device, run as the settings say."""
-    settings = settings or PredictionSettings()
+    settings = settings or RunSettings()
     for call, _ in profile.costs():
         if call.work.macs and not call.cost.operations:
             raise RequestError(
                 f"The profile of {profile.request.model} does not list the operations of {call.component}, "
                 "which a time depends on; count it again."
             )
-    schemes = _by_slot(profile, settings.quantize, ("denoiser", "text_encoder"))
-    layerwise = _by_slot(profile, settings.layerwise, ("denoiser",))
-    workload = quantize(workload_of(profile), schemes, layerwise)
+    settings = resolve_settings(profile, settings)
+    workload = quantize(workload_of(profile), settings.quantize, settings.layerwise)
     if settings.skip_rate:
         workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
-    weights = {
-        slot: round(component.weight_bytes * stored_share(schemes.get(slot)))
-        for slot, component in profile.components.items()
-    }
-    return Job(workload, load_table(workload), settings, weights)
-
-
-def _by_slot(profile: Profile, given: Mapping[str, str], roles: tuple[str, ...]) -> dict[str, str]:
-    """By component, where what is given for every component stands for those of some roles that are called."""
-    usual = [slot for slot, part in profile.components.items() if part.role in roles and part.calls]
-    named = {slot: value for slot, value in given.items() if slot != EVERY}
-    every = dict.fromkeys(usual, given[EVERY]) if EVERY in given else {}
-    return {slot: value for slot, value in {**every, **named}.items() if value}
+    workload = share_sequence(workload, _denoisers(profile), settings.devices)
+    weights = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
+    return Job(workload, load_table(workload), settings, weights, _denoisers(profile))
 
 
 def _denoisers(profile: Profile) -> frozenset[str]:
@@ -101,6 +93,12 @@ def predict_time(
     times = call_times(job.workload, job.table, device, settings.compiled, settings.attention != "math")
     moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
     waits = np.maximum(0.0, moved - times.total) if overlaps(settings.offload) else moved
+    waits = waits + np.array(
+        [
+            exchange_seconds(call, settings.devices, device) if call.component in job.denoisers else 0.0
+            for call in job.workload.calls
+        ]
+    )
     floor = bound_seconds(job.table, device, settings.compiled)
     parts = _Parts(job, device, times, waits, floor, dict(factors or {}))
     components = parts.components()
@@ -108,7 +106,8 @@ def predict_time(
     bound = sum(part.bound_seconds for part in components.values())
     spread = _spread(parts, device, basis, total)
     busy = float(np.sum(times.device * parts.times))
-    power = device.board_power_watts
+    power = (device.board_power_watts or 0.0) * settings.devices
+    usd_per_second = None if usd_per_hour is None else usd_per_hour / 3600 * settings.devices
     return PredictedTime(
         total_seconds=total,
         low_seconds=max(bound, total * math.exp(-QUANTILE * spread)),
@@ -118,7 +117,7 @@ def predict_time(
         components=components,
         limited_by=_largest(parts.limits(range(len(job.workload.calls)))),
         energy_joules=power * (IDLE_POWER * total + BUSY_POWER * min(busy, total)) if power else None,
-        price_usd=usd_per_hour * total / 3600 if usd_per_hour is not None else None,
+        price_usd=None if usd_per_second is None else usd_per_second * total,
         fits=fits,
         kinds=_added(part.kinds for part in components.values()),
         basis=basis,

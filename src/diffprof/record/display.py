@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 TEXT = {
+    "Advice": "diffprof.advice.views.advice_views:advice_text",
     "Comparison": "diffprof.comparison.views.console:comparison_text",
     "Fit": "diffprof.advice.views.fit_views:fit_text",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_text",
@@ -20,6 +21,7 @@ TEXT = {
 """By the name of the record: the function that gives the text which the command prints."""
 
 HTML = {
+    "Advice": "diffprof.advice.views.advice_views:advice_notebook",
     "Comparison": "diffprof.comparison.views.console:comparison_notebook",
     "Fit": "diffprof.advice.views.fit_views:fit_notebook",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_notebook",

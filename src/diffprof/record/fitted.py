@@ -4,34 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, cast
 
-from diffprof.record.display import Displayed, function_named
+from diffprof.record.results import Result
+from diffprof.record.run_settings import RunSettings
 
 LOAD, ENCODE, DENOISE, DECODE = "load", "encode", "denoise", "decode"
 STAGES = (LOAD, ENCODE, DENOISE, DECODE)
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """Where the weights lie while the pipeline runs, and in which form, beside what was counted."""
-
-    offload: str = "none"
-    use_stream: bool = True
-    """Group offload: the next group comes while one computes."""
-    blocks_per_group: int = 1
-    quantize: Mapping[str, str] = field(default_factory=dict)
-    """Component: scheme."""
-    layerwise: tuple[str, ...] = ()
-    """Components whose weights are kept in 8 bits and cast for each layer (``enable_layerwise_casting``)."""
-    drop_text_encoders: bool = False
-    """Text encoders are deleted when the prompt is encoded."""
-    attention: str = "sdpa"
-    """``sdpa``, or ``math`` for attention that is not fused."""
-    compiled: bool = False
-    devices: int = 1
-    """Of context parallelism: each computes its part of the sequence."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +66,7 @@ class Change:
     """Something to change, what it costs in time, and the memory that is then needed."""
 
     name: str
-    settings: FitSettings
+    settings: RunSettings
     enable: tuple[str, ...]
     """Switches of the pipeline."""
     code: tuple[str, ...]
@@ -103,8 +81,12 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Fit(Displayed):
+class Fit(Result):
     """Whether a generation fits, where its peak is, and what would make it fit."""
+
+    format_name = "diffprof-fit"
+    command = "diffprof fit MODEL"
+    page = "diffprof.advice.views.fit_page:fit_html"
 
     model: str
     peak: MemoryPeak
@@ -114,18 +96,10 @@ class Fit(Displayed):
     """None where no memory was named to fit in."""
     changes: tuple[Change, ...] = ()
     assumptions: tuple[str, ...] = ()
-    settings: FitSettings = field(default_factory=FitSettings)
+    settings: RunSettings = field(default_factory=RunSettings)
     accelerator: str | None = None
     memory_bytes: int | None = None
     """Of the device."""
     usable_bytes: int | None = None
     """Of that, what a process can have."""
     ram_bytes: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values of the saved file."""
-        return cast("dict[str, Any]", function_named("diffprof.record.fit_files:to_json")(self))
-
-    def save(self, path: str | Path) -> Path:
-        """Write it to a file that `diffprof.record.fit_files.load` reads."""
-        return cast(Path, function_named("diffprof.record.fit_files:save")(self, path))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, cast
 
-from diffprof.record.display import Displayed, function_named
+from diffprof.record.results import Result
+from diffprof.record.run_settings import RunSettings
 
 COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST = "compute", "bandwidth", "launches", "transfers", "host"
 LIMITS = (COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST)
@@ -52,43 +51,14 @@ class PredictedTime:
 
 
 @dataclass(frozen=True)
-class PredictionSettings:
-    """How the pipeline is run, beside what was counted."""
-
-    compiled: bool = False
-    attention: str = "sdpa"
-    """``sdpa``, or ``math`` for attention that is not fused."""
-    offload: str = "none"
-    quantize: Mapping[str, str] = field(default_factory=dict)
-    """Component: library and kind, such as ``bitsandbytes:nf4``; ``*`` for denoisers and text encoders."""
-    layerwise: Mapping[str, str] = field(default_factory=dict)
-    """Component: the dtype that its layers are kept in; ``*`` for denoisers."""
-    skip_rate: float = 0.0
-    """Of the denoiser's calls, the share that a cache skips."""
-
-
-@dataclass(frozen=True)
-class Prediction(Displayed):
+class Prediction(Result):
     """How long one request takes, by accelerator."""
 
+    format_name = "diffprof-prediction"
+    command = "diffprof predict MODEL"
+    page = "diffprof.advice.views.prediction_page:prediction_html"
+
     model: str
-    settings: PredictionSettings
+    settings: RunSettings
     accelerators: Mapping[str, PredictedTime]
     assumptions: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The values of the saved file."""
-        return cast("dict[str, Any]", function_named("diffprof.record.prediction_files:to_json")(self))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the prediction to a JSON file; an existing file is replaced in one go."""
-        return cast(Path, function_named("diffprof.record.prediction_files:save")(self, path))
-
-    @staticmethod
-    def load(path: str | Path) -> Prediction:
-        """Read a prediction that `save` wrote."""
-        return cast(Prediction, function_named("diffprof.record.prediction_files:load")(path))
-
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page with a chart."""
-        return cast(Path, function_named("diffprof.advice.views.prediction_page:write_page")(self, path))

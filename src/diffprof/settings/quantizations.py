@@ -3,15 +3,73 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 
 from diffprof.errors import RequestError
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "bitsandbytes": ("nf4", "nf4-double", "fp4", "int8"),
-    "torchao": ("int8", "fp8", "int4", "int8-dynamic", "fp8-dynamic"),
-    "quanto": ("int8", "fp8", "int4", "int2"),
-    "gguf": ("Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "IQ4_XS"),
+GGUF_BLOCKS = {
+    "Q2_K": (256, 84), "Q3_K": (256, 110), "Q4_0": (32, 18), "Q4_1": (32, 20), "Q4_K": (256, 144), "Q5_0": (32, 22),
+    "Q5_1": (32, 24), "Q5_K": (256, 176), "Q6_K": (256, 210), "Q8_0": (32, 34), "IQ4_NL": (32, 18),
+    "IQ4_XS": (256, 136),
+}  # fmt: skip
+"""Elements and bytes of a block of each GGUF type."""
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """A way to keep the weights of linear layers in fewer bits."""
+
+    bits: float
+    """Of one weight, with its share of the scales."""
+    is_unpacked: bool
+    """Whether a copy in the dtype of the computation is made for each product."""
+    passes: float
+    """How often the unpacked weights are moved before each product: none where the kernel unpacks them itself."""
+    computes_in: str | None = None
+    """The dtype of the products, where activations are quantized too."""
+    source: str = ""
+    """What says how long unpacking takes."""
+
+
+_FLUX = "FLUX.1-dev on an H100, with and without: huggingface/blog diffusers-quantization.md"
+_COMPILED = "FLUX.1-dev on an H100, compiled: sayakpaul/diffusers-torchao README.md"
+_HALVES = "as int8, and unpacked from halves of bytes"
+QUANTIZATIONS = {
+    # bitsandbytes: blocks of 64 with a scale of 32 bits, which nf4-double packs into 8 bits, 256 of them with another.
+    "bitsandbytes:nf4": Quantization(4.5, True, 1, source=_FLUX),
+    "bitsandbytes:nf4-double": Quantization(4 + 8 / 64 + 32 / (64 * 256), True, 1, source=_FLUX),
+    "bitsandbytes:fp4": Quantization(4.5, True, 1, source=_FLUX),
+    "bitsandbytes:int8": Quantization(8, False, 24, source=_FLUX),
+    "torchao:int8": Quantization(8, True, 4, source=_FLUX),
+    "torchao:fp8": Quantization(8, True, 4, source=_FLUX),
+    # Groups of 128 with a scale and a zero point of 16 bits; its kernel reads them as they are.
+    "torchao:int4": Quantization(4.25, False, 6, source=_HALVES),
+    "torchao:int8-dynamic": Quantization(8, False, 0, "int8", _COMPILED),
+    "torchao:fp8-dynamic": Quantization(8, False, 0, "float8", _COMPILED),
+    "quanto:int8": Quantization(8, True, 4, source=_FLUX),
+    "quanto:fp8": Quantization(8, True, 4, source=_FLUX),
+    "quanto:int4": Quantization(4.25, True, 6, source=_HALVES),
+    "quanto:int2": Quantization(2.25, True, 6, source=_HALVES),
+    **{
+        f"gguf:{name}": Quantization(8 * size / elements, True, 4 if name == "Q8_0" else 16, source=_FLUX)
+        for name, (elements, size) in GGUF_BLOCKS.items()
+    },
 }
+"""All that a user can name, as ``LIBRARY:KIND``; memory and time are worked out from here."""
+
+LAYERWISE = Quantization(8, True, 1, source=_FLUX)
+"""Layers that are kept in 8 bits and cast before each use."""
+
+
+def _kinds() -> dict[str, tuple[str, ...]]:
+    kinds: dict[str, tuple[str, ...]] = {}
+    for name in QUANTIZATIONS:
+        library, _, kind = name.partition(":")
+        kinds[library] = (*kinds.get(library, ()), kind)
+    return kinds
+
+
+KINDS = _kinds()
 """What each library can do, as diffusers uses it."""
 
 USUAL_LIBRARY = {
@@ -25,13 +83,6 @@ OTHER_NAMES = {"bnb": "bitsandbytes", "ao": "torchao", "float8": "fp8", "8bit": 
 
 STORAGE_DTYPES = {"fp8": "float8_e4m3fn", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
 """What layers can be stored in that are cast to their dtype when they are called."""
-
-GGUF_BLOCKS = {
-    "Q4_0": (32, 18), "Q4_1": (32, 20), "Q5_0": (32, 22), "Q5_1": (32, 24), "Q8_0": (32, 34), "IQ4_NL": (32, 18),
-    "Q2_K": (256, 84), "Q3_K": (256, 110), "Q4_K": (256, 144), "Q5_K": (256, 176), "Q6_K": (256, 210),
-    "IQ4_XS": (256, 136),
-}  # fmt: skip
-"""Elements and bytes of a block of each GGUF type."""
 
 GGUF_INSTEAD = {
     "Q2_K": "Q4_0", "Q3_K": "Q4_0", "IQ4_XS": "IQ4_NL", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from diffprof.advice.views.fit_page import fit_html
-from diffprof.record.fitted import Change, Fit, FitSettings, HostMemory, MemoryPeak
+from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak
+from diffprof.record.run_settings import RunSettings
 
 PEAK = MemoryPeak(allocated_bytes=2, reserved_bytes=3, device_bytes=4, stage="decode", component="vae", module="conv")
 HOST = HostMemory(peak_bytes=5, pinned_bytes=0, load_bytes=5)
@@ -11,7 +12,7 @@ HOST = HostMemory(peak_bytes=5, pinned_bytes=0, load_bytes=5)
 
 def test_every_line_of_code_is_a_line_of_the_page() -> None:
     code = ("pipe.vae.enable_tiling()", "pipe.enable_model_cpu_offload()")
-    change = Change("tiling", FitSettings(), (), code, 1.05, PEAK, HOST, fits=True, command="diffprof fit m")
+    change = Change("tiling", RunSettings(), (), code, 1.05, PEAK, HOST, fits=True, command="diffprof fit m")
 
     page = fit_html(Fit("m", PEAK, (), HOST, fits=False, changes=(change,)))
 

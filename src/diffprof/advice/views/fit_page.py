@@ -22,7 +22,7 @@ def fit_html(fit: Fit) -> str:
     page.add("Host", *(paragraph(line) for line in host.lines))
     if fit.changes:
         changes = changes_block(fit)
-        page.add("Changes that fit", html_table(changes.columns), _code_lines(changes.after))
+        page.add("Changes that fit", html_table(changes.columns), code_lines(changes.after[1:]))
     page.add("Assumptions", element("ul", *(element("li", line) for line in fit.assumptions)))
     header = [
         paragraph("diffprof fit", "made-by"),
@@ -33,8 +33,8 @@ def fit_html(fit: Fit) -> str:
     return page.html(header, f"Made with diffprof {__version__}.")
 
 
-def _code_lines(lines: Sequence[str]) -> Markup:
+def code_lines(lines: Sequence[str]) -> Markup:
     """Code in a box that scrolls, so that a long line does not widen the page."""
     # Text in markup is one line: each line is an element of its own.
-    inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines[1:]]
+    inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines]
     return element("pre", *inside, style="overflow-x:auto")

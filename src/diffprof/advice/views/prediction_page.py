@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from diffprof.advice.views.prediction_charts import times_chart
 from diffprof.advice.views.prediction_tables import PredictionTable, blocks
-from diffprof.record.atomic_files import replace_file
 from diffprof.record.predicted import Prediction
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
@@ -42,8 +39,3 @@ def _lead(prediction: Prediction) -> str:
     name, time = min(prediction.accelerators.items(), key=lambda item: item[1].total_seconds)
     interval = f"{numbers.estimate(time.low_seconds)} to {numbers.estimate(time.high_seconds)}"
     return f"One generation takes about {numbers.estimate(time.total_seconds)} on {name} ({interval})."
-
-
-def write_page(prediction: Prediction, path: str | Path) -> Path:
-    """Write the page; an existing file is replaced."""
-    return replace_file(path, prediction_html(prediction).encode())

@@ -1,0 +1,235 @@
+"""What to change about a generation on an accelerator: options that are tried on the record, ranked by a goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from diffprof.advice.alternatives import Alternative, Plan, siblings, ways_to_ask, ways_to_compute, ways_to_keep_weights
+from diffprof.advice.evaluating import Evaluated, Evaluator
+from diffprof.advice.sizes import parse_memory
+from diffprof.advice.sources import Source, open_source
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.own_accelerators import known_accelerators
+from diffprof.errors import RequestError
+from diffprof.prediction.resolving import resolve_settings
+from diffprof.prediction.timeline import has_allocations
+from diffprof.record.advised import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
+from diffprof.record.changes import Changes
+from diffprof.record.run_settings import RunSettings
+
+MOST_OPTIONS = 16
+POINTLESS = 1.02
+"""A part that makes neither time nor memory smaller by 2 % is left out."""
+
+
+@dataclass(frozen=True)
+class AdviceRequest:
+    """On what, for what, and within which limits."""
+
+    accelerator: str
+    goal: str = TIME
+    max_memory_bytes: int | None = None
+    max_seconds: float | None = None
+    ram_bytes: int | None = None
+    settings: RunSettings = field(default_factory=RunSettings)
+    """How it is run now."""
+    usd_per_hour: float | None = None
+    file: Path | None = None
+    """Accelerators of one's own."""
+
+    def check(self) -> None:
+        """Refuse what cannot be meant, before anything is counted."""
+        if self.goal not in GOALS:
+            raise RequestError(f"Unknown goal {self.goal!r}; use one of {', '.join(GOALS)}.")
+        if "," in self.accelerator:
+            raise RequestError(f"Advice is for one accelerator, not for {self.accelerator}; name one of them.")
+        if self.max_seconds is not None and not self.max_seconds > 0:
+            raise RequestError("The longest time must be more than nothing.")
+        find_accelerator(self.accelerator, known_accelerators(self.file))
+
+
+def advise_source(source: Source, request: AdviceRequest) -> Advice:
+    """The advice for a profile and variants of its request."""
+    request.check()
+    if not has_allocations(source.profile):
+        raise RequestError(
+            "This profile does not say what memory comes and goes, as one of an earlier version; count the model again."
+        )
+    accelerator = find_accelerator(request.accelerator, known_accelerators(request.file))
+    settings = resolve_settings(source.profile, request.settings)
+    evaluator = Evaluator(source, accelerator, request.ram_bytes, request.usd_per_hour)
+    base = Plan((), source.request, settings)
+    requested = evaluator.evaluate(base)
+    if requested is None:
+        raise RequestError(f"Nothing can be said about {source.profile.request.model} on {accelerator.name}.")
+    tried = [requested, *_search(evaluator, base, source)]
+    possible = [one for one in tried if one.fits and _is_within(one, request)]
+    kept = _without_pointless(possible, tried)
+    ranked = sorted(_front(kept), key=lambda one: _rank(one, request.goal))
+    options = [evaluator.option(one, on_front=True) for one in _spread_over_risks(ranked)]
+    return Advice(
+        model=source.profile.request.model,
+        accelerator=accelerator.name,
+        goal=request.goal,
+        requested=evaluator.option(requested, on_front=any(one is requested for one in ranked)),
+        options=tuple(option for option in options if option is not None and option.fits),
+        tried=len(tried),
+        max_memory_bytes=request.max_memory_bytes,
+        max_seconds=request.max_seconds,
+        usable_bytes=evaluator.device.usable_bytes,
+        assumptions=evaluator.assumptions(),
+    )
+
+
+def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
+    """All plans that are worth a look: ways to keep the weights, with ways to compute, with ways to ask."""
+    profile = source.profile
+    keeping = list(ways_to_keep_weights(profile, base.settings))
+    computing = list(ways_to_compute(profile, base.settings, evaluator.accelerator))
+    asking = list(ways_to_ask(profile, base.request))
+    tiling = [part for part in asking if part.group.startswith("vae_")]
+    others = [part for part in asking if part not in tiling]
+    small = [plan for plan in _combined(base, keeping, 2) if evaluator.can_fit(plan)]
+    small += [plan for plan in (_added(plan, part) for plan in small for part in tiling) if plan is not None]
+    for plan in small:
+        found = evaluator.evaluate(plan) if plan.parts else evaluator.evaluate(base)
+        if found is None:
+            continue
+        if plan.parts:
+            yield found
+        if found.fits:
+            yield from _quicker(evaluator, plan, computing, others)
+    for part in siblings(profile, base.request):
+        sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
+        found = evaluator.evaluate(sibling)
+        if found is not None:
+            yield found
+            compiled = [other for other in computing if other.group == "compile"]
+            yield from _quicker(evaluator, sibling, compiled, ())
+
+
+def _quicker(
+    evaluator: Evaluator, plan: Plan, computing: Sequence[Alternative], asking: Sequence[Alternative]
+) -> Iterator[Evaluated]:
+    """The plan with all that could make it quicker."""
+    for faster in _combined(plan, computing, 3):
+        for other in (faster, *(_added(faster, part) for part in asking)):
+            if other is not None and len(other.parts) > len(plan.parts):
+                found = evaluator.evaluate(other)
+                if found is not None:
+                    yield found
+
+
+def _combined(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
+    """The plan with every choice of up to so many parts, none of them first."""
+    plans = [plan]
+    for number, part in enumerate(parts):
+        added = _added(plan, part)
+        if added is not None and most:
+            plans += _combined(added, parts[number + 1 :], most - 1)
+    return plans
+
+
+def _added(plan: Plan, part: Alternative) -> Plan | None:
+    return plan.add(part)
+
+
+def _is_within(one: Evaluated, request: AdviceRequest) -> bool:
+    if request.max_memory_bytes is not None and one.peak.device_bytes > request.max_memory_bytes:
+        return False
+    return request.max_seconds is None or one.time.total_seconds <= request.max_seconds
+
+
+def _without_pointless(possible: Sequence[Evaluated], tried: Sequence[Evaluated]) -> list[Evaluated]:
+    """Those of which every part is good for something."""
+    by_parts: dict[frozenset[str], Evaluated] = {frozenset(one.plan.names): one for one in possible}
+    kept = []
+    for one in possible:
+        names = frozenset(one.plan.names)
+        smaller = (by_parts.get(names - {name}) for name in names)
+        if not any(other is not None and _is_as_good(other, one) for other in smaller):
+            kept.append(one)
+    return kept
+
+
+def _is_as_good(one: Evaluated, other: Evaluated) -> bool:
+    return (
+        one.seconds <= POINTLESS * other.seconds
+        and one.peak.device_bytes <= POINTLESS * other.peak.device_bytes
+        and one.device_seconds <= POINTLESS * other.device_seconds
+    )
+
+
+def _front(options: Sequence[Evaluated]) -> list[Evaluated]:
+    """Those that no other of the same or less risk beats in time and memory at once."""
+    return [one for one in options if not any(_beats(other, one) for other in options if other is not one)]
+
+
+def _beats(one: Evaluated, other: Evaluated) -> bool:
+    if RISKS.index(one.plan.risk) > RISKS.index(other.plan.risk) or one.plan.settings.devices > (
+        other.plan.settings.devices
+    ):
+        return False
+    mine, its = (one.seconds, one.peak.device_bytes), (other.seconds, other.peak.device_bytes)
+    return mine[0] <= its[0] and mine[1] <= its[1] and mine != its
+
+
+def _rank(one: Evaluated, goal: str) -> tuple[float, float]:
+    values = {
+        TIME: one.seconds,
+        MEMORY: float(one.peak.device_bytes),
+        COST: one.device_seconds,
+        ENERGY: one.time.energy_joules / one.results if one.time.energy_joules is not None else one.device_seconds,
+    }
+    return values[goal], one.seconds
+
+
+def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
+    """The best of each risk, so that what risks nothing is not crowded out; ranked as before."""
+    each = max(1, MOST_OPTIONS // len(RISKS))
+    chosen: list[Evaluated] = []
+    for risk in RISKS:
+        chosen += [one for one in ranked if one.plan.risk == risk][:each]
+    rest = [one for one in ranked if one not in chosen]
+    chosen += rest[: max(0, MOST_OPTIONS - len(chosen))]
+    return [one for one in ranked if one in chosen]
+
+
+def advise(
+    model: Any,
+    *,
+    gpu: str,
+    goal: str = TIME,
+    max_memory: str | int | None = None,
+    max_time: float | None = None,
+    ram: str | int | None = None,
+    price: float | None = None,
+    offload: str = "none",
+    quantize: str | Mapping[str, str] | None = None,
+    layerwise: str | Mapping[str, str] | None = None,
+    attention: str = "sdpa",
+    compile: bool = False,
+    dtype: Any = None,
+    scheduler: str | None = None,
+    enable: str | Iterable[str] = (),
+    **arguments: Any,
+) -> Advice:
+    """What to change about one call of a pipeline on an accelerator, ranked by what matters.
+
+    `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `goal` is time, memory, cost
+    or energy; `max_memory` (``"16GB"``, as nvidia-smi shows it) and `max_time` in seconds are limits; `price` is
+    that of an hour. All other arguments are those of the pipeline's own call.
+    """
+    changes = Changes.create(quantize=quantize, layerwise=layerwise)
+    settings = RunSettings(
+        offload=offload, quantize=changes.quantize, layerwise=changes.layerwise, attention=attention, compiled=compile
+    )
+    request = AdviceRequest(
+        gpu, goal, parse_memory("max_memory", max_memory), max_time, parse_memory("ram", ram), settings, price
+    )
+    request.check()
+    switches = (enable,) if isinstance(enable, str) else tuple(enable)
+    return advise_source(open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=switches), request)

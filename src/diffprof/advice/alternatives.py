@@ -1,0 +1,217 @@
+"""What can be done otherwise about a generation: each alternative changes the request, the settings, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from diffprof.advice.code import GUIDED_UNTIL
+from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders, settings_after
+from diffprof.catalogue import entries, find
+from diffprof.catalogue.accelerators import Accelerator
+from diffprof.catalogue.entry import Entry
+from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, RISKS
+from diffprof.record.changes import Changes
+from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
+
+Rewrite = Callable[[Request], Request]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One thing to do otherwise."""
+
+    name: str
+    group: str
+    """Of one group, only one is done at a time."""
+    risk: str = NO_RISK
+    settings: Mapping[str, object] = field(default_factory=dict)
+    rewrite: Rewrite | None = None
+    """None where nothing has to be counted again."""
+    needs: Callable[[RunSettings], bool] = lambda settings: True
+    """Whether it can be done together with these settings."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Alternatives that are done together."""
+
+    parts: tuple[Alternative, ...]
+    request: Request
+    settings: RunSettings
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def risk(self) -> str:
+        return max((part.risk for part in self.parts), key=RISKS.index, default=NO_RISK)
+
+    def add(self, part: Alternative) -> Plan | None:
+        """The plan with one more alternative; None where they exclude each other."""
+        if any(other.group == part.group for other in self.parts) or not part.needs(self.settings):
+            return None
+        request = self.request if part.rewrite is None else part.rewrite(self.request)
+        settings = settings_after(self.settings, (Step(settings=part.settings),))
+        if any(not other.needs(settings) for other in self.parts):
+            return None
+        return Plan((*self.parts, part), request, settings)
+
+
+def ways_to_keep_weights(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
+    """Alternatives that take memory off the device and need no other count: offload, and weights in fewer bits."""
+    risks = {"layerwise fp8": LOW}
+    for step in packed_denoisers(profile, settings):
+        risk = risks.get(step.name, MEDIUM if "nf4" in step.name else LOW)
+        yield Alternative(step.name, "weights of the denoiser", risk, step.settings)
+    for step in packed_encoders(profile, settings):
+        risk = NO_RISK if "drop_text_encoders" in step.settings else LOW
+        yield Alternative(step.name, "weights of text encoders", risk, step.settings, needs=_can_place(step))
+    if settings.offload == "none" and settings.devices == 1:
+        for way in ("model", "group", "group-leaf", "sequential"):
+            yield Alternative(f"offload {way}", "offload", NO_RISK, {"offload": way}, needs=_is_not_placed_otherwise)
+
+
+def _can_place(step: Step) -> Callable[[RunSettings], bool]:
+    if "drop_text_encoders" not in step.settings:
+        return lambda settings: True
+    return lambda settings: settings.offload == "none" and settings.devices == 1
+
+
+def _is_not_placed_otherwise(settings: RunSettings) -> bool:
+    return settings.devices == 1 and not settings.drop_text_encoders
+
+
+def ways_to_compute(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
+    """Alternatives that change how it is computed, and need no other count."""
+    if settings.attention == "math":
+        yield Alternative("fused attention", "attention", NO_RISK, {"attention": "sdpa"})
+    if not settings.compiled:
+        yield Alternative("compile", "compile", NO_RISK, {"compiled": True}, needs=lambda own: own.offload == "none")
+    if not settings.skip_rate and profile.steps.count >= 10 and _has_blocks(profile):
+        yield Alternative(f"cache that skips {CACHE_RATE:.0%}", "cache", MEDIUM, {"skip_rate": CACHE_RATE})
+    denoisers = [slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes]
+    if denoisers and not settings.quantize and not settings.layerwise:
+        for kind, peak in (("fp8-dynamic", "float8"), ("int8-dynamic", "int8")):
+            # Products in 8 bits are faster where the matrix cores have them, and kernels exist for compiled code.
+            if accelerator.peak_flops_per_second.get(peak, 0) > accelerator.peak_flops_per_second.get("float16", 0):
+                packed = dict.fromkeys(denoisers, f"torchao:{kind}")
+                yield Alternative(
+                    f"{kind} products, compiled", "weights of the denoiser", MEDIUM,
+                    {"quantize": packed, "compiled": True}, needs=lambda own: own.offload == "none",
+                )  # fmt: skip
+                break
+    if settings.devices == 1 and _has_blocks(profile):
+        for number in (2, 4):
+            yield Alternative(
+                f"{number} devices", "devices", NO_RISK, {"devices": number}, needs=_can_be_shared,
+            )  # fmt: skip
+
+
+def _can_be_shared(settings: RunSettings) -> bool:
+    return settings.offload == "none" and not settings.drop_text_encoders and not settings.layerwise
+
+
+def _has_blocks(profile: Profile) -> bool:
+    """Whether the denoiser is a transformer: caches of diffusers and context parallelism are made for its blocks."""
+    return any(part.role == "denoiser" and "Transformer" in part.class_name for part in profile.components.values())
+
+
+CACHE_RATE = 0.3
+FEWER_STEPS = 0.6
+SOLVER, SOLVER_STEPS = "DPMSolverMultistepScheduler", 20
+GUIDED_SHARE = 0.6
+BATCH = 4
+MOST_SIBLINGS = 3
+SIZE_ARGUMENTS = ("height", "width", "num_frames", "num_images_per_prompt")
+
+
+def ways_to_ask(profile: Profile, request: Request) -> Iterator[Alternative]:
+    """Alternatives that ask the pipeline for something else, and need another count."""
+    yield from _fewer_steps(profile)
+    if profile.request.pipeline in GUIDED_UNTIL and not request.changes and _is_guided(profile):
+        yield Alternative(
+            f"guidance in the first {GUIDED_SHARE:.0%} of the steps", "guidance", LOW,
+            rewrite=lambda own: replace(own, changes=Changes(guidance_interval=(0.0, GUIDED_SHARE))),
+        )  # fmt: skip
+    if any(part.dtype == "float32" and part.role == "denoiser" for part in profile.components.values()):
+        yield Alternative("dtype float16", "dtype", LOW, rewrite=lambda own: replace(own, dtype="float16"))
+    for switch, risk in (("vae_tiling", LOW), ("vae_slicing", NO_RISK)):
+        if switch not in request.enable and (switch == "vae_tiling" or _images(profile) > 1):
+            yield Alternative(switch.replace("_", " "), switch, risk, rewrite=_enabling(switch))
+    if _images(profile) == 1 and find_media(profile) == "image":
+        yield Alternative(f"batch {BATCH}", "batch", NO_RISK, rewrite=_with(num_images_per_prompt=BATCH))
+
+
+def _enabling(switch: str) -> Rewrite:
+    return lambda own: replace(own, enable=(*own.enable, switch))
+
+
+def _with(**arguments: Any) -> Rewrite:
+    return lambda own: own.with_arguments(arguments)
+
+
+def _fewer_steps(profile: Profile) -> Iterator[Alternative]:
+    asked = profile.request.value("num_inference_steps")
+    stage = profile.steps.main
+    if not isinstance(asked, int) or stage is None or asked < 10:
+        return
+    fewer = max(1, round(FEWER_STEPS * asked))
+    yield Alternative(f"{fewer} steps", "steps", MEDIUM, rewrite=_with(num_inference_steps=fewer))
+    is_flow = stage.scheduler.startswith("FlowMatch")
+    if not is_flow and stage.scheduler != SOLVER and asked > SOLVER_STEPS:
+        yield Alternative(
+            f"{SOLVER_STEPS} steps of {SOLVER}", "steps", LOW,
+            rewrite=lambda own: replace(own.with_arguments({"num_inference_steps": SOLVER_STEPS}), scheduler=SOLVER),
+        )  # fmt: skip
+
+
+def _is_guided(profile: Profile) -> bool:
+    scale = profile.request.value("guidance_scale")
+    return isinstance(scale, int | float) and scale > 1
+
+
+def _images(profile: Profile) -> int:
+    number = profile.request.value("num_images_per_prompt")
+    return number if isinstance(number, int) and number > 0 else 1
+
+
+def find_media(profile: Profile) -> str:
+    """What the model makes: image, video or audio; empty where nobody knows it by name."""
+    entry = find(profile.request.model)
+    return entry.media if entry else ""
+
+
+def siblings(profile: Profile, request: Request) -> Iterator[Alternative]:
+    """Models for the same task that do less work: distilled ones of the family first, then smaller and newer ones."""
+    own = find(profile.request.model)
+    if own is None or not own.task:
+        return
+    others = [entry for entry in entries() if entry.task == own.task and entry.name != own.name and not entry.inputs]
+    lighter = [entry for entry in others if _work(entry) < _work(own)]
+    family = sorted((entry for entry in lighter if entry.family == own.family), key=_work)
+    newer = sorted(
+        (entry for entry in lighter if entry.family != own.family and (entry.year or 0) >= (own.year or 0)),
+        key=lambda entry: (-(entry.year or 0), -_work(entry)),
+    )
+    for entry in (*family[:2], *newer)[:MOST_SIBLINGS]:
+        yield Alternative(entry.name, "model", HIGH, rewrite=_for_model(entry, request, profile))
+
+
+def _work(entry: Entry) -> float:
+    """About what one generation costs: parameters of the denoiser times steps."""
+    steps = entry.recommended.get("num_inference_steps", 40)
+    return entry.parameters * (steps if isinstance(steps, int) else 40)
+
+
+def _for_model(entry: Entry, request: Request, profile: Profile) -> Rewrite:
+    """Another model, at the size that the user asked for; all else is what is recommended for it."""
+    recommended = set(profile.request.recommended)
+    asked = {
+        name: value for name, value in request.arguments.items() if name in SIZE_ARGUMENTS and name not in recommended
+    }
+    return lambda own: Request.create(entry.name, asked)

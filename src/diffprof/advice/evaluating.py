@@ -1,0 +1,169 @@
+"""What a plan takes on an accelerator: memory and time of the same record, each worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from diffprof.advice.alternatives import Plan
+from diffprof.advice.assumptions import assumptions_of
+from diffprof.advice.code import program
+from diffprof.advice.commands import command_line
+from diffprof.advice.fit import Outcome, memory_assumptions, outcome_of
+from diffprof.advice.fit_changes import NeededMemory
+from diffprof.advice.predict import basis_of
+from diffprof.advice.sources import Source
+from diffprof.catalogue.accelerators import Accelerator
+from diffprof.errors import RequestError
+from diffprof.prediction.device import device_of
+from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.resolving import resolve_settings
+from diffprof.prediction.time import Job, job_of, predict_time
+from diffprof.record.advised import NO_RISK, Option
+from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.predicted import PredictedTime
+from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
+
+MEMORY_GROUPS = ("steps", "guidance")
+"""Alternatives that change no memory while the options are compared; what is shown is worked out for itself."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A plan and what it takes."""
+
+    plan: Plan
+    profile: Profile
+    settings: RunSettings
+    """By the components of the profile."""
+    time: PredictedTime
+    outcome: Outcome
+    results: int
+
+    @property
+    def fits(self) -> bool:
+        return self.outcome.fits is True
+
+    @property
+    def peak(self) -> MemoryPeak:
+        return self.outcome.peak
+
+    @property
+    def host(self) -> HostMemory:
+        return self.outcome.host
+
+    @property
+    def seconds(self) -> float:
+        """For one image or video."""
+        return self.time.total_seconds / self.results
+
+    @property
+    def device_seconds(self) -> float:
+        """What is paid for: the time of all devices, for one image or video."""
+        return self.seconds * self.settings.devices
+
+
+class Evaluator:
+    """Works plans out on one accelerator, and remembers what they have in common."""
+
+    def __init__(
+        self, source: Source, accelerator: Accelerator, ram_bytes: int | None, usd_per_hour: float | None
+    ) -> None:
+        self.source = source
+        self.accelerator = accelerator
+        self.ram_bytes = ram_bytes
+        self.usd_per_hour = usd_per_hour
+        self.device = device_memory(accelerator)
+        self._timed = device_of(accelerator)
+        self._basis = "measured" if accelerator.measured else basis_of(accelerator)
+        self._jobs: dict[tuple[int, str], Job] = {}
+        self._outcomes: dict[tuple[int, str], Outcome] = {}
+        self._needed: NeededMemory | None = None
+
+    def evaluate(self, plan: Plan) -> Evaluated | None:
+        """What the plan takes; None where the pipeline cannot do it."""
+        profile = self.source.variant(plan.request)
+        if profile is None:
+            return None
+        try:
+            settings = resolve_settings(profile, plan.settings)
+        except RequestError:
+            return None  # another model has other components
+        # Fewer steps hold no less memory: the profile of all steps stands for them, until an option is shown.
+        same = [part for part in plan.parts if part.group not in MEMORY_GROUPS]
+        alike = self.source.profile if len(same) < len(plan.parts) and not any(p.rewrite for p in same) else profile
+        return Evaluated(
+            plan, profile, settings, self._time(profile, settings), self._outcome(alike, settings), _results(profile)
+        )
+
+    def can_fit(self, plan: Plan) -> bool:
+        """Whether nothing speaks against it yet; saves following the allocator where the answer is clear."""
+        profile = self.source.profile
+        if self._needed is None:
+            stages = self._outcome(profile, plan.settings).stages
+            self._needed = NeededMemory(stages, self.device.capacity_bytes)
+        return not plan.parts or self._needed.can_fit(profile, (), plan.settings)
+
+    def _time(self, profile: Profile, settings: RunSettings) -> PredictedTime:
+        key = (id(profile), repr(replace(settings, offload="none", compiled=False, drop_text_encoders=False)))
+        if key not in self._jobs:
+            self._jobs[key] = job_of(profile, settings)
+        job = replace(self._jobs[key], settings=settings)
+        return predict_time(job, self._timed, self._basis, usd_per_hour=self.usd_per_hour)
+
+    def _outcome(self, profile: Profile, settings: RunSettings) -> Outcome:
+        kept = replace(settings, skip_rate=0.0, compiled=False)
+        key = (id(profile), repr(kept))
+        if key not in self._outcomes:
+            self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes)
+        return self._outcomes[key]
+
+    def option(self, one: Evaluated, on_front: bool) -> Option:
+        """The plan as it is shown, with its code and the commands that say the figures again."""
+        outcome = self._outcome(one.profile, one.settings)
+        words = ["--gpu", self.accelerator.name]
+        ram = ["--ram", str(self.ram_bytes)] if self.ram_bytes is not None else []
+        price = ["--price", f"{self.usd_per_hour:g}"] if self.usd_per_hour is not None else []
+        request = one.plan.request
+        return Option(
+            changes=one.plan.names,
+            model=one.profile.request.model,
+            settings=one.settings,
+            risk=one.plan.risk,
+            risks=tuple(part.name for part in one.plan.parts if part.risk != NO_RISK),
+            results=one.results,
+            total_seconds=one.time.total_seconds,
+            low_seconds=one.time.low_seconds,
+            high_seconds=one.time.high_seconds,
+            energy_joules=one.time.energy_joules,
+            price_usd=one.time.price_usd,
+            peak=outcome.peak,
+            host=outcome.host,
+            fits=outcome.fits is True,
+            on_front=on_front,
+            code=program(one.profile, request, one.settings),
+            fit_command=command_line("fit", request, one.settings, [*words, *ram]),
+            predict_command=command_line("predict", request, one.settings, [*words, *price]),
+        )
+
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of the request as it is; the options have those of `fit` and `predict` besides."""
+        settings = RunSettings()
+        timed = assumptions_of(self.source.profile, [self.accelerator], settings)
+        kept = memory_assumptions(self.source.profile, settings, self.device)
+        return tuple(
+            dict.fromkeys(
+                (
+                    "figures of time and memory are those of `diffprof predict` and `diffprof fit`, whose commands are "
+                    "given; what quality an option costs is a rule of thumb, not measured",
+                    "a cache is taken to skip the share that is named; what threshold that takes depends on the model",
+                    *kept,
+                    *timed,
+                )
+            )
+        )
+
+
+def _results(profile: Profile) -> int:
+    number = profile.request.value("num_images_per_prompt")
+    return number if isinstance(number, int) and number > 0 else 1

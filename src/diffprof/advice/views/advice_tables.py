@@ -1,0 +1,97 @@
+"""Advice as text and tables: what is requested, what is better, and how to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
+from diffprof.render import numbers
+from diffprof.render.blocks import Block
+from diffprof.render.columns import Column
+
+RISK_WORDS = {
+    NO_RISK: "the same computation",
+    LOW: "rounding, or a little less guidance or precision; rarely visible",
+    MEDIUM: "less is computed; look at the results",
+    HIGH: "another model; the results are others",
+}
+GOAL_WORDS = {"time": "the quickest", "memory": "the smallest", "cost": "the cheapest", "energy": "the thriftiest"}
+MOST_CODE = 3
+"""Options whose code is shown on a console; a file has that of all."""
+
+
+def advice_blocks(advice: Advice, verbose: bool = False) -> list[Block]:
+    """All of it; with all assumptions or with how many there are."""
+    blocks = [summary_block(advice), options_block(advice)]
+    blocks += [code_block(option) for option in (advice.options if verbose else advice.options[:MOST_CODE])]
+    left = len(advice.options) - MOST_CODE
+    if verbose:
+        return [*blocks, Block("Assumptions", [f"- {line}" for line in advice.assumptions])]
+    lines = [f"--verbose shows the code of {left} more, -o advice.html has it all."] if left > 0 else []
+    lines.append(f"{numbers.times(len(advice.assumptions), 'assumption')}: --verbose lists them.")
+    return [*blocks, Block(lines=lines)]
+
+
+def summary_block(advice: Advice) -> Block:
+    """What the request itself takes, and what would be best."""
+    now = advice.requested
+    does_fit = "it fits" if now.fits else "it does not fit"
+    lines = [
+        f"as requested: {numbers.estimate(now.total_seconds)}, {numbers.gibibytes(now.peak.device_bytes)} "
+        f"as nvidia-smi shows it; {does_fit}",
+        f"{numbers.times(advice.tried, 'option')} tried",
+    ]
+    if advice.options:
+        best = advice.options[0]
+        lines.append(
+            f"{GOAL_WORDS[advice.goal]}: {best.name}, {numbers.estimate(best.seconds)} for each, "
+            f"{numbers.gibibytes(best.peak.device_bytes)}; risk for the result: {best.risk}"
+        )
+        safe = next((option for option in advice.options if option.risk == NO_RISK), None)
+        if safe is not None and safe is not best:
+            lines.append(
+                f"{GOAL_WORDS[advice.goal]} without a risk for the result: {safe.name}, "
+                f"{numbers.estimate(safe.seconds)} for each, {numbers.gibibytes(safe.peak.device_bytes)}"
+            )
+    else:
+        lines.append("none of them fits within the limits")
+    return Block(f"{advice.model} on {advice.accelerator}: what to change", lines)
+
+
+def options_block(advice: Advice) -> Block:
+    """A row for each option, the best for the goal first."""
+    rows = advice.options
+    columns = [
+        Column("option", [option.name for option in rows], justify="left", style="bold"),
+        Column("time of one", [numbers.estimate(option.seconds) for option in rows]),
+        Column("speed-up", [_speedup(advice, option) for option in rows], rank=2),
+        Column("nvidia-smi", [numbers.gibibytes(option.peak.device_bytes) for option in rows]),
+        Column("host", [numbers.gibibytes(option.host.peak_bytes) for option in rows], rank=4),
+        *_optional("energy", [_joules(option) for option in rows]),
+        *_optional("price", [_price(option) for option in rows]),
+        Column("risk", [option.risk for option in rows], justify="left", rank=1),
+    ]
+    used = [risk for risk in RISK_WORDS if any(option.risk == risk for option in rows)]
+    return Block("Options", columns=columns, after=[f"risk {risk}: {RISK_WORDS[risk]}" for risk in used])
+
+
+def code_block(option: Option) -> Block:
+    """How to do it, and how to have its figures again."""
+    lines = [*option.code, f"# {option.fit_command}", f"# {option.predict_command}"]
+    return Block(option.name, lines)
+
+
+def _speedup(advice: Advice, option: Option) -> str:
+    return numbers.factor(advice.requested.seconds / option.seconds)
+
+
+def _optional(heading: str, cells: Sequence[str]) -> list[Column]:
+    return [Column(heading, cells, rank=5)] if any(cells) else []
+
+
+def _joules(option: Option) -> str:
+    return "" if option.energy_joules is None else numbers.joules(option.energy_joules / option.results)
+
+
+def _price(option: Option) -> str:
+    return "" if option.price_usd is None else numbers.dollars(option.price_usd / option.results)

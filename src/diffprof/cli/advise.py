@@ -1,0 +1,67 @@
+"""``diffprof advise MODEL --gpu NAME --goal time``"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from diffprof.cli.option_groups import expand_groups
+from diffprof.cli.running_options import (
+    Hardware,
+    Model,
+    PredictedOptions,
+    ResultOptions,
+    RunningOptions,
+    open_model,
+)
+from diffprof.record.request import parse_rate
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
+
+LONGEST_SECONDS = 1e9
+
+
+@app.command()
+@expand_groups
+def advise(
+    model: Model,
+    requested: PredictedOptions,
+    running: RunningOptions,
+    output: ResultOptions,
+    gpu: Annotated[str, typer.Option(metavar="NAME", help="An accelerator of `diffprof hardware`.")],
+    goal: Annotated[str, typer.Option(metavar="GOAL", help="What matters: time, memory, cost or energy.")] = "time",
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Only what takes no more of the device: 16GB.")
+    ] = None,
+    max_time: Annotated[
+        str | None, typer.Option(metavar="SECONDS", help="Only what takes no longer for one call.")
+    ] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host: 64GB.")] = None,
+    price: Annotated[str | None, typer.Option(metavar="USD", help="Price of an hour of the accelerator.")] = None,
+    hardware: Hardware = None,
+) -> None:
+    """Say what to change about one generation on an accelerator: faster, smaller, cheaper.
+
+    Options are tried on the count, nothing is run. Of those that fit, the ones are shown that no other of the same risk
+    beats in time and memory, with the code for each and the commands that print its figures again. docs/advice.md says
+    what is tried.
+    """
+    from diffprof.advice.advise import AdviceRequest, advise_source
+    from diffprof.advice.sizes import parse_memory
+    from diffprof.advice.views.advice_views import advice_csv, print_advice
+
+    output.check()
+    request = AdviceRequest(
+        gpu,
+        goal,
+        parse_memory("--max-memory", max_memory),
+        None if max_time is None else parse_rate("--max-time", max_time, most=LONGEST_SECONDS),
+        parse_memory("--ram", ram),
+        running.run_settings(),
+        None if price is None else parse_rate("--price", price, most=1e6),
+        hardware,
+    )
+    request.check()
+    result = advise_source(open_model(model, requested, output.quiet), request)
+    output.write(result, lambda: advice_csv(result), lambda console: print_advice(result, console, output.verbose))

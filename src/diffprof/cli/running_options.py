@@ -1,0 +1,152 @@
+"""Options of `fit`, `predict` and `advise`: how the pipeline is run, and where the answer goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from diffprof.cli import options
+from diffprof.cli.option_groups import CountOptions
+from diffprof.cli.output import check_formats
+from diffprof.cli.progress import progress_bar
+from diffprof.cli.terminal import print_written, write_rendered, write_text
+from diffprof.errors import RequestError
+from diffprof.record.atomic_files import check_writable
+from diffprof.record.changes import Changes
+from diffprof.record.request import parse_rate
+from diffprof.record.run_settings import ATTENTIONS, RunSettings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from diffprof.advice.sources import Source
+    from diffprof.record.results import Result
+
+ENDINGS = (".json", ".csv", ".html", ".txt")
+
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id, a folder or a saved profile.")
+]
+Hardware = Annotated[
+    Path | None, typer.Option("--hardware", metavar="FILE.toml", help="Also use the accelerators of this file.")
+]
+Price = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[NAME=]USD", help="Price of an hour, of one accelerator or of each. Repeatable."),
+]
+
+
+@dataclass(frozen=True)
+class PredictedOptions(CountOptions):
+    """A call that is counted, of a model that may be changed first, to say what it takes."""
+
+    lora: options.Lora = None
+    controlnet: options.Controlnet = None
+    ip_adapter: options.IpAdapter = None
+    guidance_interval: options.GuidanceInterval = None
+
+
+@dataclass(frozen=True)
+class RunningOptions:
+    """How the pipeline is run, beside what is counted."""
+
+    offload: Annotated[
+        str, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential, group or group-leaf.")
+    ] = "none"
+    no_stream: Annotated[
+        bool, typer.Option("--no-stream", help="Group offload without a stream: nothing is fetched ahead or pinned.")
+    ] = False
+    blocks_per_group: Annotated[str, typer.Option(metavar="N", help="Blocks that group offload moves together.")] = "1"
+    quantize: options.Quantize = None
+    layerwise: options.Layerwise = None
+    drop_text_encoders: Annotated[
+        bool, typer.Option("--drop-text-encoders", help="Text encoders are deleted when the prompt is encoded.")
+    ] = False
+    attention: Annotated[str, typer.Option(metavar="NAME", help="sdpa, or math for attention not fused.")] = "sdpa"
+    compile: Annotated[bool, typer.Option("--compile", help="The models are compiled with torch.compile.")] = False
+    devices: Annotated[
+        str, typer.Option(metavar="N", help="Devices that share the denoiser's sequence (context parallelism).")
+    ] = "1"
+    skip_rate: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="A cache skips this share of the denoiser's calls.")
+    ] = None
+
+    def run_settings(self) -> RunSettings:
+        """The same, checked."""
+        if self.attention not in ATTENTIONS:
+            raise RequestError(f"Unknown attention {self.attention!r}; use {' or '.join(ATTENTIONS)}.")
+        changes = Changes.create(quantize=self.quantize, layerwise=self.layerwise)
+        return RunSettings(
+            self.offload, not self.no_stream, _whole("--blocks-per-group", self.blocks_per_group),
+            changes.quantize, changes.layerwise, self.drop_text_encoders, self.attention, self.compile,
+            _whole("--devices", self.devices),
+            0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate),
+        )  # fmt: skip
+
+
+def _whole(option: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise RequestError(f"{option} must be a whole number of 1 or more, not {text!r}.")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What is written, and where."""
+
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
+    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
+    file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .csv, .html or .txt file.")
+    ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
+    quiet: options.Quiet = False
+
+    def check(self) -> None:
+        """Before anything is counted."""
+        check_formats(self.json, self.csv)
+        if self.file is not None:
+            if self.file.suffix not in ENDINGS:
+                raise RequestError(f"Cannot tell the format of {self.file}; use one of {', '.join(ENDINGS)}.")
+            check_writable(self.file)
+
+    def write(self, result: Result, csv: Callable[[], str], show: Callable[[Console], None]) -> None:
+        """Write the result to the file, to standard output or to the console."""
+        if self.file is None:
+            if self.json or self.csv:
+                write_text(result.to_json() if self.json else csv())
+            else:
+                write_rendered(show)
+            return
+        if self.file.suffix == ".html":
+            result.report(self.file)
+        else:
+            from diffprof.record.atomic_files import replace_file
+
+            texts = {".json": result.to_json, ".csv": csv, ".txt": lambda: str(result)}
+            replace_file(self.file, texts[self.file.suffix]().encode())
+        print_written(self.file, self.quiet)
+
+
+def open_model(model: str, requested: CountOptions, quiet: bool) -> Source:
+    """The saved profile of that name, or the model of that name, counted as the options say."""
+    from diffprof.advice.sources import open_source, source_of_request
+    from diffprof.record.saved import saved_file
+
+    if saved_file(model) is not None:
+        return open_source(model)
+    with progress_bar(quiet) as progress:
+        return source_of_request(requested.request(model), progress=progress)
+
+
+def parse_prices(texts: list[str] | None) -> Mapping[str, float]:
+    """Dollars an hour by accelerator; ``""`` for every other."""
+    prices: dict[str, float] = {}
+    for text in texts or ():
+        name, equals, price = text.rpartition("=")
+        prices[name.strip() if equals else ""] = parse_rate("--price", price, most=1e6)
+    return prices

@@ -1,0 +1,54 @@
+"""Settings for a certain pipeline: which of its components are meant, and what of them cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from diffprof.errors import RequestError
+from diffprof.record.changes import EVERY
+from diffprof.record.profile import Component, Profile
+from diffprof.record.run_settings import ATTENTIONS, OFFLOADS, RunSettings
+
+QUANTIZED_ROLES = ("denoiser", "text_encoder")
+LAYERWISE_ROLES = ("denoiser",)
+"""What is meant where no component is named, as in `diffprof profile`."""
+
+
+def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
+    """The settings by the components of a profile; a `RequestError` says what cannot be meant."""
+    _check(settings)
+    parts = {slot: part for slot, part in profile.components.items() if part.weight_bytes}
+    every = settings.quantize.get(EVERY, "")
+    roles = ("denoiser",) if every.startswith("gguf:") else QUANTIZED_ROLES
+    quantize = _by_slot(parts, settings.quantize, roles)
+    layerwise = _by_slot(parts, settings.layerwise, LAYERWISE_ROLES)
+    for slot, scheme in quantize.items():
+        if slot in layerwise:
+            raise RequestError(f"{slot} is either quantized or cast layer by layer, not both; leave one out.")
+        if scheme.startswith("gguf:") and parts[slot].role == "text_encoder":
+            raise RequestError(
+                f"{slot} cannot be quantized to {scheme}: transformers unpacks GGUF files when it loads them; "
+                "use nf4, int8 or fp8 for it."
+            )
+    return replace(settings, quantize=quantize, layerwise=layerwise)
+
+
+def _check(settings: RunSettings) -> None:
+    if settings.offload not in OFFLOADS:
+        raise RequestError(f"Unknown way to offload {settings.offload!r}; use one of {', '.join(OFFLOADS)}.")
+    if settings.attention not in ATTENTIONS:
+        raise RequestError(f"Unknown attention {settings.attention!r}; use {' or '.join(ATTENTIONS)}.")
+    if settings.devices < 1 or settings.blocks_per_group < 1:
+        raise RequestError("A number of devices, or of blocks in a group, is 1 or more.")
+    if not 0 <= settings.skip_rate < 1:
+        raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {settings.skip_rate:g}.")
+
+
+def _by_slot(parts: Mapping[str, Component], given: Mapping[str, str], roles: tuple[str, ...]) -> dict[str, str]:
+    for slot in given:
+        if slot != EVERY and slot not in parts:
+            raise RequestError(f"The pipeline has no component {slot!r} with weights; it has {', '.join(parts)}.")
+    every = {slot: given[EVERY] for slot, part in parts.items() if EVERY in given and part.role in roles}
+    named = {slot: value for slot, value in given.items() if slot != EVERY}
+    return {slot: value for slot, value in {**every, **named}.items() if value}

@@ -1,0 +1,79 @@
+"""What could be changed about a generation, what each change brings, and which of them are worth it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.results import Result
+from diffprof.record.run_settings import RunSettings
+
+TIME, MEMORY, COST, ENERGY = "time", "memory", "cost", "energy"
+GOALS = (TIME, MEMORY, COST, ENERGY)
+
+NO_RISK, LOW, MEDIUM, HIGH = "none", "low", "medium", "high"
+RISKS = (NO_RISK, LOW, MEDIUM, HIGH)
+"""How likely the result looks worse: the same computation; rounding; less computation; another model."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to do the generation, with what it takes on the accelerator."""
+
+    changes: tuple[str, ...]
+    """What is different from the request: ``steps 20``, ``offload model``...; nothing for the request itself."""
+    model: str
+    settings: RunSettings
+    risk: str
+    """One of `RISKS`."""
+    risks: tuple[str, ...]
+    """The changes that bring it."""
+    results: int
+    """Images or videos that one call makes."""
+    total_seconds: float
+    """Of one call, as the figures below."""
+    low_seconds: float
+    high_seconds: float
+    energy_joules: float | None
+    price_usd: float | None
+    peak: MemoryPeak
+    host: HostMemory
+    fits: bool
+    on_front: bool = False
+    """No other option is at once faster and smaller, of those that fit."""
+    code: tuple[str, ...] = ()
+    """A program with diffusers that does it."""
+    fit_command: str = ""
+    predict_command: str = ""
+    """They print the same figures again."""
+
+    @property
+    def name(self) -> str:
+        return " + ".join(self.changes) or "as requested"
+
+    @property
+    def seconds(self) -> float:
+        """For one image or video."""
+        return self.total_seconds / self.results
+
+
+@dataclass(frozen=True)
+class Advice(Result):
+    """Ways to do a generation on an accelerator, ranked by what matters."""
+
+    format_name = "diffprof-advice"
+    command = "diffprof advise MODEL"
+    page = "diffprof.advice.views.advice_page:advice_html"
+
+    model: str
+    accelerator: str
+    goal: str
+    requested: Option
+    options: tuple[Option, ...]
+    """Those that fit and are within the limits, the best for the goal first."""
+    tried: int
+    """How many options were worked out."""
+    max_memory_bytes: int | None = None
+    max_seconds: float | None = None
+    usable_bytes: int | None = None
+    assumptions: tuple[str, ...] = field(default=())
