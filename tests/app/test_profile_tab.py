@@ -41,6 +41,23 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
     assert moved.total.macs != own.total.macs
 
 
+def test_memory_and_time_follow_the_accelerator_and_the_sliders(visit: OpenPage) -> None:
+    visitor = visit()
+    open_model(visitor, LIGHT_MODEL)
+    own = diffprof.profile(LIGHT_MODEL)
+    visitor.choose("profile-accelerator", "t4")
+    visitor.sees("profile-hardware", "On t4")
+    visitor.sees("profile-hardware", numbers.gibibytes(diffprof.fit(own, gpu="t4").peak.device_bytes))
+    time = diffprof.predict(own, gpu="t4").accelerators["t4"].total_seconds
+    visitor.sees("profile-hardware", numbers.estimate(time))
+    box = visitor.find("profile-num_inference_steps").get_by_role("spinbutton")
+    box.fill("50")
+    box.press("Tab")
+    longer = diffprof.predict(diffprof.profile(LIGHT_MODEL, num_inference_steps=50), gpu="t4").accelerators["t4"]
+    assert numbers.estimate(longer.total_seconds) != numbers.estimate(time)
+    visitor.sees("profile-hardware", numbers.estimate(longer.total_seconds))
+
+
 def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, models: Path) -> None:
     visitor = visit()
     open_model(visitor, "tiny-sd")

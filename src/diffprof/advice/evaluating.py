@@ -10,11 +10,10 @@ from diffprof.advice.code import program
 from diffprof.advice.commands import command_line
 from diffprof.advice.fit import Outcome, memory_assumptions, outcome_of
 from diffprof.advice.fit_changes import NeededMemory
-from diffprof.advice.predict import basis_of
 from diffprof.advice.sources import Source
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.errors import RequestError
-from diffprof.prediction.device import device_of
+from diffprof.prediction.device import basis_of, device_of
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time

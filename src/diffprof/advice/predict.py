@@ -10,15 +10,12 @@ from typing import Any
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.sources import open_source
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
-from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
-from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.calibration import Calibration, calibrate_on
-from diffprof.prediction.device import device_of
-from diffprof.prediction.device_memory import device_memory
-from diffprof.prediction.memory import predict_memory
-from diffprof.prediction.resolving import resolve_settings
+from diffprof.prediction.device import basis_of, device_of
+from diffprof.prediction.needed_memory import NeededMemory
+from diffprof.prediction.on_accelerator import USUAL
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
@@ -26,9 +23,6 @@ from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 from diffprof.settings.limits import dtype_name
-
-USUAL = ("h100-sxm", "a100-sxm-80gb", "mi300x", "l40s", "rtx-5090", "rtx-4090", "rtx-3090", "l4", "t4")
-"""Accelerators that are shown where none is named."""
 
 ALL = "all"
 
@@ -59,7 +53,7 @@ def predict_profile(
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
     job = job_of(profile, request.settings)
-    needed = _NeededMemory(profile, request.settings, chosen[0]) if has_allocations(profile) else None
+    needed = NeededMemory(profile, request.settings, chosen[0]) if has_allocations(profile) else None
     times = {
         entry.name: replace(
             _time_on(entry, job, request, calibration), fits=None if needed is None else needed.fits(entry)
@@ -72,32 +66,6 @@ def predict_profile(
         accelerators=times,
         assumptions=assumptions_of(profile, chosen, request.settings, calibration),
     )
-
-
-class _NeededMemory:
-    """The memory that a generation needs, as `diffprof fit` works it out: once, and again only where it is close."""
-
-    def __init__(self, profile: Profile, settings: RunSettings, accelerator: Accelerator) -> None:
-        self.profile = profile
-        self.settings = resolve_settings(profile, settings)
-        stages = predict_memory(profile, self.settings, device_memory(accelerator))
-        self.least = LEAST_SHARE * max(stage.allocated_bytes for stage in stages)
-        self.most = MOST_SHARE * max(stage.reserved_bytes for stage in stages)
-
-    def fits(self, accelerator: Accelerator) -> bool:
-        device = device_memory(accelerator)
-        capacity = device.capacity_bytes or 0
-        if not self.least <= capacity <= self.most:
-            return capacity > self.most
-        try:
-            predict_memory(self.profile, self.settings, device, capacity)
-        except OutOfDeviceMemory:
-            return False
-        return True
-
-
-LEAST_SHARE, MOST_SHARE = 0.8, 1.1
-"""Around what one accelerator allocates and reserves: what others may differ by, in workspaces."""
 
 
 def check_request(request: PredictionRequest) -> None:
@@ -143,14 +111,6 @@ def _time_on(
         factors=calibration.factors if is_own and calibration is not None else None,
         usd_per_hour=prices.get(accelerator.name, prices.get("")),
     )
-
-
-def basis_of(accelerator: Accelerator) -> str:
-    """What the numbers of an accelerator were fitted to: its own times, those of its family, or neither."""
-    numbers = fitted_numbers()
-    if numbers.is_known(accelerator):
-        return "device"
-    return "family" if family_of(accelerator) in numbers.families else "none"
 
 
 def predict(

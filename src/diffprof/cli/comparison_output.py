@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.options import Quiet
+from diffprof.cli.options import Quiet, accelerator_names
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
@@ -49,6 +49,10 @@ class ComparisonOptions:
             help="Also write one page with charts; models are also counted at other sizes and steps.",
         ),
     ] = None
+    gpu: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[,NAME]", help="Also predict memory and time of each on these accelerators."),
+    ] = None
     quiet: Quiet = False
 
     def check(self, profiles: int) -> None:
@@ -65,7 +69,20 @@ class ComparisonOptions:
             raise RequestError(
                 f"--picture is given {len(self.picture)} times for {profiles} profiles; give one for each."
             )
+        self.check_accelerators()
         self._check_places()
+
+    @property
+    def accelerators(self) -> tuple[str, ...]:
+        return accelerator_names(self.gpu)
+
+    def check_accelerators(self) -> None:
+        """Refuse accelerators that nobody knows."""
+        from diffprof.catalogue.accelerators import find_accelerator
+        from diffprof.catalogue.own_accelerators import known_accelerators
+
+        for name in self.accelerators:
+            find_accelerator(name, known_accelerators())
 
     def _check_places(self) -> None:
         from diffprof.record.atomic_files import check_writable
@@ -100,7 +117,7 @@ def write_comparison(
     from diffprof.comparison import compare
 
     images = options.picture or images
-    comparison = compare(profiles, names, images, models, None if options.html is None else count)
+    comparison = compare(profiles, names, images, models, None if options.html is None else count, options.accelerators)
     if options.side_by_side is not None:
         _write(options.side_by_side, _side_by_side([image for image in images if image]), options.quiet)
     if options.html is not None:

@@ -34,7 +34,7 @@ def gate(
             "--max",
             metavar="NAME=+N[%],...",
             help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%; "
-            "or be at most: weights=24GB. Repeatable. "
+            "or be at most: weights=24GB, predicted_memory=24GB, predicted_time[h100-sxm]=+5%. Repeatable. "
             "By default MACs, parameters, memory and calls, and the time where both were measured.",
         ),
     ] = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from diffprof.comparison.conditions import Condition, differing_conditions
 from diffprof.comparison.counts import ComponentChange, CountChange, component_changes, total_changes
@@ -15,6 +16,9 @@ from diffprof.comparison.times import TimeChange, time_changes
 from diffprof.errors import RequestError
 from diffprof.record.display import Displayed
 from diffprof.record.profile import Profile
+
+if TYPE_CHECKING:
+    from diffprof.comparison.predictions import PredictedChange
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Pair:
     """Calls, operations and modules that were added, removed or changed."""
     times: tuple[TimeChange, ...]
     """Empty if one of the two was only counted."""
+    predictions: tuple[PredictedChange, ...] = ()
+    """On the accelerators that were named."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,11 +63,13 @@ def compare(
     images: Sequence[Path | None] = (),
     models: Sequence[str | None] = (),
     count: Count | None = None,
+    accelerators: Sequence[str] = (),
 ) -> Comparison:
     """Compare each profile with the first; names that occur more than once are numbered.
 
     `images` are the files that the profiles generated, None for a profile without one. With `count`, each of the
-    `models` is counted at more sizes and steps; a saved profile is None among them, and one point of its curve.
+    `models` is counted at more sizes and steps; a saved profile is None among them, and one point of its curve. Memory
+    and time are predicted for the `accelerators`.
     """
     if len(profiles) < 2:
         raise RequestError(f"A comparison needs two profiles or more, not {len(profiles)}.")
@@ -71,7 +79,7 @@ def compare(
         names=tuple(names),
         profiles=tuple(profiles),
         conditions=differing_conditions(profiles),
-        pairs=tuple(compare_pair(first, other) for other in others),
+        pairs=tuple(compare_pair(first, other, accelerators) for other in others),
         images=_compare_images(images),
         growth=None if count is None else growth(models, names, profiles, count),
     )
@@ -82,15 +90,25 @@ def compare_two(before: Profile, after: Profile) -> Comparison:
     return compare((before, after), (before.request.model, after.request.model))
 
 
-def compare_pair(before: Profile, after: Profile) -> Pair:
-    """What changed from `before` to `after`."""
+def compare_pair(before: Profile, after: Profile, accelerators: Sequence[str] = ()) -> Pair:
+    """What changed from `before` to `after`, also in what is predicted for accelerators."""
     return Pair(
         conditions=differing_conditions((before, after)),
         totals=total_changes(before, after),
         components=component_changes(before, after),
         parts=part_changes(before, after),
         times=time_changes(before, after),
+        predictions=_predictions(before, after, accelerators),
     )
+
+
+def _predictions(before: Profile, after: Profile, accelerators: Sequence[str]) -> tuple[PredictedChange, ...]:
+    """Predicting needs numpy, comparing does not."""
+    if not accelerators:
+        return ()
+    from diffprof.comparison.predictions import predicted_changes
+
+    return predicted_changes(before, after, accelerators)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

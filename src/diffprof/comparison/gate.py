@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.comparison.compare import Pair, compare_pair
 from diffprof.comparison.conditions import device_differences, request_differences
 from diffprof.comparison.counts import BYTES, COMPONENT_METRICS, METRICS, CountChange
@@ -28,8 +30,14 @@ TIMED = "time=+5%,cpu_time=+5%"
 # The times that are not those of a section.
 TIMES = {"time": CALL, "cpu_time": CPU_TIME, "step_time": STEP}
 
+PREDICTED_MEMORY, PREDICTED_TIME = "predicted_memory", "predicted_time"
+PREDICTED = (PREDICTED_MEMORY, PREDICTED_TIME)
+"""What is predicted for an accelerator, which stands in brackets: predicted_time[h100-sxm]."""
+
 _LIMIT = re.compile(
-    r"(?P<figure>[a-z_]+)(?:\.(?P<part>[^=]+))?=(?P<amount>[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<unit>%|[A-Za-z]*)", re.I
+    r"(?P<figure>[a-z_]+)(?:\[(?P<accelerator>[^\]=]+)\])?(?:\.(?P<part>[^=]+))?="
+    r"(?P<amount>[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<unit>%|[A-Za-z]*)",
+    re.I,
 )
 _UNITS = {
     "": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -42,7 +50,7 @@ class GateLimit:
     """How much a metric may grow, or be."""
 
     figure: str
-    """The metric: one of `METRICS` or `TIMES`."""
+    """The metric: one of `METRICS`, `TIMES` or `PREDICTED`."""
     part: str | None
     """A component for a count, a section for a time; None for the whole generation."""
     amount: float
@@ -50,9 +58,13 @@ class GateLimit:
     relative: bool
     ceiling: bool = False
     """Is it the most that the metric may be, whatever the baseline has? Else it is how much it may grow."""
+    accelerator: str | None = None
+    """That something is predicted for."""
 
     @property
     def name(self) -> str:
+        if self.accelerator:
+            return f"{self.figure}[{self.accelerator}]"
         return f"{self.figure}.{self.part}" if self.part else self.figure
 
     @property
@@ -96,7 +108,8 @@ def gate_profiles(
 ) -> Gate:
     """Check a profile against its baseline; `limits` are written as for ``diffprof gate --max``."""
     parsed_limits = None if limits is None else parse_limits(limits)
-    return gate(compare_pair(baseline, candidate), parsed_limits, allow_different)
+    predicted = [limit.accelerator or "" for limit in parsed_limits or () if limit.figure in PREDICTED]
+    return gate(compare_pair(baseline, candidate, predicted), parsed_limits, allow_different)
 
 
 def gate(pair: Pair, limits: Sequence[GateLimit] | None = None, allow_different: bool = False) -> Gate:
@@ -109,8 +122,13 @@ def gate(pair: Pair, limits: Sequence[GateLimit] | None = None, allow_different:
         raise RequestError("There is no limit to check; give one with --max.")
     if not allow_different:
         _refuse_different(pair, any(limit.is_time for limit in limits))
-    checks = tuple(_check_time(limit, pair) if limit.is_time else _check_count(limit, pair) for limit in limits)
-    return Gate(checks, pair)
+    return Gate(tuple(_check(limit, pair) for limit in limits), pair)
+
+
+def _check(limit: GateLimit, pair: Pair) -> GateCheck:
+    if limit.figure in PREDICTED:
+        return _check_prediction(limit, pair)
+    return _check_time(limit, pair) if limit.is_time else _check_count(limit, pair)
 
 
 def default_limits(pair: Pair) -> tuple[GateLimit, ...]:
@@ -138,8 +156,13 @@ def _parse_limit(text: str) -> GateLimit:
     if match is None:
         raise RequestError(f"Cannot read the limit {text!r}; write NAME=+NUMBER or NAME=+NUMBER%, such as macs=+0%.")
     figure, part, unit = match["figure"].lower(), match["part"], match["unit"].upper()
-    if figure not in METRICS and figure not in TIMES:
-        raise RequestError(f"There is no metric {figure} to limit; there are {', '.join((*METRICS, *TIMES))}.")
+    if figure not in METRICS and figure not in TIMES and figure not in PREDICTED:
+        known = ", ".join((*METRICS, *TIMES, *PREDICTED))
+        raise RequestError(f"There is no metric {figure} to limit; there are {known}.")
+    if figure in PREDICTED:
+        return _parse_prediction(text, match)
+    if match["accelerator"]:
+        raise RequestError(f"{figure} is not predicted for an accelerator; leave out [{match['accelerator']}].")
     if part and figure not in COMPONENT_METRICS and figure != "time":
         raise RequestError(f"{figure} is a metric of the whole generation; limit it without .{part}.")
     if figure in TIMES and unit != "%":
@@ -158,6 +181,29 @@ def _parse_limit(text: str) -> GateLimit:
     return GateLimit(figure, part, amount * _UNITS[unit], relative=False, ceiling=not is_signed)
 
 
+def _parse_prediction(text: str, match: re.Match[str]) -> GateLimit:
+    """A limit on what is predicted: in percent, or the most that it may be in GB or in seconds."""
+    figure, unit, amount = match["figure"].lower(), match["unit"].upper(), float(match["amount"])
+    accelerator = find_accelerator(match["accelerator"], known_accelerators()).name if match["accelerator"] else None
+    if figure == PREDICTED_TIME and accelerator is None:
+        raise RequestError("A predicted time is that of an accelerator: write predicted_time[h100-sxm]=+5%.")
+    if match["part"]:
+        raise RequestError(f"{figure} is a metric of the whole generation; limit it without .{match['part']}.")
+    if unit == "%":
+        return GateLimit(figure, None, amount / 100, relative=True, accelerator=accelerator)
+    # Memory is read as it is sold, so that 24GB are what a card of 24 GB has.
+    units = {"S": NANOSECONDS} if figure == PREDICTED_TIME else SOLD_AS
+    if unit not in units:
+        example = "10s" if figure == PREDICTED_TIME else "24GB"
+        raise RequestError(f"The limit {text!r} must be in percent or an amount, such as {figure}=+5% or ={example}.")
+    is_signed = match["amount"].startswith(("+", "-"))
+    return GateLimit(figure, None, amount * units[unit], False, not is_signed, accelerator)
+
+
+NANOSECONDS = 1e9
+SOLD_AS = {"MB": 2**20, "GB": 2**30, "TB": 2**40, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
 def _refuse_different(pair: Pair, timed: bool) -> None:
     differing = [*request_differences(pair.conditions), *(device_differences(pair.conditions) if timed else ())]
     if differing:
@@ -168,6 +214,23 @@ def _refuse_different(pair: Pair, timed: bool) -> None:
             f"The baseline is from another {first.group}: {what} is {first.values[0]!r} there and {first.values[1]!r} "
             f"here{more}; make it again, or compare them anyway with --allow-different."
         )
+
+
+def _check_prediction(limit: GateLimit, pair: Pair) -> GateCheck:
+    change = next(one for one in pair.predictions if one.accelerator == (limit.accelerator or ""))
+    sides = []
+    for side in (change.before, change.after):
+        if limit.figure == PREDICTED_TIME:
+            assert side.total_seconds is not None, "an accelerator has a time"
+            sides.append(round(side.total_seconds * NANOSECONDS))
+        elif side.device_bytes is None:
+            raise RequestError(
+                f"There is no {limit.name} to limit: a profile does not say what memory comes and goes, as one of an "
+                "earlier version; count the model again."
+            )
+        else:
+            sides.append(side.device_bytes)
+    return _compare_figure(limit, CountChange(limit.figure, *sides))
 
 
 def _check_count(limit: GateLimit, pair: Pair) -> GateCheck:
@@ -182,7 +245,10 @@ def _check_count(limit: GateLimit, pair: Pair) -> GateCheck:
             known = ", ".join(components)
             raise RequestError(f"There is no component {limit.part} to limit the {limit.figure} of; there are {known}.")
         figures = {figure.name: figure for figure in components[limit.part]}
-    figure = figures[limit.figure]
+    return _compare_figure(limit, figures[limit.figure])
+
+
+def _compare_figure(limit: GateLimit, figure: CountChange) -> GateCheck:
     growth = figure.before * limit.amount if limit.relative else limit.amount
     is_exceeded = figure.after > limit.amount if limit.ceiling else figure.difference > growth
     return GateCheck(limit, FAILED if is_exceeded else PASSED, figure=figure)

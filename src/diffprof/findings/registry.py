@@ -9,6 +9,7 @@ from diffprof.findings.caches_and_moves import (
     MOVED_EACH_STEP,
     OFFLOAD_DOMINATES,
 )
+from diffprof.findings.expectation import SLOWER_THAN_EXPECTED
 from diffprof.findings.finding import Finding, FindingText, Rule
 from diffprof.findings.kernels import ATTENTION_WRITTEN_OUT, LAUNCH_BOUND
 from diffprof.findings.memory import FRAGMENTATION, MEMORY_NOT_FREED, VAE_DECODE_MEMORY
@@ -19,6 +20,7 @@ from diffprof.findings.trust import INCOMPLETE_RUN, UNSTABLE_TIMINGS, WARM_UP
 RULES = (
     INCOMPLETE_RUN,
     UNSTABLE_TIMINGS,
+    SLOWER_THAN_EXPECTED,
     DOMINANT_SECTION,
     PROMPT_ENCODED_AGAIN,
     OFFLOAD_DOMINATES,

@@ -41,7 +41,7 @@ def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
     accelerator = accelerator_of(measured.device, known)
     device = device_of(accelerator)
     predicted = predict_time(job_of(profile), device)
-    seconds = _component_seconds(profile, measured.timed)
+    seconds = component_seconds(profile, measured.timed)
     total = sum(seconds.values())
     factors = {
         slot: seconds[slot] / part.total_seconds
@@ -86,7 +86,7 @@ def processor(name: str, peaks: Mapping[str, float], memory_bytes: int) -> Accel
     )
 
 
-def _component_seconds(profile: Profile, iterations: Sequence[Iteration]) -> dict[str, float]:
+def component_seconds(profile: Profile, iterations: Sequence[Iteration]) -> dict[str, float]:
     """Seconds of each component in one iteration: the median of iterations."""
     collected: dict[str, list[float]] = {}
     for iteration in iterations:

@@ -143,6 +143,14 @@ def device_of(accelerator: Accelerator, numbers: FittedNumbers | None = None) ->
     )
 
 
+def basis_of(accelerator: Accelerator) -> str:
+    """What the numbers of an accelerator were fitted to: its own times, those of its family, or neither."""
+    numbers = fitted_numbers()
+    if numbers.is_known(accelerator):
+        return "device"
+    return "family" if family_of(accelerator) in numbers.families else "none"
+
+
 def _usual_multiprocessors(bandwidth: float) -> int:
     return max(1, round(bandwidth / BYTES_PER_SECOND_PER_MULTIPROCESSOR))
 

@@ -25,6 +25,10 @@ _CACHE = (
     "it saves {saved_macs_share} of the MACs of {component}",
     "it holds up to {held_bytes}",
 )
+_SLOWER = (
+    "{taken_seconds} in component calls, where {expected_seconds} are expected",
+    "{component} took {component_seconds}, where {component_expected_seconds} are expected",
+)
 _CACHE_OUT = "To remove it: pipe.{component}.disable_cache()."
 _WRITTEN_OUT = "The attention of {component} is not fused: {attentions} times, all scores are stored in memory."
 _SCORES = (
@@ -49,6 +53,23 @@ WORDS: dict[tuple[str, str], FindingText] = {
         "No iteration finished: the results cover a call that stopped after {until_seconds}.",
         ("it completed {steps}", "it stopped with: {error}"),
         ("The results cover only what ran until then, not a whole call.",),
+    ),
+    ("slower_than_expected", "attention"): FindingText(
+        "This ran at {speed_share} of what is expected on {device}; {component} is slow because attention took the "
+        "math path.",
+        (*_SLOWER, "with attention that is not fused, {unfused_seconds} would be expected"),
+        (
+            "Have it fused: 16-bit dtypes, a PyTorch with flash attention for this GPU, no mask that the kernels lack; "
+            'or choose a backend, such as pipe.{component}.set_attention_backend("flash").',
+        ),
+    ),
+    ("slower_than_expected", "component"): FindingText(
+        "This ran at {speed_share} of what is expected on {device}; most of the time is lost in {component}.",
+        _SLOWER,
+        (
+            "Look for other processes on the GPU, a lowered clock (power limit, heat), a slow host, or kernels that "
+            "are not the usual ones: `diffprof trace` shows which ran.",
+        ),
     ),
     ("unstable_timings", "iterations"): FindingText(
         "The iterations vary by {spread_share}: do not trust a difference smaller than that.",

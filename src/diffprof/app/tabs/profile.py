@@ -8,6 +8,7 @@ from typing import Any
 from diffprof.app import views
 from diffprof.app.background import Done, run_for_session
 from diffprof.app.context import AppContext
+from diffprof.app.hardware import accelerator_choice, hardware_view
 from diffprof.app.model_choices import choose_model, model_choices, model_title
 from diffprof.app.session import Session
 from diffprof.app.sliders import SLIDERS, Slider, applies_to, count_model, current_value, slider_arguments
@@ -42,6 +43,7 @@ class ProfileTab:
             model_choices(), value=FIRST_MODEL, label="Model", allow_custom_value=True, elem_id="profile-model",
             info="Choose one, or type a name, a hub id or a folder.",
         )  # fmt: skip
+        self.accelerator = accelerator_choice("profile-accelerator")
         self.sliders = [
             gr.Slider(
                 slider.least, slider.most, step=slider.step, label=slider.label, interactive=False,
@@ -54,6 +56,7 @@ class ProfileTab:
     def _add_outputs(self) -> None:
         self.message = html_block("profile-message")
         self.totals = html_block("profile-totals")
+        self.hardware = html_block("profile-hardware")
         self.links = html_block("profile-links")
         self.components = chart_block("Components and their modules, by MACs", "profile-components")
         self.kinds = chart_block("Kinds of work, by MACs and by bytes", "profile-kinds")
@@ -64,7 +67,7 @@ class ProfileTab:
         import gradio as gr
 
         results = [
-            self.message, self.totals, self.links, self.components, self.kinds, self.attention, self.tables,
+            self.message, self.totals, self.hardware, self.links, self.components, self.kinds, self.attention, self.tables,
         ]  # fmt: skip
         counting: dict[str, Any] = {
             "show_progress": "minimal", "show_progress_on": self.message, "concurrency_id": "counting",
@@ -72,16 +75,25 @@ class ProfileTab:
         }  # fmt: skip
         opening = gr.on(
             [self.context.loaded, self.model.change], show_errors(self.message, self.open_model),
-            [self.context.session, self.model], [*results, self.values, *self.sliders], **counting,
+            [self.context.session, self.model, self.accelerator], [*results, self.values, *self.sliders], **counting,
         )  # fmt: skip
         opening.then(_set_sliders, self.values, self.sliders, show_progress="hidden", api_visibility="private")
         moving = gr.on(
             [slider.input for slider in self.sliders], show_errors(self.message, self.move_slider),
-            [self.context.session, self.model, self.values, *self.sliders], results, **counting,
+            [self.context.session, self.model, self.accelerator, self.values, *self.sliders], results, **counting,
+        )  # fmt: skip
+        self.accelerator.change(
+            show_errors(self.message, self.change_accelerator), [self.context.session, self.accelerator], self.hardware,
+            show_progress="hidden", api_visibility="private",
         )  # fmt: skip
         connect_stop_button(self.stop, self.context, TAB, self.message, [opening, moving])
 
-    def open_model(self, session: Session, name: str) -> Iterator[Updates]:
+    def change_accelerator(self, session: Session, accelerator: str) -> Updates:
+        """Predict for another accelerator what is shown; nothing has to be counted again."""
+        shown = [run.profile for run in session.runs if run.kind == TAB]
+        return {self.hardware: hardware_view(shown[-1], accelerator) if shown else ""}
+
+    def open_model(self, session: Session, name: str, accelerator: str) -> Iterator[Updates]:
         """Count a model with its default arguments, and set the sliders to them."""
         import gradio as gr
 
@@ -92,18 +104,18 @@ class ProfileTab:
                 values = {
                     slider.argument: current_value(status, slider) for slider in SLIDERS if applies_to(status, slider)
                 }
-                yield {**self._show(status), self.values: values}
+                yield {**self._show(status, accelerator), self.values: values}
             else:
                 yield {self.message: status}
 
     def move_slider(
-        self, session: Session, name: str, applicable: dict[str, float], *values: float
+        self, session: Session, name: str, accelerator: str, applicable: dict[str, float], *values: float
     ) -> Iterator[Updates]:
         """Count the model with the values of the sliders that apply to it."""
         pairs = zip(SLIDERS, values, strict=True)
         requested = [value if slider.argument in applicable else None for slider, value in pairs]
         for status in self._count(session, name, slider_arguments(requested)):
-            yield self._show(status) if isinstance(status, Profile) else {self.message: status}
+            yield self._show(status, accelerator) if isinstance(status, Profile) else {self.message: status}
 
     def _count(self, session: Session, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:
         """The progress of counting, or its error, as HTML; in the end the profile."""
@@ -118,10 +130,11 @@ class ProfileTab:
             else:
                 yield views.status_view(status)
 
-    def _show(self, profile: Profile) -> Updates:
+    def _show(self, profile: Profile, accelerator: str) -> Updates:
         return {
             self.message: "",
             self.totals: views.totals_view(profile),
+            self.hardware: hardware_view(profile, accelerator),
             self.links: views.result(self.context.downloads.links([profile], [model_title(profile.request.model)])),
             self.components: show_chart(charts.components_chart(profile)),
             self.kinds: show_chart(charts.kinds_chart(profile)),

@@ -63,6 +63,7 @@ def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
         ],
         "parts": [_part(change) for change in pair.parts],
         "times": [time_values(change) for change in pair.times],
+        "predictions": [dataclasses.asdict(change) for change in pair.predictions],
     }
 
 

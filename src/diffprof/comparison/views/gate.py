@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from diffprof.comparison.compare import Pair
 from diffprof.comparison.counts import BYTES
-from diffprof.comparison.gate import FAILED, PASSED, TOO_NOISY, Gate, GateCheck, GateLimit
+from diffprof.comparison.gate import FAILED, PASSED, PREDICTED, TOO_NOISY, Gate, GateCheck, GateLimit
 from diffprof.comparison.times import TOO_BUSY, TOO_FEW
 from diffprof.comparison.views.data import count_values, time_values
 from diffprof.comparison.views.sentences import condition_text
@@ -140,7 +140,10 @@ def _limit_text(limit: GateLimit) -> str:
     if limit.relative:
         return f"{100 * limit.amount:+g} %"
     number = round(limit.amount)
-    text = numbers.gigabytes(number) if limit.figure in BYTES else numbers.exact(number)
+    is_short = limit.figure in BYTES or limit.figure in PREDICTED
+    text = amount(limit.figure, abs(number) if number < 0 else number) if is_short else numbers.exact(number)
+    if number < 0 and is_short:
+        text = f"-{text}"
     return text if number < 0 or limit.ceiling else f"+{text}"
 
 

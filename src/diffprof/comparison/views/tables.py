@@ -12,6 +12,7 @@ from diffprof.comparison.counts import BYTES, SAME, ComponentChange, CountChange
 from diffprof.comparison.overview import OverviewRow, overview
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, common_factors
 from diffprof.comparison.times import TimeChange
+from diffprof.comparison.views.hardware import hardware_blocks
 from diffprof.comparison.views.sentences import comparability, describe_image_difference, time_notes
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
@@ -67,11 +68,12 @@ def headlines(comparison: Comparison) -> list[str]:
 def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
     """What was counted and measured: the changes of two profiles, or an overview of more."""
     if len(comparison.pairs) != 1:
-        return _overview_blocks(comparison)
+        return [*_overview_blocks(comparison), *hardware_blocks(comparison)]
     (pair,) = comparison.pairs
     return [
         *_counted_blocks(pair, comparison.names, top),
         *_measured_blocks(pair, comparison.names, comparison.profiles),
+        *hardware_blocks(comparison),
     ]
 
 
@@ -83,6 +85,10 @@ def amount(figure: str, number: int) -> str:
     """A number in the unit of its metric, short."""
     if figure in BYTES:
         return numbers.gigabytes(number)
+    if figure == "predicted_memory":
+        return numbers.gibibytes(number)
+    if figure == "predicted_time":
+        return numbers.estimate(number / 1e9)
     return numbers.parameters(number) if figure in ("parameters", "buffers") else numbers.short(number)
 
 

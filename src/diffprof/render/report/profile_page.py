@@ -15,6 +15,7 @@ from diffprof.render.columns import Column
 from diffprof.render.device_tables import device_columns, rank_columns
 from diffprof.render.findings import finding_lines
 from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
+from diffprof.render.report.hardware import add_hardware
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element, join
@@ -47,6 +48,7 @@ def profile_html(profile: Profile) -> str:
     _add_memory(page, profile)
     _add_caches_and_moves(page, profile)
     _add_work(page, profile)
+    add_hardware(page, profile)
     _add_ledger_and_request(page, profile)
     about = device_line(profile, profile.measured.device) if profile.measured else composition(profile)
     header = [

@@ -1,0 +1,76 @@
+"""What one accelerator makes of a profile, in a few figures: its memory, its time, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from diffprof.catalogue.accelerators import Accelerator
+from diffprof.prediction.allocator import OutOfDeviceMemory
+from diffprof.prediction.device import basis_of, device_of
+from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.needed_memory import NeededMemory
+from diffprof.prediction.time import job_of, predict_time
+from diffprof.prediction.timeline import has_allocations
+from diffprof.record.profile import Profile
+from diffprof.record.run_settings import RunSettings
+
+USUAL = ("h100-sxm", "a100-sxm-80gb", "mi300x", "l40s", "rtx-5090", "rtx-4090", "rtx-3090", "l4", "t4")
+"""Accelerators that are shown where none is named."""
+
+
+@dataclass(frozen=True)
+class OnAccelerator:
+    """The figures of one generation, run eagerly with all weights on the device."""
+
+    accelerator: str
+    """Empty for memory on no device in particular."""
+    device_bytes: int | None
+    """As nvidia-smi shows it; None where the profile does not say what memory comes and goes."""
+    fits: bool | None = None
+    total_seconds: float | None = None
+    low_seconds: float | None = None
+    high_seconds: float | None = None
+
+
+def on_accelerator(profile: Profile, accelerator: Accelerator | None) -> OnAccelerator:
+    """The figures on an accelerator; without one only the memory, which is nearly the same on all."""
+    device_bytes, fits = _memory(profile, accelerator)
+    if accelerator is None:
+        return OnAccelerator("", device_bytes)
+    basis = "measured" if accelerator.measured else basis_of(accelerator)
+    time = predict_time(job_of(profile), device_of(accelerator), basis)
+    return OnAccelerator(accelerator.name, device_bytes, fits, time.total_seconds, time.low_seconds, time.high_seconds)
+
+
+def on_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -> tuple[OnAccelerator, ...]:
+    """The figures on several: memory is that of the first, whether it fits is worked out for each."""
+    job = job_of(profile)
+    needed = NeededMemory(profile, RunSettings(), accelerators[0]) if has_allocations(profile) else None
+    found = []
+    for entry in accelerators:
+        time = predict_time(job, device_of(entry), "measured" if entry.measured else basis_of(entry))
+        found.append(
+            OnAccelerator(
+                entry.name,
+                needed.device_bytes if needed else None,
+                needed.fits(entry) if needed else None,
+                time.total_seconds,
+                time.low_seconds,
+                time.high_seconds,
+            )
+        )
+    return tuple(found)
+
+
+def _memory(profile: Profile, accelerator: Accelerator | None) -> tuple[int | None, bool | None]:
+    if not has_allocations(profile):
+        return None, None
+    device = device_memory(accelerator)
+    fits = None if accelerator is None else True
+    try:
+        stages = predict_memory(profile, RunSettings(), device, device.capacity_bytes)
+    except OutOfDeviceMemory:
+        stages, fits = predict_memory(profile, RunSettings(), device), False
+    return max(stage.device_bytes for stage in stages), fits

@@ -1,0 +1,47 @@
+"""The section of a report that says on which hardware the generation fits, and how long it takes there."""
+
+from __future__ import annotations
+
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.errors import RequestError
+from diffprof.record.profile import Profile
+from diffprof.render import numbers
+from diffprof.render.columns import Column
+from diffprof.render.report.html_table import html_table
+from diffprof.render.report.page import Page, paragraph
+
+TITLE = "On which hardware"
+FITS = {True: "yes", False: "no", None: ""}
+
+
+def add_hardware(page: Page, profile: Profile) -> None:
+    """The usual accelerators, the fastest first; nothing for a profile that has no operations to predict from."""
+    if not profile.total.macs:
+        return
+    from diffprof.prediction.on_accelerator import USUAL, on_accelerators
+
+    try:
+        rows = on_accelerators(profile, [find_accelerator(name) for name in USUAL])
+    except RequestError:
+        return  # a profile of an earlier version does not list its operations
+    rows = tuple(sorted(rows, key=lambda row: row.total_seconds or 0.0))
+    columns = [
+        Column("accelerator", [row.accelerator for row in rows], justify="left", style="bold"),
+        Column("expected time", [numbers.estimate(row.total_seconds or 0.0) for row in rows]),
+        Column(
+            "from ... to",
+            [f"{numbers.estimate(row.low_seconds or 0)} ... {numbers.estimate(row.high_seconds or 0)}" for row in rows],
+        ),
+        Column("fits", [FITS[row.fits] for row in rows], justify="left"),
+    ]
+    needed = rows[0].device_bytes
+    memory = (
+        "" if needed is None else f"It takes about {numbers.gibibytes(needed)} of a device, as nvidia-smi shows it."
+    )
+    page.add(
+        TITLE,
+        paragraph(f"Predicted for eager diffusers with all weights on the device. {memory}".strip()),
+        html_table(columns),
+        paragraph("diffprof predict, fit and advise say more: other devices, what limits, what would help.", "note"),
+        link="Hardware",
+    )
