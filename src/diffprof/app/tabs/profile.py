@@ -67,7 +67,8 @@ class ProfileTab:
         import gradio as gr
 
         results = [
-            self.message, self.totals, self.hardware, self.links, self.components, self.kinds, self.attention, self.tables,
+            self.message, self.totals, self.hardware, self.links, self.components, self.kinds, self.attention,
+            self.tables,
         ]  # fmt: skip
         counting: dict[str, Any] = {
             "show_progress": "minimal", "show_progress_on": self.message, "concurrency_id": "counting",
