@@ -85,6 +85,8 @@ class Device:
 
     def uses_matrix_cores(self, dtype: str, convolution: bool = False) -> bool:
         """Are products in a dtype done by matrix cores?"""
+        if self.family in WITHOUT_MATRIX_CORES:
+            return False
         is_single = dtype in ("float32", "complex64")
         return (dtype in MATRIX_DTYPES and dtype in self.peaks) or (is_single and convolution and "tf32" in self.peaks)
 
@@ -109,7 +111,9 @@ class Device:
 HALVED, HALVED_FAMILIES = 2.1, ("ampere-graphics", "ada", "blackwell-graphics")
 """Matrix against vector operations of chips that are not as fast as they could be."""
 
-NARROW_FAMILIES = ("volta", "turing", "ampere")
+WITHOUT_MATRIX_CORES = ("maxwell", "pascal")
+
+NARROW_FAMILIES = ("pascal", "volta", "turing", "ampere")
 """Whose multiprocessors have 64 lanes of single precision instead of 128."""
 
 MATRIX_DTYPES = ("float16", "bfloat16", "float8", "int8", "float4", "tf32")
