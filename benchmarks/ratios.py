@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from benchmarks.answers import measure_answers
 from benchmarks.processes import Run, interleaved, run
 
 FLUX = ("-m", "diffprof", "profile", "flux.1-dev", "--height", "1024", "--width", "1024", "--json")
@@ -225,6 +226,11 @@ def reports(repeats: int) -> Iterator[Result]:
     yield Result("the size of a report", found["bytes"] / 1e6, 6, "MB", "one self-contained page")
 
 
+def answers(repeats: int) -> Iterator[Result]:
+    """What `fit`, `predict` and `advise` take beside reading or counting a profile."""
+    return (Result(*row) for row in measure_answers(repeats))
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "commands": whole_commands,
     "cache": cache,
@@ -234,6 +240,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "sections": sections,
     "runs": measured_runs,
     "predictions": predictions,
+    "answers": answers,
     "gate": gate,
     "traces": traces,
     "history": history,

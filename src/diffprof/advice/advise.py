@@ -18,6 +18,7 @@ from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.advised import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
 from diffprof.record.changes import Changes
+from diffprof.record.fitted import DECODE
 from diffprof.record.run_settings import RunSettings
 
 MOST_OPTIONS = 16
@@ -60,7 +61,7 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
         )
     accelerator = find_accelerator(request.accelerator, known_accelerators(request.file))
     settings = resolve_settings(source.profile, request.settings)
-    evaluator = Evaluator(source, accelerator, request.ram_bytes, request.usd_per_hour)
+    evaluator = Evaluator(source, settings, accelerator, request.ram_bytes, request.usd_per_hour)
     base = Plan((), source.request, settings)
     requested = evaluator.evaluate(base)
     if requested is None:
@@ -87,15 +88,17 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
 def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evaluated]:
     """All plans that are worth a look: ways to keep the weights, with ways to compute, with ways to ask."""
     profile = source.profile
-    keeping = list(ways_to_keep_weights(profile, base.settings))
-    computing = list(ways_to_compute(profile, base.settings, evaluator.accelerator))
+    keeping = list(ways_to_keep_weights(profile, base.settings, evaluator.accelerator))
+    computing = list(ways_to_compute(profile, base.settings))
     asking = list(ways_to_ask(profile, base.request))
     tiling = [part for part in asking if part.group.startswith("vae_")]
     others = [part for part in asking if part not in tiling]
     small = [plan for plan in _combined(base, keeping, 2) if evaluator.can_fit(plan)]
-    small += [plan for plan in (_added(plan, part) for plan in small for part in tiling) if plan is not None]
+    # Tiles make the decoder smaller: they matter where the decoder is what takes most.
+    whose = small if evaluator.peak_stage() == DECODE else [base]
+    small += [plan for plan in (plan.add(part) for plan in whose for part in tiling) if plan is not None]
     for plan in small:
-        found = evaluator.evaluate(plan) if plan.parts else evaluator.evaluate(base)
+        found = evaluator.evaluate(plan)
         if found is None:
             continue
         if plan.parts:
@@ -116,7 +119,7 @@ def _quicker(
 ) -> Iterator[Evaluated]:
     """The plan with all that could make it quicker."""
     for faster in _combined(plan, computing, 3):
-        for other in (faster, *(_added(faster, part) for part in asking)):
+        for other in (faster, *(faster.add(part) for part in asking)):
             if other is not None and len(other.parts) > len(plan.parts):
                 found = evaluator.evaluate(other)
                 if found is not None:
@@ -127,14 +130,10 @@ def _combined(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]
     """The plan with every choice of up to so many parts, none of them first."""
     plans = [plan]
     for number, part in enumerate(parts):
-        added = _added(plan, part)
+        added = plan.add(part)
         if added is not None and most:
             plans += _combined(added, parts[number + 1 :], most - 1)
     return plans
-
-
-def _added(plan: Plan, part: Alternative) -> Plan | None:
-    return plan.add(part)
 
 
 def _is_within(one: Evaluated, request: AdviceRequest) -> bool:
@@ -188,14 +187,35 @@ def _rank(one: Evaluated, goal: str) -> tuple[float, float]:
 
 
 def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
-    """The best of each risk, so that what risks nothing is not crowded out; ranked as before."""
-    each = max(1, MOST_OPTIONS // len(RISKS))
-    chosen: list[Evaluated] = []
-    for risk in RISKS:
-        chosen += [one for one in ranked if one.plan.risk == risk][:each]
-    rest = [one for one in ranked if one not in chosen]
-    chosen += rest[: max(0, MOST_OPTIONS - len(chosen))]
-    return [one for one in ranked if one in chosen]
+    """The best of each risk, so that what risks nothing is not crowded out; ranked as before.
+
+    What takes several devices is another purchase: two of them are enough.
+    """
+    distinct: list[Evaluated] = []
+    for one in ranked:
+        if not any(_is_alike(other, one) for other in distinct):
+            distinct.append(one)
+    shared = [one for one in distinct if one.settings.devices > 1][:MOST_SHARED]
+    single = [one for one in distinct if one.settings.devices == 1]
+    each = MOST_OPTIONS // len(RISKS)
+    chosen = [*shared, *(one for risk in RISKS for one in [one for one in single if one.plan.risk == risk][:each])]
+    chosen += [one for one in single if one not in chosen][: max(0, MOST_OPTIONS - len(chosen))]
+    return [one for one in distinct if one in chosen]
+
+
+MOST_SHARED = 2
+CLOSE, NEAR = 1.03, 1.2
+"""Options that differ by 3 % in one and by less than 20 % in the other of time and memory are alike."""
+
+
+def _is_alike(better: Evaluated, other: Evaluated) -> bool:
+    """Whether one that ranks before another, and risks no more, does about the same."""
+    if RISKS.index(better.plan.risk) > RISKS.index(other.plan.risk):
+        return False
+    if better.settings.devices > other.settings.devices:
+        return False
+    slower, larger = better.seconds / other.seconds, better.peak.device_bytes / other.peak.device_bytes
+    return (slower <= CLOSE and larger <= NEAR) or (slower <= NEAR and larger <= CLOSE)
 
 
 def advise(

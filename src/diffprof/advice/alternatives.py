@@ -62,31 +62,60 @@ class Plan:
         return Plan((*self.parts, part), request, settings)
 
 
-def ways_to_keep_weights(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
+def ways_to_keep_weights(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
     """Alternatives that take memory off the device and need no other count: offload, and weights in fewer bits."""
-    risks = {"layerwise fp8": LOW}
     for step in packed_denoisers(profile, settings):
-        risk = risks.get(step.name, MEDIUM if "nf4" in step.name else LOW)
-        yield Alternative(step.name, "weights of the denoiser", risk, step.settings)
+        if step.name == "layerwise fp8":
+            yield Alternative(step.name, DENOISER, LOW, step.settings, needs=lambda own: not own.quantize)
+        elif "nf4" in step.name:
+            yield Alternative(step.name, DENOISER, MEDIUM, step.settings)
+    yield from _quick_products(profile, settings, accelerator)
     for step in packed_encoders(profile, settings):
-        risk = NO_RISK if "drop_text_encoders" in step.settings else LOW
-        yield Alternative(step.name, "weights of text encoders", risk, step.settings, needs=_can_place(step))
+        if "drop_text_encoders" in step.settings:
+            yield Alternative(step.name, ENCODERS, NO_RISK, step.settings, needs=_is_on_one_device)
+        elif "nf4" in step.name:
+            yield Alternative(step.name, ENCODERS, LOW, step.settings, needs=lambda own: own.offload == "none")
     if settings.offload == "none" and settings.devices == 1:
-        for way in ("model", "group", "group-leaf", "sequential"):
-            yield Alternative(f"offload {way}", "offload", NO_RISK, {"offload": way}, needs=_is_not_placed_otherwise)
+        for way in ("model", "group-leaf", "group", "sequential"):
+            can_pack = way in ("model", "group-leaf")
+            needs = _is_placed_nowhere if can_pack else _is_as_it_was
+            yield Alternative(f"offload {way}", "offload", NO_RISK, {"offload": way}, needs=needs)
 
 
-def _can_place(step: Step) -> Callable[[RunSettings], bool]:
-    if "drop_text_encoders" not in step.settings:
-        return lambda settings: True
-    return lambda settings: settings.offload == "none" and settings.devices == 1
+DENOISER, ENCODERS = "weights of the denoiser", "weights of text encoders"
 
 
-def _is_not_placed_otherwise(settings: RunSettings) -> bool:
+def _quick_products(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
+    """Products in 8 bits are faster where the matrix cores have them, and kernels exist for compiled code."""
+    denoisers = [slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes]
+    peaks = accelerator.peak_flops_per_second
+    if not denoisers or settings.quantize or settings.layerwise or settings.offload != "none":
+        return
+    for kind, dtype in (("fp8-dynamic", "float8"), ("int8-dynamic", "int8")):
+        if peaks.get(dtype, 0) > peaks.get("float16", 0):
+            packed = {"quantize": dict.fromkeys(denoisers, f"torchao:{kind}"), "compiled": True}
+            yield Alternative(f"products in {kind}, compiled", DENOISER, MEDIUM, packed, needs=_is_resident)
+            return
+
+
+def _is_resident(settings: RunSettings) -> bool:
+    return settings.offload == "none"
+
+
+def _is_as_it_was(settings: RunSettings) -> bool:
+    return _is_placed_nowhere(settings) and not settings.quantize and not settings.layerwise
+
+
+def _is_on_one_device(settings: RunSettings) -> bool:
+    return settings.offload == "none" and settings.devices == 1
+
+
+def _is_placed_nowhere(settings: RunSettings) -> bool:
+    """Whether the weights are on one device, all of them, and may be taken off it."""
     return settings.devices == 1 and not settings.drop_text_encoders
 
 
-def ways_to_compute(profile: Profile, settings: RunSettings, accelerator: Accelerator) -> Iterator[Alternative]:
+def ways_to_compute(profile: Profile, settings: RunSettings) -> Iterator[Alternative]:
     """Alternatives that change how it is computed, and need no other count."""
     if settings.attention == "math":
         yield Alternative("fused attention", "attention", NO_RISK, {"attention": "sdpa"})
@@ -94,17 +123,6 @@ def ways_to_compute(profile: Profile, settings: RunSettings, accelerator: Accele
         yield Alternative("compile", "compile", NO_RISK, {"compiled": True}, needs=lambda own: own.offload == "none")
     if not settings.skip_rate and profile.steps.count >= 10 and _has_blocks(profile):
         yield Alternative(f"cache that skips {CACHE_RATE:.0%}", "cache", MEDIUM, {"skip_rate": CACHE_RATE})
-    denoisers = [slot for slot, part in profile.components.items() if part.role == "denoiser" and part.weight_bytes]
-    if denoisers and not settings.quantize and not settings.layerwise:
-        for kind, peak in (("fp8-dynamic", "float8"), ("int8-dynamic", "int8")):
-            # Products in 8 bits are faster where the matrix cores have them, and kernels exist for compiled code.
-            if accelerator.peak_flops_per_second.get(peak, 0) > accelerator.peak_flops_per_second.get("float16", 0):
-                packed = dict.fromkeys(denoisers, f"torchao:{kind}")
-                yield Alternative(
-                    f"{kind} products, compiled", "weights of the denoiser", MEDIUM,
-                    {"quantize": packed, "compiled": True}, needs=lambda own: own.offload == "none",
-                )  # fmt: skip
-                break
     if settings.devices == 1 and _has_blocks(profile):
         for number in (2, 4):
             yield Alternative(
@@ -113,7 +131,11 @@ def ways_to_compute(profile: Profile, settings: RunSettings, accelerator: Accele
 
 
 def _can_be_shared(settings: RunSettings) -> bool:
-    return settings.offload == "none" and not settings.drop_text_encoders and not settings.layerwise
+    return (
+        _is_placed_nowhere(replace(settings, devices=1))
+        and _is_resident(settings)
+        and not (settings.layerwise or settings.quantize)
+    )
 
 
 def _has_blocks(profile: Profile) -> bool:

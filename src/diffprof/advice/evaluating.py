@@ -66,7 +66,12 @@ class Evaluator:
     """Works plans out on one accelerator, and remembers what they have in common."""
 
     def __init__(
-        self, source: Source, accelerator: Accelerator, ram_bytes: int | None, usd_per_hour: float | None
+        self,
+        source: Source,
+        settings: RunSettings,
+        accelerator: Accelerator,
+        ram_bytes: int | None,
+        usd_per_hour: float | None,
     ) -> None:
         self.source = source
         self.accelerator = accelerator
@@ -78,6 +83,7 @@ class Evaluator:
         self._jobs: dict[tuple[int, str], Job] = {}
         self._outcomes: dict[tuple[int, str], Outcome] = {}
         self._needed: NeededMemory | None = None
+        self._requested = settings
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
         """What the plan takes; None where the pipeline cannot do it."""
@@ -95,11 +101,15 @@ class Evaluator:
             plan, profile, settings, self._time(profile, settings), self._outcome(alike, settings), _results(profile)
         )
 
+    def peak_stage(self) -> str:
+        """Where the request as it is takes most."""
+        return self._outcome(self.source.profile, self._requested).peak.stage
+
     def can_fit(self, plan: Plan) -> bool:
         """Whether nothing speaks against it yet; saves following the allocator where the answer is clear."""
         profile = self.source.profile
         if self._needed is None:
-            stages = self._outcome(profile, plan.settings).stages
+            stages = self._outcome(profile, self._requested).stages
             self._needed = NeededMemory(stages, self.device.capacity_bytes)
         return not plan.parts or self._needed.can_fit(profile, (), plan.settings)
 

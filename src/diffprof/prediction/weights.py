@@ -46,7 +46,12 @@ def component_weights(component: Component, settings: RunSettings) -> ComponentW
     """The weights of a component as the settings keep them."""
     elements = component.parameters + component.buffers
     each = component.weight_bytes / elements if elements else 0.0
-    modules = [_module_weights(module, component, each, settings) for module in component.modules if module.parameters]
+    computed = element_bytes(compute_dtype(component))
+    modules = [
+        _module_weights(module, component, (each, computed), settings)
+        for module in component.modules
+        if module.parameters
+    ]
     # Buffers are not known by module; without its modules a component is one block.
     rest = component.weight_bytes - round(each * sum(module.parameters for module in component.modules))
     if rest > 0:
@@ -54,9 +59,12 @@ def component_weights(component: Component, settings: RunSettings) -> ComponentW
     return ComponentWeights(component.slot, tuple(modules))
 
 
-def _module_weights(module: Module, component: Component, each: float, settings: RunSettings) -> ModuleWeights:
-    stored = round(module.parameters * each)
-    computed = module.parameters * element_bytes(compute_dtype(component))
+def _module_weights(
+    module: Module, component: Component, sizes: tuple[float, int], settings: RunSettings
+) -> ModuleWeights:
+    """`sizes` are the bytes of an element as it is stored and as it is computed with."""
+    stored = round(module.parameters * sizes[0])
+    computed = module.parameters * sizes[1]
     scheme = settings.quantize.get(component.slot)
     if scheme is not None and module.class_name == "Linear":
         packed = QUANTIZATIONS[scheme]

@@ -64,12 +64,12 @@ def options_block(advice: Advice) -> Block:
     columns = [
         Column("option", [option.name for option in rows], justify="left", style="bold"),
         Column("time of one", [numbers.estimate(option.seconds) for option in rows]),
-        Column("speed-up", [_speedup(advice, option) for option in rows], rank=2),
+        Column("speed-up", [_speedup(advice, option) for option in rows], rank=3),
         Column("nvidia-smi", [numbers.gibibytes(option.peak.device_bytes) for option in rows]),
         Column("host", [numbers.gibibytes(option.host.peak_bytes) for option in rows], rank=4),
         *_optional("energy", [_joules(option) for option in rows]),
         *_optional("price", [_price(option) for option in rows]),
-        Column("risk", [option.risk for option in rows], justify="left", rank=1),
+        Column("risk", [option.risk for option in rows], justify="left"),
     ]
     used = [risk for risk in RISK_WORDS if any(option.risk == risk for option in rows)]
     return Block("Options", columns=columns, after=[f"risk {risk}: {RISK_WORDS[risk]}" for risk in used])
