@@ -39,7 +39,7 @@ def test_json_and_csv_have_the_same_options(run: Run, file: str) -> None:
 def test_each_kind_of_file(ending: str, run: Run, file: str, tmp_path: Path) -> None:
     target = tmp_path / f"advice.{ending}"
     assert run("advise", file, "--gpu", "t4", "-o", str(target)).code == 0
-    assert "offload" in target.read_text(encoding="utf-8")
+    assert "compile" in target.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

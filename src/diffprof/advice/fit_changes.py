@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,7 @@ def changes_that_fit(
     `device` are the options that name the device, for the command of each change.
     """
     profile = source.profile
+    clock = _Clock(profile, settings, accelerator)
     found: list[tuple[tuple[Step, ...], Change]] = []
     combinations = sorted(_combinations(profile, settings), key=usual_slowdown)
     without = [steps for steps in combinations if not any(step.enable for step in steps)]
@@ -120,7 +122,7 @@ def changes_that_fit(
             settings=changed,
             enable=enable,
             code=program(other, request, changed),
-            slowdown=_slowdown(source.profile, other, settings, changed, accelerator, usual_slowdown(steps)),
+            slowdown=clock.slowdown(other, changed, usual_slowdown(steps)),
             peak=outcome[0],
             host=outcome[1],
             fits=True,
@@ -224,20 +226,25 @@ def _large(profile: Profile, role: str) -> list[str]:
     ]
 
 
-def _slowdown(
-    before: Profile,
-    after: Profile,
-    settings: RunSettings,
-    changed: RunSettings,
-    accelerator: Accelerator | None,
-    usual: float,
-) -> float:
-    """How many times as long it takes: as `diffprof predict` says, where the accelerator is known."""
-    if accelerator is None:
-        return usual
-    from diffprof.prediction.device import device_of
-    from diffprof.prediction.time import job_of, predict_time
+class _Clock:
+    """How many times as long a change takes: as `diffprof predict` says, where the accelerator is known."""
 
-    device = device_of(accelerator)
-    times = [predict_time(job_of(*one), device).total_seconds for one in ((after, changed), (before, settings))]
-    return max(1.0, times[0] / times[1])
+    def __init__(self, profile: Profile, settings: RunSettings, accelerator: Accelerator | None) -> None:
+        self.requested = (profile, settings)
+        self.accelerator = accelerator
+
+    def slowdown(self, profile: Profile, settings: RunSettings, usual: float) -> float:
+        if self.accelerator is None:
+            return usual
+        return max(1.0, self._seconds(profile, settings) / self._before)
+
+    @cached_property
+    def _before(self) -> float:
+        return self._seconds(*self.requested)
+
+    def _seconds(self, profile: Profile, settings: RunSettings) -> float:
+        from diffprof.prediction.device import device_of
+        from diffprof.prediction.time import job_of, predict_time
+
+        assert self.accelerator is not None, "asked only where it is known"
+        return predict_time(job_of(profile, settings), device_of(self.accelerator)).total_seconds

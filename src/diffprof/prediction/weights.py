@@ -73,10 +73,13 @@ def _module_weights(
             return ModuleWeights(module.path, module.class_name, 4 * module.parameters, 0)
         stored = min(stored, round(module.parameters * packed.bits / 8))
         return ModuleWeights(module.path, module.class_name, stored, computed if packed.is_unpacked else 0)
-    is_cast = module.class_name in LAYERWISE_CLASSES and not LAYERWISE_SKIPPED.search(module.path)
-    if component.slot in settings.layerwise and is_cast:
+    if component.slot in settings.layerwise and _is_cast(module):
         return ModuleWeights(module.path, module.class_name, min(stored, module.parameters), computed)
     return ModuleWeights(module.path, module.class_name, stored, 0)
+
+
+def _is_cast(module: Module) -> bool:
+    return module.class_name in LAYERWISE_CLASSES and not LAYERWISE_SKIPPED.search(module.path)
 
 
 def is_quantized_on_device(scheme: str | None) -> bool:
