@@ -66,6 +66,8 @@ def test_each_kind_of_file(ending: str, run: Run, file: str, tmp_path: Path) -> 
         (["--devices", "none"], "--devices must be a whole number of 1 or more, not 'none'."),
         (["--layerwise", "int3"], "Layers cannot be stored as 'int3'"),
         (["--attention", "flash9"], "Unknown attention 'flash9'; use sdpa or math."),
+        (["--enable", "vae_tiling"], "is a saved profile, which has a request of its own; leave out --enable"),
+        (["--set", "x=1"], "leave out --set, or name the model"),
         (["--json", "--csv"], "--json and --csv exclude each other"),
         (["-o", "fit.xls"], "Cannot tell the format of fit.xls"),
     ],

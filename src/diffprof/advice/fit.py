@@ -42,6 +42,10 @@ class FitRequest:
     """The dtype that was asked for: an accelerator that lacks it is refused."""
     with_changes: bool = True
 
+    def check(self) -> None:
+        """Refuse an accelerator that nobody knows, or that lacks the dtype, before anything is counted."""
+        _check_dtype(_accelerator(self), self.dtype)
+
 
 @dataclass(frozen=True)
 class Outcome:

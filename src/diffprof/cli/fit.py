@@ -46,6 +46,7 @@ def fit(
     output.check()
     sizes = parse_memory("--memory", memory), parse_memory("--ram", ram)
     request = FitRequest(gpu, *sizes, running.run_settings(), hardware, dtype_name(requested.dtype))
+    request.check()
     source = open_model(model, requested, output.quiet)
     result = fit_profile(source.profile, request, source)
     output.write(result, lambda: fit_csv(result), lambda console: print_fit(result, console, output.verbose))

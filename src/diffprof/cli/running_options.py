@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -138,9 +138,20 @@ def open_model(model: str, requested: CountOptions, quiet: bool) -> Source:
     from diffprof.record.saved import saved_file
 
     if saved_file(model) is not None:
+        _refuse_given(model, requested)
         return open_source(model)
     with progress_bar(quiet) as progress:
         return source_of_request(requested.request(model), progress=progress)
+
+
+def _refuse_given(model: str, requested: CountOptions) -> None:
+    """A saved profile was counted with a request of its own: options for another one would be silently lost."""
+    given = [field.name for field in fields(requested) if getattr(requested, field.name) != field.default]
+    if given:
+        option = {"settings": "set"}.get(given[0], given[0]).replace("_", "-")
+        raise RequestError(
+            f"{model} is a saved profile, which has a request of its own; leave out --{option}, or name the model."
+        )
 
 
 def parse_prices(texts: list[str] | None) -> Mapping[str, float]:
