@@ -15,6 +15,7 @@ from diffprof.record.measured import (
 )
 from diffprof.record.profile import Operation, Profile, Work
 from diffprof.record.tensors import OperationShapes
+from tests.findings.slow_runs import slow_decoder, unfused
 from tests.sample_iterations import CPU, GB, GPU, MILLISECOND, iteration, iteration_on
 from tests.sample_profiles import measured_profile, tensors
 
@@ -139,6 +140,8 @@ PROBLEMS: dict[tuple[str, str], Callable[[], Profile]] = {
     ("unstable_timings", "iterations"): lambda: measured_profile(
         iterations=[iteration(times=times) for times in (1, 1.2, 1)]
     ),
+    ("slower_than_expected", "attention"): unfused,
+    ("slower_than_expected", "component"): slow_decoder,
     ("dominant_section", "denoiser"): measured_profile,
     ("dominant_section", "vae"): lambda: measured_profile(iterations=[iteration(vae_ms=20_000)]),
     ("dominant_section", "encoder"): lambda: measured_profile(iterations=[iteration(text_ms=20_000)]),
