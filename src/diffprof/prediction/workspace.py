@@ -40,20 +40,7 @@ def convolution_bytes(operation: Operation) -> int:
     kernel = weight[2:]
     if prod(kernel) == 1 or _is_depthwise(source, weight):
         return 0
-    share = _images_at_once(source, result)
-    return (share * (prod(source) + prod(result)) // source[0] + prod(weight)) * element_bytes(operation.dtype)
-
-
-MOST_ELEMENTS, ELEMENTS_AT_ONCE = 2**31 - 1, 256 * 1024**2
-"""PyTorch hands cuDNN no tensor whose elements 32 bits cannot number (``split_batch_dim_to_32bit_out`` in ATen)."""
-
-
-def _images_at_once(source: tuple[int, ...], result: tuple[int, ...]) -> int:
-    """How many of a batch cuDNN gets in one go: all, or of a very large one as many as make 256 Mi elements."""
-    batch, largest = source[0], max(prod(source), prod(result))
-    if largest <= MOST_ELEMENTS or not batch:
-        return batch
-    return min(batch, max(1, ELEMENTS_AT_ONCE // (largest // batch)))
+    return (prod(source) + prod(result) + prod(weight)) * element_bytes(operation.dtype)
 
 
 def _is_depthwise(source: tuple[int, ...], weight: tuple[int, ...]) -> bool:

@@ -108,6 +108,8 @@ def _how(prediction: Prediction) -> str:
         parts.append("attention not fused")
     if settings.offload != "none":
         parts.append(f"{settings.offload} offload")
+    if settings.devices > 1:
+        parts.append(f"{settings.devices} devices")
     parts += [f"{_whose(component)} in {scheme}" for component, scheme in settings.quantize.items()]
     parts += [f"layers of {_whose(component)} kept in {dtype}" for component, dtype in settings.layerwise.items()]
     if settings.skip_rate:
