@@ -160,12 +160,13 @@ class _Program:
         """Encode the prompt with the text encoders alone on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
         names = ENCODED[self.profile.request.pipeline]
+        prompt = self.request.arguments.get("prompt", "a cat")
         others = ""
         if self.profile.request.pipeline in NEEDS_DUMMY:
             others = ", prompt_2=None, prompt_3=None"
         yield from (f'pipe.{slot}.to("cuda")' for slot in encoders)
         yield "with torch.no_grad():"
-        yield f'    {", ".join(names)} = pipe.encode_prompt(prompt="a cat"{others}, device="cuda")'
+        yield f'    {", ".join(names)} = pipe.encode_prompt(prompt={prompt!r}{others}, device="cuda")'
         yield f"{' = '.join(f'pipe.{slot}' for slot in encoders)} = None"
         yield "torch.cuda.empty_cache()"
         yield 'pipe.to("cuda")'
