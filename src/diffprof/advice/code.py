@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from diffprof.advice.commands import is_plain
 from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError
 from diffprof.prediction.weights import compute_dtype
@@ -218,9 +219,8 @@ def _guidance_callback(share: float, tensors: tuple[str, ...]) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, ImageSize | VideoSize):
-        return "..."  # an image or video of the user's own
-    return repr(value)
+    # An image, a generator or a tensor of the user's own.
+    return "..." if isinstance(value, ImageSize | VideoSize) or not is_plain(value) else repr(value)
 
 
 def model_id(request: Request) -> str:

@@ -34,7 +34,7 @@ def _request_words(request: Request) -> Iterator[str]:
             yield from (limit.option, _number(value))
         elif name in INPUTS and isinstance(value, ImageSize | VideoSize):
             yield from (f"--{name.removesuffix('_image')}", _size(value))
-        else:
+        elif is_plain(value):
             yield from ("--set", f"{name}={json.dumps(plain_input(value))}")
     for option, text in (("--dtype", request.dtype), ("--scheduler", request.scheduler), ("--config", request.config)):
         if text:
@@ -46,6 +46,15 @@ def _request_words(request: Request) -> Iterator[str]:
         yield "--assume-defaults"
     if request.pipeline_defaults and _recommends_more(request):
         yield "--pipeline-defaults"
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value can be written down; an object of the program, such as a generator or a tensor, cannot."""
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and is_plain(one) for name, one in value.items())
+    return value is None or isinstance(value, str | int | float | bool | ImageSize | VideoSize)
 
 
 def _size(value: ImageSize | VideoSize) -> str:
