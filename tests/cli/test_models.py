@@ -79,6 +79,14 @@ def test_a_model_that_is_not_there_is_rejected_with_the_nearest_names(arguments:
     assert "sdxl" in ended.err
 
 
+def test_years_and_licences_that_no_file_confirms_are_marked(run: Run) -> None:
+    shown = " ".join(run("models", "show", "flux.1-dev").out.split())
+    assert "year and licence: no published file was at hand" in shown
+    assert json.loads(run("models", "show", "flux.1-dev", "--json").out)["unconfirmed_facts"] == ["year", "licence"]
+    assert "Years and licences are not confirmed" in run("models").out
+    assert "year and licence" not in run("models", "show", "shapes").out
+
+
 def test_models_are_listed_by_family_task_year_and_licence(run: Run) -> None:
     rows = json.loads(run("models", "--family", "flux", "--task", "text-to-image", "--json").out)
     assert {"flux.1-dev", "flux.1-schnell"} <= {row["name"] for row in rows}

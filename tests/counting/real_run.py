@@ -13,6 +13,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from diffprof.pipelines.components import trunks_of
+
 
 @dataclass
 class RealRun:
@@ -68,8 +70,9 @@ def _calls_noted(
 ) -> Iterator[None]:
     """The methods of these very objects are wrapped, not those of their classes."""
     wrapped = []
-    for slot, component in components.items():
-        for method in methods:
+    inner = [(slot, trunk) for slot, component in components.items() for trunk in trunks_of(slot, component)]
+    for slot, component in (*components.items(), *inner):
+        for method in methods if component is components[slot] else ("forward",):
             original = getattr(component, method, None)
             if original is not None and method not in vars(component):
                 setattr(component, method, _noting(slot, method, original, counter, run))

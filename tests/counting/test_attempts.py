@@ -41,11 +41,40 @@ def test_arguments_that_no_message_names_are_supplied_too() -> None:
     assert "negative_prompt was not given: '' stands in" in done.ledger.assumptions
 
 
-def test_what_a_message_names_is_tried_first() -> None:
-    tried = _next_attempts(frozenset(), "provide `video` or `mask`", ["image", "video", "mask"])
+def test_what_was_missing_is_tried_first() -> None:
+    tried = _next_attempts(frozenset(), ["video", "mask"], ["image", "video", "mask"])
     sets = [("video", "mask"), ("video",), ("mask",), ("image",), ("image", "video"), ("image", "video", "mask")]
     assert list(dict.fromkeys(tried)) == [frozenset(names) for names in sets]
-    assert _next_attempts(frozenset({"video"}), "and a mask", ["image", "video", "mask"])[0] == {"video", "mask"}
+    assert _next_attempts(frozenset({"video"}), ["mask"], ["image", "video", "mask"])[0] == {"video", "mask"}
+
+
+def test_texts_and_a_generator_that_a_pipeline_cannot_do_without_are_supplied() -> None:
+    pipeline, arguments = numbers_only("visual-cloze")
+    for name in ("task_prompt", "content_prompt"):
+        arguments.pop(name, None)
+    done = diffprof.profile(pipeline, **arguments)
+    supplied = [sentence.partition(" was not given")[0] for sentence in done.ledger.assumptions]
+    assert {"task_prompt", "content_prompt", "image", "generator"} <= set(supplied)
+
+
+def test_a_call_that_fails_again_with_what_it_needs_ends_with_the_second_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first only says that there is no image."""
+    pipeline, arguments = numbers_only("stable-diffusion-img2img")
+
+    def break_down(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the latents are broken")
+
+    monkeypatch.setattr(pipeline, "prepare_latents", break_down)
+    with pytest.raises(PipelineError, match="the latents are broken"):
+        diffprof.profile(pipeline, **arguments)
+
+
+def test_a_result_of_which_no_image_can_be_made_stays_a_tensor() -> None:
+    pipeline, arguments = numbers_only("stable-diffusion-ldm3d")
+    arguments.pop("output_type", None)
+    assert diffprof.profile(pipeline, **arguments).request.value("output_type") == "pt"
 
 
 def test_a_call_that_works_in_no_way_ends_with_its_own_message() -> None:

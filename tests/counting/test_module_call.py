@@ -139,3 +139,31 @@ def test_inputs_have_dtypes_and_plain_values() -> None:
     )
     large = input_tensors(Module(), {"ids": "1", "x": "4096x4096"}, "float16")["x"]
     assert (large.is_meta, large.dtype) == (True, torch.float16)
+
+
+def test_a_vae_decodes_alone_as_in_the_pipeline(tmp_path: Path) -> None:
+    folder = saved("stable-diffusion", tmp_path / "model")
+    whole = diffprof.profile(folder, height=32, width=32, num_inference_steps=1)
+    decode = next(call for call in whole.calls if call.component == "vae")
+    size = "x".join(str(side) for side in next(part.shape for part in decode.inputs if part.name == "z"))
+    asked = {"component": "vae", "method": "decode", "inputs": {"z": size}}
+    alone = count_request(Request.create(folder, **asked), use_cache=False)
+    assert [(call.component, call.method, call.work) for call in alone.calls[:1]] == [("vae", "decode", decode.work)]
+    recorded = alone.request
+    assert (recorded.component, recorded.method, recorded.inputs) == ("vae", "decode", {"z": size})
+    again = count_request(recorded.as_request(folder), use_cache=False)
+    assert again.total == alone.total
+
+
+def test_a_method_of_a_live_module_is_counted() -> None:
+    vae = SMALL_PIPELINES["stable-diffusion"].build().vae
+    profile = diffprof.profile_module(vae.decode, torch.zeros(1, vae.config.latent_channels, 8, 8))
+    assert [call.method for call in profile.calls if call.macs] == ["decode"]
+    with pytest.raises(RequestError, match=r"takes a torch\.nn\.Module or a method of one"):
+        diffprof.profile_module(print, 1)
+
+
+def test_a_method_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    folder = saved("stable-diffusion", tmp_path / "model")
+    with pytest.raises(RequestError, match="AutoencoderKL has no method 'decod' to count; it has decode"):
+        count_request(Request.create(folder, component="vae", method="decod", inputs={"z": "1x4x8x8"}), use_cache=False)

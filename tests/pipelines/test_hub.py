@@ -14,6 +14,7 @@ from huggingface_hub import errors
 from huggingface_hub.utils import filter_repo_objects
 
 import diffprof
+from diffprof import catalogue
 from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
 from tests.cli.conftest import Run
 from tests.pipelines.folders import edit
@@ -91,6 +92,22 @@ def test_only_configuration_and_tokenizer_files_are_fetched(hub: Hub) -> None:
 
 def test_a_hub_model_costs_what_its_folder_costs(hub: Hub) -> None:
     assert diffprof.profile(HUB_ID).total == diffprof.profile(hub.repository).total
+
+
+def test_a_hub_model_is_given_a_name_of_ones_own(
+    hub: Hub, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "entries"))
+    expected = diffprof.profile(HUB_ID, num_inference_steps=1)
+    ended = run("models", "add", HUB_ID, "--name", "our-model", "--licence", "mit", "-q")
+    assert (ended.code, ended.err) == (0, "")
+    entry = catalogue.find("our-model")
+    assert entry is not None
+    assert (entry.hub_id, entry.path, entry.licence) == (HUB_ID, None, "mit")
+    hub.failure = ConnectionError("no route")
+    shutil.rmtree(hub.cache)
+    named = diffprof.profile("our-model", num_inference_steps=1)
+    assert (named.request.source, named.total) == ("catalogue", expected.total)
 
 
 def test_models_of_the_catalogue_are_not_looked_up_on_the_hub(hub: Hub) -> None:

@@ -5,22 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 import gguf
+import numpy
 import pytest
 import torch
 from diffusers import StableDiffusionPipeline
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import diffprof
 from diffprof.catalogue import find
 from diffprof.errors import RequestError
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.opening import open_virtual
+from diffprof.pipelines.weights import load_pipeline
 from tests.counting.real_run import real_run
 from tests.pipelines.folders import saved
+from tests.pipelines.loadable import UNET, generate_small, saved_with_weights
 from tests.pipelines.original_layout import checkpoint
 from tests.pipelines.weight_headers import write_shapes
 from tests.small_pipelines import SMALL_PIPELINES
 
+VAE = "vae/diffusion_pytorch_model.safetensors"
 CALL = {"prompt": "a cat", "num_inference_steps": 2}
 
 
@@ -129,6 +133,20 @@ def test_gguf_has_the_macs_of_the_layers_and_the_bytes_of_the_blocks(folder: Pat
     assert counted.weight_bytes_by_dtype == {"Q8_0": packed // 32 * 34, "float32": 4 * (counted.parameters - packed)}
 
 
+def test_layers_of_a_gguf_file_read_packed_bytes_as_in_a_live_pipeline(tmp_path: Path) -> None:
+    whole = saved_with_weights("stable-diffusion", tmp_path / "whole")
+    tensors = checkpoint(SMALL_PIPELINES["stable-diffusion"].build())
+    unet = {name: weight for name, weight in tensors.items() if name.startswith("model.diffusion_model.")}
+    write_gguf(tmp_path / "unet.gguf", unet)
+    counted = diffprof.profile(tmp_path / "unet.gguf", config=str(whole), dtype="float32", **CALL)
+    live = load_pipeline(tmp_path / "unet.gguf", config=str(whole), device="cpu", dtype="float32").pipeline
+    real = diffprof.profile(live, **CALL)
+    assert counted.components["unet"].work == real.components["unet"].work
+    plain = diffprof.profile(whole, **CALL).components["unet"].work
+    assert counted.components["unet"].work.macs == plain.macs
+    assert counted.components["unet"].work.read_bytes != plain.read_bytes
+
+
 def test_an_unknown_architecture_is_described_with_the_nearest(tmp_path: Path) -> None:
     file = write_shapes(tmp_path / "strange.safetensors", {"strange.weight": (30_000, 28_650), "bias": (21_000,)})
     with pytest.raises(RequestError) as raised:
@@ -165,9 +183,32 @@ def test_pickles_are_refused_with_the_reason(ending: str, tmp_path: Path) -> Non
         diffprof.profile(pickle)
 
 
-def test_a_single_file_cannot_be_run(file: Path) -> None:
-    from diffprof.pipelines.weights import plan_loading
-    from diffprof.record.request import Request
+def test_a_single_file_runs_as_diffusers_loads_it(file: Path, folder: Path) -> None:
+    theirs = StableDiffusionPipeline.from_single_file(str(file), config=str(folder), local_files_only=True)
+    loaded = load_pipeline(file, config=str(folder), device="cpu")
+    assert (loaded.opened.source, loaded.opened.assumptions) == ("file", ())
+    for slot, part in components_of(theirs).items():
+        own = components_of(loaded.pipeline)[slot].state_dict()
+        assert own.keys() == part.state_dict().keys()
+        assert all(torch.equal(own[name], weight) for name, weight in part.state_dict().items())
+    made = [generate_small("stable-diffusion", pipeline) for pipeline in (theirs, loaded.pipeline)]
+    assert numpy.array_equal(*made)
 
-    with pytest.raises(RequestError, match="single file: its cost is counted from its header"):
-        plan_loading(Request.create(file))
+
+def test_what_a_single_file_does_not_hold_is_loaded_from_the_folder(tmp_path: Path) -> None:
+    whole = saved_with_weights("stable-diffusion", tmp_path / "whole")
+    unet = {name: torch.full_like(weight, 0.5) for name, weight in load_file(whole / UNET).items()}
+    save_file(unet, tmp_path / "unet.safetensors")
+    pipeline = load_pipeline(tmp_path / "unet.safetensors", config=str(whole), device="cpu").pipeline
+    assert bool((pipeline.unet.conv_in.weight == 0.5).all())
+    assert torch.equal(pipeline.vae.decoder.conv_in.weight, load_file(whole / VAE)["decoder.conv_in.weight"])
+
+
+def test_a_single_file_that_cannot_be_run_is_refused_before_loading(file: Path, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match=r"has no tokenizer; name the folder .* with --config"):
+        load_pipeline(write_shapes(tmp_path / "unet.safetensors", shapes_of("sd-1.5", "unet"), "F16"))
+    save_file(checkpoint(SMALL_PIPELINES["stable-diffusion"].build()), tmp_path / "cut.safetensors")
+    with (tmp_path / "cut.safetensors").open("r+b") as opened:
+        opened.truncate(file.stat().st_size // 2)
+    with pytest.raises(RequestError, match="the file holds"):
+        load_pipeline(tmp_path / "cut.safetensors", config=str(folder))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
 from typing import TYPE_CHECKING, Any
 
 from .autoencoders import qwen_image_autoencoder
@@ -9,7 +12,7 @@ from .image_inputs import image_run, inpaint_run
 from .inputs import seeded_image, short_run
 from .small_pipeline import Arguments, Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, qwen2_5_vl
-from .text_tokenizers import qwen_tokenizer
+from .text_tokenizers import CHAT_TEMPLATE, qwen_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import ModelMixin
@@ -52,12 +55,46 @@ def _controlnet() -> ModelMixin:
     return QwenImageControlNetModel(**{**TRANSFORMER_SIZES, "num_layers": 1})
 
 
+def _edit_components() -> Components:
+    return _components(processor=_processor())
+
+
+def _processor() -> Any:
+    """A processor of texts and images; one of videos would need torchvision."""
+    from transformers import Qwen2VLProcessor
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+    class Processor(Qwen2VLProcessor):  # type: ignore[misc]
+        def check_argument_for_proper_class(self, name: str, value: Any) -> None:
+            """A processor without videos is as good."""
+
+    images = Qwen2VLImageProcessorPil(min_pixels=28 * 28, max_pixels=56 * 56)
+    return Processor(image_processor=images, tokenizer=qwen_tokenizer(), chat_template=CHAT_TEMPLATE)
+
+
 def _guided_run(**changes: Any) -> Arguments:
     """A run with true guidance, which calls the transformer once for each of the two prompts."""
     return short_run(height=32, width=32, **GUIDANCE, **changes)
 
 
 GUIDANCE: Arguments = {"negative_prompt": "blurred", "true_cfg_scale": 4.0}
+
+
+def _edit_run(**changes: Any) -> Arguments:
+    return _guided_run(image=seeded_image(32), **changes)
+
+
+def _shrink_images(pipeline: Any) -> None:
+    """Images are resized to a megapixel before they are encoded, whatever their size; to 64 x 64 here."""
+    import torch
+
+    owner = type(pipeline)
+    call = inspect.unwrap(owner.__call__)
+    resize = call.__globals__["calculate_dimensions"]
+    values = {**call.__globals__, "calculate_dimensions": lambda area, ratio: resize(64 * 64, ratio)}
+    own = types.FunctionType(call.__code__, values, call.__name__, call.__defaults__, call.__closure__)
+    own = torch.no_grad()(functools.wraps(call)(own))
+    pipeline.__class__ = type(owner.__name__, (owner,), {"__call__": own, "__module__": owner.__module__})
 
 
 PIPELINES = (
@@ -89,5 +126,14 @@ PIPELINES = (
         "QwenImageControlNetPipeline",
         lambda: _components(controlnet=_controlnet()),
         lambda: _guided_run(control_image=seeded_image(32)),
+    ),
+    SmallPipeline("qwen-image-edit", "img2img", "QwenImageEditPipeline", _edit_components, _edit_run, _shrink_images),
+    SmallPipeline(
+        "qwen-image-edit-plus",
+        "img2img",
+        "QwenImageEditPlusPipeline",
+        _edit_components,
+        lambda: _guided_run(image=[seeded_image(32), seeded_image(48)]),
+        _shrink_images,
     ),
 )

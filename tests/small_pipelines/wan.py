@@ -88,6 +88,41 @@ def _vace_components() -> Components:
     return wan_components(transformer=transformer)
 
 
+def _animate_components() -> Components:
+    from diffusers import WanAnimateTransformer3DModel
+
+    motion_channels = {str(2**power): 4 for power in range(2, 11)}
+    transformer = WanAnimateTransformer3DModel(
+        **{**TRANSFORMER_SIZES, "in_channels": IMAGE_TO_VIDEO_CHANNELS},
+        image_dim=TEXT_WIDTH,
+        motion_encoder_channel_sizes=motion_channels,
+        motion_encoder_size=FACE_SIZE,
+        motion_style_dim=8,
+        motion_dim=4,
+        motion_encoder_dim=8,
+        face_encoder_hidden_dim=8,
+        face_encoder_num_heads=2,
+        inject_face_latents_blocks=2,
+    )
+    return wan_components(
+        transformer=transformer, image_encoder=clip_image_encoder(), image_processor=clip_image_processor()
+    )
+
+
+FACE_SIZE = 16
+
+
+def _animate_run() -> Arguments:
+    """The pose of a figure and its face, in two segments."""
+    return video_run(
+        image=seeded_image(16),
+        pose_video=seeded_video(9, 16),
+        face_video=seeded_video(9, FACE_SIZE),
+        num_frames=None,
+        segment_frame_length=5,
+    )
+
+
 def _skyreels_components(**transformer_changes: Any) -> Components:
     from diffusers import SkyReelsV2Transformer3DModel
 
@@ -142,6 +177,7 @@ PIPELINES = (
         _vace_components,
         lambda: video_run(video=seeded_video(9, 16)),
     ),
+    SmallPipeline("wan-animate", "video", "WanAnimatePipeline", _animate_components, _animate_run),
     SmallPipeline(
         "lucy-edit",
         "video",

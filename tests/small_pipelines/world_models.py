@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .autoencoders import wan_autoencoder
 from .inputs import seeded_image, short_run
 from .small_pipeline import Components, SmallPipeline
-from .text_encoders import TEXT_WIDTH, qwen2_5_vl_text_model, t5_encoder
+from .text_encoders import TEXT_WIDTH, qwen2_5_vl, qwen2_5_vl_text_model, t5_encoder
 from .text_tokenizers import qwen_tokenizer, t5_tokenizer
 from .wan import video_run
 
@@ -82,6 +82,28 @@ def _cosmos2_components(**transformer_changes: Any) -> Components:
     }
 
 
+def _cosmos25_components() -> Components:
+    from diffusers import UniPCMultistepScheduler
+
+    layers = 2
+    transformer = _cosmos_transformer(
+        in_channels=17,
+        out_channels=16,
+        extra_pos_embed_type=None,
+        use_crossattn_projection=True,
+        crossattn_proj_in_channels=layers * TEXT_WIDTH,
+        encoder_hidden_states_channels=TEXT_WIDTH,
+    )
+    return {
+        **_cosmos_components(),
+        "transformer": transformer,
+        "vae": wan_autoencoder(),
+        "scheduler": UniPCMultistepScheduler(use_flow_sigmas=True, prediction_type="flow_prediction"),
+        "text_encoder": qwen2_5_vl(num_hidden_layers=layers),
+        "tokenizer": qwen_tokenizer(),
+    }
+
+
 def _hunyuan_video_15_components() -> Components:
     from diffusers import (
         AutoencoderKLHunyuanVideo15,
@@ -147,6 +169,13 @@ PIPELINES = (
         "Cosmos2VideoToWorldPipeline",
         lambda: _cosmos2_components(in_channels=17),
         lambda: video_run(image=seeded_image(32), height=32, width=32),
+    ),
+    SmallPipeline(
+        "cosmos2.5-predict",
+        "video",
+        "Cosmos2_5_PredictBasePipeline",
+        _cosmos25_components,
+        lambda: video_run(height=32, width=32, max_sequence_length=64),
     ),
     SmallPipeline(
         "hunyuan-video-1.5",

@@ -45,6 +45,7 @@ def shapes_entry() -> Entry:
         family=SHAPES,
         task="text-to-image",
         licence="apache-2.0",
+        facts_source="this package",
         year=2026,
         recommended=RECOMMENDED,
         recommended_source="docs/shapes-model.md",

@@ -38,6 +38,7 @@ def read_entry(values: Mapping[str, Any], name: str, find_part: FindPart = lambd
         task=table.one_of("task", TASKS) if "task" in values else "",
         year=_year(table),
         licence=table.take("licence", str, ""),
+        facts_source=table.take("facts_source", str, ""),
         path=table.take("path", str, None),
         aliases=table.texts("aliases"),
         unconfirmed=table.texts("unconfirmed"),

@@ -89,6 +89,8 @@ class Entry:
     """When the weights were published."""
     licence: str = ""
     """Of the weights, as the hub abbreviates it."""
+    facts_source: str = ""
+    """Where the year and the licence were published; without it they are not confirmed."""
     path: str | None = None
     """Where the files of a user's own model are, on the machine where the entry was made."""
     aliases: tuple[str, ...] = ()
@@ -109,6 +111,11 @@ class Entry:
     def names(self) -> tuple[str, ...]:
         """All names the entry answers to."""
         return tuple(name for name in (self.name, self.hub_id, *self.aliases) if name)
+
+    @property
+    def unconfirmed_facts(self) -> tuple[str, ...]:
+        """Which of year and licence are known, and no published file was seen to confirm them."""
+        return () if self.facts_source else tuple(name for name in ("year", "licence") if getattr(self, name))
 
     @property
     def parameters(self) -> int:

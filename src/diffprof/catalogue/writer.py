@@ -13,7 +13,7 @@ from diffprof.catalogue.entry import Entry, Part, TokenizerFacts
 from diffprof.errors import RequestError
 
 HEAD = (
-    *("title", "family", "task", "year", "licence", "media", "hub_id", "path"),
+    *("title", "family", "task", "year", "licence", "facts_source", "media", "hub_id", "path"),
     *("aliases", "pipeline", "dtype", "inputs", "source"),
 )
 

@@ -51,6 +51,9 @@ Component = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Count one call of this component alone; MODEL may be its folder."),
 ]
+Method = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Call this method of the component, such as decode; else forward.")
+]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(

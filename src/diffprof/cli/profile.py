@@ -26,6 +26,7 @@ def profile(
     output: OutputOptions,
     by: Annotated[ProfileTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
     component: options.Component = None,
+    method: options.Method = None,
     inputs: options.Inputs = None,
     gpu: options.Gpu = None,
     keep: Keep = None,
@@ -44,7 +45,8 @@ def profile(
         from diffprof.advice.predict import PredictionRequest, check_request
 
         check_request(PredictionRequest(accelerators))
-    request = requested.request(model, component=component, inputs=parse_inputs(inputs or (), component))
+    shapes = parse_inputs(inputs or (), component, method)
+    request = requested.request(model, component=component, method=method, inputs=shapes)
     keep_profile = make_history_writer(keep, "profile", output.quiet)
     with progress_bar(output.quiet) as progress:
         counted = count_request(request, use_cache=not no_cache, progress=progress)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from diffprof.counting.dry_run import DryRunResult, dry_run
+from diffprof.counting.failed_calls import missing_inputs, progress_of
 from diffprof.errors import PipelineError
 from diffprof.pipelines.arguments import CallArguments
+from diffprof.pipelines.stand_ins import OPTIONAL_INPUTS, stand_in
 from diffprof.pipelines.switches import enable_feature, has_feature
 from diffprof.record.progress import Progress
 
-MOST_ATTEMPTS = 12
+MOST_ATTEMPTS = 16
 TILING = "vae_tiling"
 
 
@@ -22,45 +23,51 @@ def count(
 ) -> tuple[DryRunResult, dict[str, Any]]:
     """The dry run and the stand-ins that it used. Inputs that may be left out are supplied only when it fails without.
 
-    The error of a call that works in no way is that of the call as it was asked for.
+    The error of a call that works in no way is that of the attempt which came furthest; of those that came equally far
+    it is the first, so that of the call as it was asked for.
     """
     needs_tiling = False
     attempts: list[frozenset[str]] = [frozenset()]
     tried: set[tuple[frozenset[str], bool]] = set()
-    first_error: PipelineError | None = None
+    furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
     while attempts and len(tried) < MOST_ATTEMPTS:
         names = attempts.pop(0)
         if (names, needs_tiling) in tried:
             continue
         tried.add((names, needs_tiling))
-        used = {**call.stand_ins, **{name: call.on_refusal[name] for name in call.on_refusal if name in names}}
+        supplied = {name: stand_in(pipeline, name, call.given) for name in call.on_refusal if name in names}
+        used = {**call.stand_ins, **supplied}
         try:
             result = dry_run(pipeline, {**call.given, **used}, _with_tiling(pipeline, prepare, needs_tiling), progress)
         except PipelineError as error:
-            first_error = first_error or error
+            missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
+            # At the same line, one that lacks nothing any more came further.
+            reached = (progress_of(pipeline, error), not missing)
+            if furthest is None or reached > furthest[0]:
+                furthest = (reached, error)
             if not needs_tiling and _asks_for_tiling(pipeline, error):
                 needs_tiling = True
                 attempts.insert(0, names)
             else:
-                attempts = [*_next_attempts(names, str(error), list(call.on_refusal)), *attempts]
+                attempts = [*_next_attempts(names, missing, call.on_refusal), *attempts]
             continue
         return (replace(result, assumptions=(ENABLED, *result.assumptions)) if needs_tiling else result), used
-    assert first_error is not None, "the first attempt is always made"
-    raise first_error
+    assert furthest is not None, "the first attempt is always made"
+    raise furthest[1]
 
 
 ENABLED = f"{TILING} was enabled: the pipeline does not work without it"
 
 
-def _next_attempts(tried: frozenset[str], message: str, optional: list[str]) -> list[frozenset[str]]:
-    """Which inputs to supply after a failure: those that its message names, the usual, all, or one alone."""
-    named = [name for name in optional if re.search(rf"\b{name}\b", message)]
-    together = [tried | {name} for name in named if name not in tried]
+def _next_attempts(tried: frozenset[str], missing: list[str], optional: Sequence[str]) -> list[frozenset[str]]:
+    """Which inputs to supply after a failure: those that it lacked, the usual, all that are common, or one alone."""
+    together = [tried | {name} for name in missing if name not in tried]
     usual = frozenset(optional) & USUAL_INPUTS
     if tried:
-        return [*together, tried | usual]
-    alone = [frozenset({name}) for name in optional]
-    sets = [frozenset(named), *together, *alone[:1], usual, frozenset(optional), *alone[1:]]
+        return [tried | frozenset(missing), *together, tried | usual]
+    common = [name for name in optional if name in OPTIONAL_INPUTS]
+    alone = [frozenset({name}) for name in common]
+    sets = [frozenset(missing), *together, *alone[:1], usual, frozenset(common), *alone[1:]]
     return [names for names in sets if names]
 
 

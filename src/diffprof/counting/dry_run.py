@@ -44,6 +44,7 @@ from diffprof.pipelines.components import (
     named_modules_of,
     replaced_methods,
     role_of,
+    trunks_of,
     unwrap_compiled,
 )
 from diffprof.pipelines.failures import pipeline_failure
@@ -146,7 +147,7 @@ class _DryRun:
         self.slots: dict[int, str] = {}
         self.paths: dict[int, str] = {}
         for slot, component in self.components.items():
-            for root in (component, unwrap_compiled(component)):
+            for root in (component, unwrap_compiled(component), *trunks_of(slot, component)):
                 self.slots.setdefault(id(root), slot)
             for path, module in named_modules_of(component, wrappers=True):
                 self.paths.setdefault(id(module), path)
@@ -292,7 +293,7 @@ class _DryRun:
         self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         inputs = leaves((args, kwargs))
-        key = (slot, method, self._state(slot), signature((args, kwargs)))
+        key = (slot, id(module), method, self._state(slot), signature((args, kwargs)))
         may_replay = (
             slot not in self.never_replayed
             and not torch.is_grad_enabled()
@@ -307,7 +308,8 @@ class _DryRun:
             if may_replay:
                 self.known.setdefault(key, []).append(known)
         if known.cost.operations or method == "forward":
-            self._note(slot, method, original, args, kwargs, known.cost)
+            function = type(unwrap_compiled(module)).forward if method == "forward" else original
+            self._note(slot, method, function, args, kwargs, known.cost)
             self.recorder.outside.log.raw.insert(place, None)
         if method == "decode" and self.roles[slot] == "vae":
             self.decoded = output_sizes((next(iter(leaves(known.output)), None),))
@@ -350,10 +352,9 @@ class _DryRun:
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
         return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read)), call.log
 
-    def _note(self, slot: str, method: str, original: Any, args: Any, kwargs: Any, cost: Cost) -> None:
+    def _note(self, slot: str, method: str, function: Any, args: Any, kwargs: Any, cost: Cost) -> None:
         if method == "forward" and self.roles[slot] in DENOISING_ROLES:
             self.pending.append(len(self.calls))
-        function = type(unwrap_compiled(self.components[slot])).forward if method == "forward" else original
         self.calls.append(Call(slot, method, tensor_inputs(function, args, kwargs), None, cost))
         self.texts.note_call(slot, function, args, kwargs)
 

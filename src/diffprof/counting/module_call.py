@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from diffprof.counting.dry_run import dry_run
-from diffprof.counting.profile import compose_profile
+from diffprof.counting.profile import compose_profile, record_request
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments
 from diffprof.pipelines.changes import apply_changes
-from diffprof.pipelines.module_inputs import input_tensors
+from diffprof.pipelines.module_inputs import check_method, input_tensors
 from diffprof.pipelines.opening import OpenedPipeline, open_component, torch_dtype
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.changes import EVERY, Changes
@@ -28,11 +28,14 @@ SLOT = "module"
 def profile_module(
     module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None = None
 ) -> Profile:
-    """Profile one call of a live module, which is left exactly as it was."""
+    """Profile one call of a live module or of a method of one, which is left exactly as it was."""
+    method = "forward"
+    if isinstance(getattr(module, "__self__", None), torch.nn.Module):
+        module, method = module.__self__, module.__name__
     if not isinstance(module, torch.nn.Module):
-        raise RequestError(f"profile_module takes a torch.nn.Module, not a {type(module).__name__}")
-    opened = OpenedPipeline(_caller(module, SLOT), type(module).__name__, "module")
-    return _profile(opened, SLOT, args, kwargs, progress)
+        raise RequestError(f"profile_module takes a torch.nn.Module or a method of one, not a {type(module).__name__}")
+    opened = OpenedPipeline(_caller(module, SLOT, method), type(module).__name__, "module")
+    return _profile(opened, args, kwargs, progress)
 
 
 def profile_component(request: Request, progress: Progress | None = None) -> Profile:
@@ -40,11 +43,12 @@ def profile_component(request: Request, progress: Progress | None = None) -> Pro
     assert request.component is not None
     with quiet_libraries():
         opened = open_component(request.model, request.component, request.dtype, progress, request.config)
-        module = opened.pipeline
-        inputs = input_tensors(module, request.inputs, str(opened.dtype))
-        opened.pipeline = _caller(module, request.component)
+        module, method = opened.pipeline, request.method or "forward"
+        check_method(module, method)
+        inputs = input_tensors(module, request.inputs, str(opened.dtype), method)
+        opened.pipeline = _caller(module, request.component, method)
         _change(opened, request.component, request.changes)
-        return _profile(opened, request.component, (), inputs, progress)
+        return record_request(_profile(opened, (), inputs, progress), request)
 
 
 def _change(opened: OpenedPipeline, slot: str, changes: Changes) -> None:
@@ -64,7 +68,7 @@ def _own(kinds: Mapping[str, str], slot: str) -> dict[str, str]:
 
 
 def _profile(
-    opened: OpenedPipeline, slot: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None
+    opened: OpenedPipeline, args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress | None
 ) -> Profile:
     result = dry_run(opened.pipeline, {"args": args, "kwargs": kwargs}, None, progress)
     given = {str(number): value for number, value in enumerate(args)} | dict(kwargs)
@@ -74,9 +78,10 @@ def _profile(
 class _ModuleCaller:
     """Takes the place of a pipeline around one module: its call is one call of the module."""
 
-    def __init__(self, module: torch.nn.Module, slot: str) -> None:
+    def __init__(self, module: torch.nn.Module, slot: str, method: str) -> None:
         self.config = {slot: None}
         self.slot = slot
+        self.method = method
         vars(self)[slot] = module
 
     def register_modules(self, **modules: Any) -> None:
@@ -85,9 +90,10 @@ class _ModuleCaller:
 
     @torch.no_grad()
     def __call__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        vars(self)[self.slot](*args, **kwargs)
+        module = vars(self)[self.slot]
+        (module if self.method == "forward" else getattr(module, self.method))(*args, **kwargs)
 
 
-def _caller(module: torch.nn.Module, slot: str) -> _ModuleCaller:
+def _caller(module: torch.nn.Module, slot: str, method: str) -> _ModuleCaller:
     """By the name of the module's class, which is what an error should name."""
-    return type(type(module).__name__, (_ModuleCaller,), {})(module, slot)
+    return type(type(module).__name__, (_ModuleCaller,), {})(module, slot, method)

@@ -98,12 +98,25 @@ def profile_model(request: Request, progress: Progress | None = None) -> Profile
     with DRY_RUN_LOCK, quiet_libraries():  # what they change belongs to the whole process
         cache = request.cache
         if cache is None or not is_decided_by_values(cache):
-            return _profile(_open(request, request.changes, progress), request, progress)
+            return record_request(_profile(_open(request, request.changes, progress), request, progress), request)
         least = _profile(_open(request, request.changes, progress), request, progress).total.macs
         opened = _open(request, replace(request.changes, cache=None), progress)
         profile = _profile(opened, request, progress)
         made = replace(profile.request, changes=replace(profile.request.changes, cache=cache))
-        return replace(profile, request=made, macs_range=MacsRange(least, profile.total.macs))
+        return record_request(replace(profile, request=made, macs_range=MacsRange(least, profile.total.macs)), request)
+
+
+def record_request(profile: Profile, request: Request) -> Profile:
+    """The profile with what was asked for about opening the model."""
+    made = replace(
+        profile.request,
+        config=request.config,
+        component=request.component,
+        method=request.method,
+        inputs=dict(request.inputs),
+        assume_defaults=request.assume_defaults,
+    )
+    return replace(profile, request=made)
 
 
 def _open(request: Request, changes: Changes, progress: Progress | None) -> OpenedPipeline:
@@ -206,7 +219,7 @@ def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, Store
         counted.add(id(unwrap_compiled(model)))
         by_dtype = weight_bytes_by_dtype(own[0]) if own else {}
         # A request that packs the weights, or keeps them otherwise, changes what the files say.
-        if slot in stored and own and set(by_dtype) <= PLAIN_DTYPES:
+        if slot in stored and own and set(by_dtype) <= PLAIN_DTYPES | stored[slot].bytes_by_dtype.keys():
             by_dtype = stored[slot].bytes_by_dtype
         components[slot] = Component(
             slot=slot,

@@ -13,15 +13,18 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import STAND_IN
+from diffprof.pipelines.classes import is_installed
 from diffprof.pipelines.components import is_modular
 from diffprof.pipelines.modular import block_inputs
 from diffprof.pipelines.stand_ins import (
     OPTIONAL_INPUTS,
-    STAND_IN_PROMPT,
     described,
+    is_optional_input,
+    least_strength,
     sized_input,
     stand_in,
     stand_in_image,
+    stand_in_prompt,
 )
 from diffprof.record.inputs import InputSize, is_input, parse_size
 from diffprof.record.request import check_number
@@ -35,8 +38,8 @@ class CallArguments:
     given: Mapping[str, Any]
     stand_ins: Mapping[str, Any]
     """Needed and not given."""
-    on_refusal: Mapping[str, Any]
-    """Stand-ins for what the call may be made without, and may not work without; in the order to try them in."""
+    on_refusal: tuple[str, ...]
+    """What the call may be made without, may not work without, and has a stand-in; in the order to try them in."""
     defaults: Mapping[str, Any]
     """The pipeline's own defaults of all other arguments."""
 
@@ -53,7 +56,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         if name in missing
     }
     if "prompt" in missing and not _has_any(given, ("prompt_embeds", "prompt_2", "image_embeds")):
-        stand_ins["prompt"] = STAND_IN_PROMPT
+        stand_ins["prompt"] = stand_in_prompt(pipeline)
     if _carries_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):
         stand_ins["ip_adapter_image"] = stand_in_image(pipeline, given)
     for name, parameter in missing.items():
@@ -61,11 +64,18 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
             stand_ins[name] = stand_in(pipeline, name, given)
     if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
         stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
-    optional = [name for name in OPTIONAL_INPUTS if name in missing and name not in stand_ins]
+    if "image_crf" in missing and not is_installed("av"):
+        stand_ins["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
+    steps, strength = given.get("num_inference_steps"), getattr(missing.get("strength"), "default", None)
+    if isinstance(steps, int) and isinstance(strength, float) and (least := least_strength(steps, strength)):
+        stand_ins["strength"] = least
+    absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
+    common = [name for name in OPTIONAL_INPUTS if name in missing]
+    absent += ["output_type"] if "output_type" in missing else []
     return CallArguments(
         given=given,
         stand_ins=stand_ins,
-        on_refusal={name: stand_in(pipeline, name, given) for name in optional},
+        on_refusal=tuple(name for name in dict.fromkeys((*common, *absent)) if name not in stand_ins),
         defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
     )
 

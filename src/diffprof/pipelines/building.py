@@ -28,6 +28,7 @@ from diffprof.pipelines.modular import build_modular, modular_class, register_pa
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.pipelines.processors import processor_of
 from diffprof.pipelines.tokenizers import tokenizer_of
+from diffprof.pipelines.usual_schedulers import usual_scheduler
 
 IGNORED_KEYS = (
     "quantization_config",
@@ -100,8 +101,11 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
 
 def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
     """The pipeline; some make a model of others (AnimateDiff: of a UNet and an adapter), which must be virtual too."""
+    # Not tried before: it would make the whole model for real before it fails.
+    makes_model = any(type(part).__name__ in MODELS_TO_MERGE for part in parts.values())
     try:
-        return owner(**parts)
+        if not (is_virtual and makes_model):
+            return owner(**parts)
     except RuntimeError as error:
         if not is_virtual or "meta tensor" not in str(error):
             raise
@@ -112,6 +116,10 @@ def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_v
             module.training = False
             _make_virtual(module)
     return pipeline
+
+
+MODELS_TO_MERGE = ("MotionAdapter", "ControlNetXSAdapter")
+"""Components that the constructor of a pipeline copies into a model that it makes of them and the UNet."""
 
 
 def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
@@ -154,6 +162,8 @@ def _part(
     if plan.is_missing and not _may_assume_defaults(blueprint, plan, kind, is_dispensable, assumptions):
         return None
     config = {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
+    if plan.is_missing and kind is Kind.scheduler:
+        config = usual_scheduler(blueprint, plan)
     if "quantization_config" in plan.config:
         assumptions.append(
             f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
@@ -181,7 +191,9 @@ def _may_assume_defaults(
             f"{plan.folder} has no config file, but model_index.json lists {plan.slot} ({plan.class_name}); "
             "add its config.json (weights are not needed), or count with the class's own defaults (--assume-defaults)"
         )
-    assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
+    values = usual_scheduler(blueprint, plan) if kind is Kind.scheduler else {}
+    but = f", with {', '.join(f'{name} {value}' for name, value in values.items())}" if values else ""
+    assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed{but}")
     return True
 
 
@@ -295,6 +307,8 @@ def skip_initialisation(patches: Patches) -> None:
         patches.function(init, name, skip)
     for layer in (torch.nn.Linear, torch.nn.Embedding, torch.nn.LayerNorm, torch.nn.GroupNorm):
         patches.function(layer, "reset_parameters", lambda original: lambda module: None)
+    # Kolors' ChatGLM makes its layers on the meta device by itself, and then asks for memory for them.
+    patches.function(torch.nn.Module, "to_empty", lambda original: lambda module, **options: module)
     patches.function(torch.nn.modules.conv._ConvNd, "reset_parameters", lambda original: lambda module: None)
     patches.function(transformers.PreTrainedModel, "init_weights", lambda original: lambda module: None)
 

@@ -171,6 +171,23 @@ def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
     return {name: size for name, size in found.most_common() if size}
 
 
+def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:
+    """Modules with most of a text encoder's weights: some pipelines call such a one and leave out the head."""
+    if role_of(slot, component) != "text_encoder":
+        return []
+    root = unwrap_compiled(component)
+    sizes = {module: sum(weight.numel() for weight in module.parameters()) for module in _outer_modules(root)}
+    half = sum(weight.numel() for weight in root.parameters()) / 2
+    return [module for module, size in sizes.items() if size > half]
+
+
+def _outer_modules(root: torch.nn.Module) -> list[torch.nn.Module]:
+    """The modules inside of a model and those inside of these; further in are its layers."""
+    inner = list(root.children())
+    modules = [*inner, *(module for child in inner for module in child.children())]
+    return [module for module in modules if not isinstance(module, torch.nn.ModuleList)]
+
+
 def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
     """Methods other than ``forward`` by which pipelines enter a component: ``decode``, ``encode``, ``generate``...
 

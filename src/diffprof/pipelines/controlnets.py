@@ -14,6 +14,7 @@ from diffprof.pipelines.blueprint import PartPlan
 from diffprof.pipelines.building import build_virtual_model, virtual_weights
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, role_of
+from diffprof.pipelines.controlnet_folders import controlnet_class
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.patching import Patches
 from diffprof.pipelines.source import blueprint_of
@@ -89,7 +90,7 @@ def _plan(name: str) -> PartPlan:
     file = Path(name).expanduser() / "config.json"
     if file.is_file():
         config = read_json(file)
-        return PartPlan("controlnet", "diffusers", str(config.get("_class_name", "")), config)
+        return PartPlan("controlnet", "diffusers", controlnet_class(config), config)
     plan = blueprint_of(name).parts.get("controlnet")
     if plan is None:
         raise RequestError(f"{name} has no ControlNet; give {USUAL}, a folder with a config.json or a model with one")

@@ -244,6 +244,8 @@ def describe_source(source: str, name: str, dtype: str | None = None, **facts: A
     if resolved.place is Place.catalogue:
         raise RequestError(f"{source} is in the catalogue already; `diffprof models show {resolved.name}` shows it")
     plan = blueprint_of(source)
+    if facts.get("year") or facts.get("licence"):
+        facts["facts_source"] = "given when the entry was made"
     if dtype is not None:
         plan = replace(plan, dtype=dtype)
     if resolved.place is Place.hub:

@@ -28,6 +28,11 @@ LARGEST_CONFIG_BYTES = 64 * 1024 * 1024
 def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     """The plan that ``model_index.json`` and the component configs describe."""
     index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
+    if not index_file.is_file() and (folder / "config.json").is_file():
+        raise RequestError(
+            f"{folder} holds one component and no pipeline: it has no model_index.json; "
+            "count the component alone with --component NAME and --input NAME=SHAPE"
+        )
     if not index_file.is_file():
         raise RequestError(
             f"{folder} is not a diffusers pipeline: it has no model_index.json; "

@@ -12,7 +12,10 @@ from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.folder import read_json
 
 ANSWER_SECONDS = 10
-CONFIGURATION = ("config.json", "scheduler_config.json", "preprocessor_config.json", "generation_config.json")
+CONFIGURATION = (
+    "config.json", "scheduler_config.json", "guider_config.json", "preprocessor_config.json", "processor_config.json",
+    "generation_config.json",
+)  # fmt: skip
 TOKENIZER = (
     "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "vocab.txt", "merges.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "chat_template.jinja",

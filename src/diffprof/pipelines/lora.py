@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.building import virtual_weights
@@ -80,17 +83,82 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
     if not hasattr(pipeline, "load_lora_weights"):
         raise RequestError(f"diffusers cannot load a LoRA into a {type(pipeline).__name__}")
     tensors = read_header(file)
-    before = _parameters(pipeline)
+    refuse_other_adapters(file, tensors)
+    before, mode = _parameters(pipeline), _Conversion()
     other = f"{file} is no LoRA for {type(pipeline).__name__}"
-    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other):
-        pipeline.load_lora_weights(dict(tensors), adapter_name=name)
+    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _converting(pipeline, mode):
+        pipeline.load_lora_weights(with_slots(pipeline, tensors), adapter_name=name)
     added = _parameters(pipeline) - before
     if not added:
         raise RequestError(f"{other}: none of its {len(tensors):,} tensors belongs to a layer of this model")
     held = sum(tensor.numel() for tensor in tensors.values() if tensor.is_meta)
     if added == held:
         return []
-    return [f"{file.name} holds {held:,} elements, of which the model takes {added:,}"]
+    guess = "; that its fused projections are dense is assumed" if mode.has_guessed else ""
+    return [f"{file.name} holds {held:,} elements; as diffusers converts them, {added:,} are added to the model{guess}"]
+
+
+def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors by names that diffusers knows: it expects the slot of the denoiser before the path of a layer.
+
+    PEFT writes ``base_model.model.`` before it, and some trainers nothing. All other names are for diffusers' own
+    converters, which know those of kohya, XLabs, Black Forest Labs and others.
+    """
+    for slot, denoiser in _denoisers(pipeline).items():
+        paths = {path for path, _ in denoiser.named_modules()}
+        named = {name: name.removeprefix(PEFT_PREFIX) for name in tensors}
+        if all(LORA_ENDING.sub("", plain) in paths for plain in named.values()):
+            return {f"{slot}.{named[name]}": tensor for name, tensor in tensors.items()}
+    return dict(tensors)
+
+
+PEFT_PREFIX = "base_model.model."
+LORA_ENDING = re.compile(
+    r"\.(lora_A|lora_B|lora_down|lora_up|lora_magnitude_vector)(\.\w+)?(\.weight|\.bias)?$|\.alpha$"
+)
+
+
+def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
+    """Refuse what is no LoRA: diffusers has no layers for it."""
+    for kind, mark in {"LoHa": ".hada_w1_a", "LoKr": ".lokr_w1"}.items():
+        if any(mark in name for name in tensors):
+            raise RequestError(f"{file} is a {kind}, which diffusers cannot load; extract a LoRA of it and give that")
+
+
+@contextlib.contextmanager
+def _converting(pipeline: Any, mode: _Conversion) -> Iterator[None]:
+    """Have diffusers' converters of other formats run in this mode."""
+    original = pipeline.lora_state_dict
+
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        with mode:
+            return original(*args, **kwargs)
+
+    vars(pipeline)["lora_state_dict"] = convert
+    try:
+        yield
+    finally:
+        del vars(pipeline)["lora_state_dict"]
+
+
+class _Conversion(TorchFunctionMode):
+    """Numbers that converters make, such as scales, are real; of values that a header does not have, none is zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_guessed = False
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if func is torch.tensor:
+            kwargs.setdefault("device", "cpu")
+        if func is torch.all and args[0].is_meta:
+            # Asked by diffusers of the fused projections in kohya's files for FLUX: are those of the others zero?
+            self.has_guessed = True
+            return torch.zeros((), dtype=torch.bool, device="cpu")
+        return func(*args, **kwargs)
 
 
 def read_header(file: Path) -> dict[str, torch.Tensor]:
@@ -129,7 +197,7 @@ def _parameters(pipeline: Any) -> int:
 
 
 @contextlib.contextmanager
-def _refusal(sentence: str) -> Any:
+def _refusal(sentence: str) -> Iterator[None]:
     """Whatever the libraries raise, as one sentence."""
     try:
         yield

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
+from diffprof.pipelines.components import entry_methods
 
 SHAPE = re.compile(r"(?P<sizes>\d+(?:x\d+)*|scalar)(?::(?P<dtype>\w+))?", re.ASCII)
 LARGEST_REAL_ELEMENTS = 1 << 20
@@ -25,9 +26,19 @@ DTYPES = {
 }
 
 
-def input_tensors(module: torch.nn.Module, inputs: Mapping[str, str], dtype: str) -> dict[str, Any]:
+def check_method(module: torch.nn.Module, method: str) -> None:
+    """Refuse what is no method by which pipelines enter the module."""
+    known = ["forward", *dict.fromkeys(name for _, name in entry_methods(module))]
+    if method not in known:
+        near = difflib.get_close_matches(method, known, n=2) or known[:8]
+        raise RequestError(f"{type(module).__name__} has no method {method!r} to count; it has {', '.join(near)}")
+
+
+def input_tensors(
+    module: torch.nn.Module, inputs: Mapping[str, str], dtype: str, method: str = "forward"
+) -> dict[str, Any]:
     """Zeros of the shapes that are given by name: ``1x4096x64``, ``1x77:int64``, ``scalar``; else a plain value."""
-    parameters = _parameters(module)
+    parameters = _parameters(module, method)
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     name = type(module).__name__
     needed = [each for each, parameter in parameters.items() if _is_needed(parameter)]
@@ -48,8 +59,8 @@ def input_tensors(module: torch.nn.Module, inputs: Mapping[str, str], dtype: str
     return tensors
 
 
-def _parameters(module: torch.nn.Module) -> dict[str, inspect.Parameter]:
-    function = inspect.unwrap(type(module).forward)
+def _parameters(module: torch.nn.Module, method: str) -> dict[str, inspect.Parameter]:
+    function = inspect.unwrap(getattr(type(module), method))
     return {name: part for name, part in inspect.signature(function).parameters.items() if name != "self"}
 
 

@@ -15,6 +15,8 @@ from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build, build_blocks, build_component
 from diffprof.pipelines.changes import apply_changes
 from diffprof.pipelines.components import components_of
+from diffprof.pipelines.controlnet_folders import base_of_controlnet
+from diffprof.pipelines.file_packing import plan_file_packing
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of, component_blueprint
@@ -75,7 +77,17 @@ def open_virtual(
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     requested = None if dtype is None else str(torch_dtype(dtype)).removeprefix("torch.")
-    blueprint = replace(blueprint_of(model, config, requested), assume_defaults=assume_defaults)
+    controlnet = base_of_controlnet(model)
+    if controlnet is not None:
+        folder, base = controlnet
+        changes = changes or Changes()
+        changes = replace(changes, controlnet=(str(folder), *changes.controlnet))
+        blueprint = blueprint_of(base, config, requested)
+        sentence = f"{model} is a ControlNet: it is counted with {base}"
+        blueprint = replace(blueprint, name=str(model), assumptions=(sentence, *blueprint.assumptions))
+    else:
+        blueprint = blueprint_of(model, config, requested)
+    blueprint = replace(blueprint, assume_defaults=assume_defaults)
     if dtype is not None:
         # Loading in another dtype casts what is stored, all but packed weights.
         packed = {slot: weights for slot, weights in blueprint.stored.items() if weights.is_packed}
@@ -104,6 +116,7 @@ def open_blueprint(
             stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
             for slot, weights in stored.items():
                 assumptions += tuple(check_fit(slot, models[slot], weights, blueprint.source == "file"))
+                assumptions += tuple(plan_file_packing(slot, models[slot], weights))
                 if weights.main_dtype != name:
                     assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {name}",)
             pipeline, made, assumed = apply_changes(pipeline, changes, dtype, arguments or {})

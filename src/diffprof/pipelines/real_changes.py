@@ -12,7 +12,14 @@ from diffprof.errors import DiffprofError, RequestError, first_line
 from diffprof.pipelines.attention_choice import choose_attention
 from diffprof.pipelines.changes import store_layers
 from diffprof.pipelines.components import components_of, role_of
-from diffprof.pipelines.lora import lora_file, projections, require_peft
+from diffprof.pipelines.lora import (
+    lora_file,
+    projections,
+    read_header,
+    refuse_other_adapters,
+    require_peft,
+    with_slots,
+)
 from diffprof.pipelines.quantization import quantizable_layers
 from diffprof.record.changes import Changes
 
@@ -61,9 +68,13 @@ def make_changes(pipeline: Any, changes: Changes, dtype: torch.dtype, device: to
 
 
 def _add_lora(pipeline: Any, lora: str, name: str) -> None:
+    from safetensors.torch import load_file
+
     try:
         if not lora.isdigit():
-            pipeline.load_lora_weights(str(lora_file(lora)), adapter_name=name)
+            file = lora_file(lora)
+            refuse_other_adapters(file, read_header(file))
+            pipeline.load_lora_weights(with_slots(pipeline, load_file(file)), adapter_name=name)
             return
         from peft import LoraConfig
 

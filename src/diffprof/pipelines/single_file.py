@@ -50,7 +50,7 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
     """The plan of the pipeline that the file holds, or holds a part of; `config` is the model to take the rest from."""
     header = read_header(file)
     groups = _groups(header.tensors)
-    slot = None if config is not None else _slot_beside(file)
+    slot = None if config is not None else slot_beside(file)
     if config is not None:
         blueprint, found = open_model(config), f"with the configuration of {config}"
     elif slot is not None:
@@ -106,7 +106,7 @@ def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
     return TEXT if any(name.startswith(TEXT_NAMES) for name in tensors) else DENOISER
 
 
-def _slot_beside(file: Path) -> str | None:
+def slot_beside(file: Path) -> str | None:
     """The component whose folder the file lies in, where that is a folder in diffusers layout."""
     folder = file.absolute().parent
     index = folder.parent / "model_index.json"

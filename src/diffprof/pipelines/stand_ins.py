@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Any
@@ -39,12 +40,38 @@ def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     raise RequestError(f"{type(pipeline).__name__} needs the call argument {name!r}; give it with --set {name}=VALUE")
 
 
+def is_optional_input(name: str) -> bool:
+    """Whether a call argument that may be left out is an image, a video or another input with a stand-in."""
+    if name.endswith(NO_INPUTS):
+        return False
+    return name in STAND_INS or any(word in name.split("_") for word in ("image", "images", "mask", "video", "frames"))
+
+
+NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask", "size", "crop", "scale", "num_frames")
+"""How the names of call arguments end that are numbers, or may be given in the place of an input."""
+
+
 def sized_input(name: str, size: InputSize) -> Any:
     """A plain image or video of a size that was asked for; a mask is white, so that all of it is painted."""
     mode = "L" if "mask" in name else "RGB"
     if isinstance(size, ImageSize):
         return _plain_image(mode, size.width, size.height)
     return [_plain_image(mode, size.width, size.height)] * size.frames
+
+
+def stand_in_prompt(pipeline: Any) -> str:
+    """A short prompt, in the form that the pipeline wants."""
+    if type(pipeline).__name__.startswith("BriaFiboEdit"):
+        return json.dumps({"edit_instruction": STAND_IN_PROMPT})
+    return STAND_IN_PROMPT
+
+
+def least_strength(steps: int, usual: float) -> float | None:
+    """How strongly to change an image where the usual strength would leave none of the steps; None where it does not.
+
+    A strength is the part of the steps that is executed.
+    """
+    return None if int(steps * usual) >= 1 else 1 / steps
 
 
 def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
@@ -56,9 +83,12 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     return [image] * len(nets) if nets is not None and mode == "RGB" else image
 
 
-def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> list[Any]:
+def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
     """As many plain images as frames are generated."""
     frames = given.get("num_frames") or default_of(pipeline, "num_frames", "segment_frame_length") or 17
+    if type(pipeline).__name__.startswith("EasyAnimate"):  # takes no images
+        width, height = _usual_sizes(pipeline, given)
+        return torch.zeros(1, 1 if mode == "L" else 3, int(frames), height, width)
     return [_plain_image(mode, *_usual_sizes(pipeline, given))] * int(frames)
 
 
@@ -145,6 +175,11 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     ),
     **dict.fromkeys(("source_subject_category", "target_subject_category"), lambda pipeline, given: "cat"),
     **dict.fromkeys(("audio", "src_audio", "reference_audio", "initial_audio_waveforms"), _sound),
+    "generator": lambda pipeline, given: torch.Generator(),
+    "output_type": lambda pipeline, given: "pt",
+    "control_mode": lambda pipeline, given: 0,
+    "processing_resolution": lambda pipeline, given: 768,  # as all published Marigold models have it
+    "overlap_history": lambda pipeline, given: 17,  # as the pipeline's own example has it
     "negative_prompt": lambda pipeline, given: "",
     "gligen_phrases": lambda pipeline, given: ["a cat"],
     "gligen_boxes": lambda pipeline, given: [[0.25, 0.25, 0.75, 0.75]],

@@ -23,6 +23,7 @@ from diffprof.pipelines.compiling import compile_denoisers
 from diffprof.pipelines.component_files import with_folder_weights
 from diffprof.pipelines.components import components_of, element_count, weight_bytes
 from diffprof.pipelines.device_maps import check_device_map, spread_components
+from diffprof.pipelines.file_loading import load_from_file
 from diffprof.pipelines.fitting import is_known_class
 from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.free_memory import check_memory
@@ -35,6 +36,7 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
 from diffprof.pipelines.ranks import check_ranks, spread_denoisers
 from diffprof.pipelines.real_changes import check_packages, make_changes
+from diffprof.pipelines.single_file import slot_beside
 from diffprof.pipelines.source import blueprint_of, with_entry
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
@@ -175,6 +177,11 @@ class _Origin:
     blueprint: Blueprint
     folder: Path | None = None
     hub_id: str | None = None
+    file: Path | None = None
+    """The single file that holds the weights of the components in `blueprint.stored`."""
+
+    def is_from_file(self, slot: str) -> bool:
+        return self.file is not None and slot in self.blueprint.stored
 
     def is_quantized(self, slot: str) -> bool:
         """Whether its files hold fewer bytes than its layers seem to; random weights are never packed."""
@@ -183,21 +190,20 @@ class _Origin:
 
 
 def _origin(request: Request) -> _Origin:
-    model, revision = request.model, request.preparation.revision
+    model, config, revision = request.model, request.config, request.preparation.revision
     if request.random_weights:
         _refuse_revision(revision or request.preparation.variant, "random weights are in no file")
-        return _Origin(replace(blueprint_of(model), assume_defaults=request.assume_defaults))
+        return _Origin(replace(blueprint_of(model, config), assume_defaults=request.assume_defaults))
     resolved = resolve(model)
+    if config is not None and resolved.file is None:
+        raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
     if resolved.folder is not None or resolved.file is not None:
         _refuse_revision(revision, f"{resolved.name} lies on this machine")
     if resolved.folder is not None:
         plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
         return _Origin(with_entry(plan, resolved), resolved.folder)
     if resolved.file is not None:
-        raise RequestError(
-            f"{resolved.name} is a single file: its cost is counted from its header, and it cannot be run; save it in "
-            "diffusers layout (from_single_file, then save_pretrained), or add --random-weights"
-        )
+        return _origin_of_file(request, resolved.file)
     entry = resolved.entry
     hub_id = entry.hub_id if entry and entry.hub_id else str(model)
     folder = fetch_configuration(hub_id, for_weights=True, revision=revision)
@@ -208,6 +214,26 @@ def _origin(request: Request) -> _Origin:
 def _refuse_revision(revision: str | None, reason: str) -> None:
     if revision is not None:
         raise RequestError(f"{revision} is a revision or variant of files, and {reason}; leave it out")
+
+
+def _origin_of_file(request: Request, file: Path) -> _Origin:
+    """A single file, with tokenizers and whatever it does not hold from the model `config`."""
+    config = request.config
+    blueprint = blueprint_of(request.model, config)
+    if config is None and slot_beside(file) is not None:
+        return _Origin(blueprint, file.absolute().parents[1], file=file)
+    if config is None:
+        raise RequestError(
+            f"{file} has no tokenizer; name the folder or model to take it and the configuration from with --config, "
+            "or run it with --random-weights"
+        )
+    rest = _origin(replace(request, model=config, config=None))
+    parts = {
+        slot: replace(plan, folder=rest.folder / slot) if rest.folder is not None else plan
+        for slot, plan in rest.blueprint.parts.items()
+        if slot in blueprint.parts
+    }
+    return _Origin(replace(blueprint, parts=parts), rest.folder, rest.hub_id, file)
 
 
 def _files(
@@ -227,7 +253,7 @@ def _files(
     if origin.folder is None:
         return {}
     _refuse_missing_texts(origin.blueprint, origin.folder)
-    plans = [parts[slot] for slot in sizes if slot in parts]
+    plans = [parts[slot] for slot in sizes if slot in parts and not origin.is_from_file(slot)]
     owners = {plan.slot: part_class(plan.library, plan.class_name, plan.config) for plan in plans}
     if origin.hub_id is not None:
         fetch_weights(origin.hub_id, owners, dtype, progress, request.preparation)
@@ -272,6 +298,8 @@ def _model_maker(
         done += 1
         if origin.folder is None:
             return random_model(owner, plan, config, dtype, device)
+        if origin.file is not None and origin.is_from_file(plan.slot):
+            return load_from_file(owner, plan, dtype, origin.file, origin.folder).to(device)
         return load_model(owner, plan, config, dtype, origin.folder / plan.slot, files[plan.slot]).to(device)
 
     return make

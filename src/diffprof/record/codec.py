@@ -67,7 +67,7 @@ ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
-    RecordedRequest: ("changes", "recommended"),
+    RecordedRequest: ("changes", "recommended", "config", "component", "method", "inputs", "assume_defaults"),
     Profile: ("placement", "macs_range", "texts"),
     Sample: ("device",),
     Move: ("device_ns",),

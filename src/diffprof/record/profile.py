@@ -296,6 +296,16 @@ class RecordedRequest:
     """What was changed about the model, by the components that were changed."""
     recommended: tuple[str, ...] = ()
     """Which of the arguments nobody gave: the catalogue recommends them for the model."""
+    config: str | None = None
+    """The model that a weight file has its configuration from, where one was named."""
+    component: str | None = None
+    """The one component that was called by itself; None for the call of a pipeline."""
+    method: str | None = None
+    """Of that component, where it is not its forward pass."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Of that component: by name, the shapes and values that were asked for."""
+    assume_defaults: bool = False
+    """Whether models without a configuration were to be built from the defaults of their classes."""
 
     def value(self, argument: str) -> Any:
         """The value that was in force for a call argument, given or not; None when there is none.
@@ -311,12 +321,18 @@ class RecordedRequest:
         # What was recommended is among the arguments; anything else had the pipeline's default.
         return Request.create(
             model,
-            arguments,
+            # Those of a component are made of its inputs.
+            arguments if self.component is None else {},
             dtype=self.dtype,
             scheduler=self.scheduler,
             enable=self.enable,
             changes=self.changes,
             pipeline_defaults=True,
+            config=self.config,
+            component=self.component,
+            method=self.method,
+            inputs=self.inputs,
+            assume_defaults=self.assume_defaults,
         )
 
 

@@ -48,6 +48,8 @@ class Request:
     """The model that a weight file has its configuration from, where it is not to be found out."""
     component: str | None = None
     """The one component that is called, by itself and once; all of them in a pipeline's call if None."""
+    method: str | None = None
+    """Of that component: what is called, such as ``decode``; its forward pass if None."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """Of that component: by name, the shape such as ``1x4096x64`` or ``1x77:int64``, or a value."""
     assume_defaults: bool = False
@@ -163,8 +165,10 @@ def parse_rate(option: str, text: str, most: float = 1.0) -> float:
     return value
 
 
-def parse_inputs(texts: Iterable[str], component: str | None) -> dict[str, str]:
+def parse_inputs(texts: Iterable[str], component: str | None, method: str | None = None) -> dict[str, str]:
     """``NAME=SHAPE`` of every input of a component."""
+    if method is not None and component is None:
+        raise RequestError("--method belongs to a component; name it with --component.")
     inputs: dict[str, str] = {}
     for text in texts:
         name, equals, shape = text.partition("=")

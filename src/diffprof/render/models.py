@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COLUMNS = (
-    *("name", "title", "family", "task", "year", "licence", "media", "pipeline"),
+    *("name", "title", "family", "task", "year", "licence", "unconfirmed_facts", "media", "pipeline"),
     *("denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id"),
 )
 
@@ -38,6 +38,8 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
         Column("hub id", [_place(entry) for entry in entries], rank=7, justify="left", style="dim"),
     ]
     print_table(fit_columns(columns, console.width), console)
+    if any(entry.unconfirmed_facts for entry in entries):
+        _line(console, "Years and licences are not confirmed unless `diffprof models show NAME` says so.", style="dim")
 
 
 def models_json(entries: Sequence[Entry]) -> str:
@@ -52,7 +54,7 @@ def models_csv(entries: Sequence[Entry]) -> str:
 
 def model_json(entry: Entry) -> str:
     """Everything the catalogue has about a model, as JSON."""
-    return json.dumps(dataclasses.asdict(entry), indent=2) + "\n"
+    return json.dumps({**dataclasses.asdict(entry), "unconfirmed_facts": entry.unconfirmed_facts}, indent=2) + "\n"
 
 
 def print_model(entry: Entry, console: Console) -> None:
@@ -79,9 +81,12 @@ def print_model(entry: Entry, console: Console) -> None:
     for part in entry.components.values():
         _print_part(part, console)
     console.print()
-    if not entry.unconfirmed:
+    remarks = [*entry.unconfirmed]
+    if entry.unconfirmed_facts:
+        remarks.append(f"{' and '.join(entry.unconfirmed_facts)}: no published file was at hand; see the model card")
+    if not remarks:
         _line(console, "Unconfirmed: nothing.")
-    for number, remark in enumerate(entry.unconfirmed):
+    for number, remark in enumerate(remarks):
         _line(console, f"Unconfirmed {number + 1}: {remark}", style="yellow")
 
 
@@ -124,6 +129,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "task": entry.task,
         "year": entry.year,
         "licence": entry.licence,
+        "unconfirmed_facts": " ".join(entry.unconfirmed_facts),
         "media": entry.media,
         "pipeline": entry.pipeline,
         "denoiser": entry.denoiser.slot if entry.denoiser else None,

@@ -183,9 +183,19 @@ def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
     return func(stand_in(tensor, mode.large_values), *args[1:], **kwargs)
 
 
+def _cdist(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Distances, of which PyTorch asks that both tensors are on one device before it dispatches anything."""
+    first, second, *others = args
+    if mode.is_virtual(first) != mode.is_virtual(second):
+        with torch._C._DisableTorchDispatch():
+            first, second = (torch.empty_like(tensor, device="meta") for tensor in (first, second))
+    return func(first, second, *others, **kwargs)
+
+
 HANDLERS: dict[Any, Callable[[VirtualMode, Any, tuple[Any, ...], dict[str, Any]], Any]] = {
     F.scaled_dot_product_attention: _scaled_dot_product_attention,
     F.linear: _linear,
+    torch.cdist: _cdist,
     torch.Tensor.numpy: _numpy,
     torch.Tensor.tolist: _numpy,
     torch.Tensor.__array__: _numpy,

@@ -28,6 +28,7 @@ from diffprof.pipelines.components import (
     replaced_methods,
     role_of,
     schedulers_of,
+    trunks_of,
     unwrap_compiled,
 )
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -106,7 +107,7 @@ class PipelineMonitor:
         self._slots = {
             id(root): slot
             for slot, part in reversed(self._components.items())
-            for root in (part, unwrap_compiled(part))
+            for root in (*trunks_of(slot, part), part, unwrap_compiled(part))
         }
         self._places = {
             id(module): (slot, path)
@@ -197,7 +198,8 @@ class PipelineMonitor:
             yield type(part), "__call__", self._section_handler(inner[id(part)], ids.__contains__)
 
     def _component_functions(self) -> Iterator[tuple[type, str, Handler]]:
-        for owner in dict.fromkeys(type(part) for part in self._components.values()):
+        trunks = [trunk for slot, part in self._components.items() for trunk in trunks_of(slot, part)]
+        for owner in dict.fromkeys(type(part) for part in (*self._components.values(), *trunks)):
             yield owner, "__call__", self._entry_handler("forward")
         # Compiled code that calls a method of its class was compiled with that very function, and would be compiled
         # again for another one: only methods that it does not call itself are intercepted.

@@ -1,0 +1,68 @@
+"""What a pipeline's call that failed tells: how far it came, and which inputs it lacked."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import traceback
+from collections.abc import Collection, Iterator
+from types import FrameType
+from typing import Any
+
+from diffprof.pipelines.components import pipelines_in
+
+
+def progress_of(pipeline: Any, error: BaseException) -> tuple[int, ...]:
+    """How far the call came: the lines of the pipeline's own code that were being executed, from the outside in.
+
+    The greater of two came further: checks of the arguments stand above their use.
+    """
+    return tuple(line for _, line in _own_frames(pipeline, error))
+
+
+def missing_inputs(pipeline: Any, error: BaseException, names: Collection[str]) -> list[str]:
+    """Which of these inputs the call lacked: those that its message names, and those that were None where it failed."""
+    named = [name for name in names if re.search(rf"\b{name}\b", str(error))]
+    absent = {
+        name
+        for frame, line in _own_frames(pipeline, error)
+        for name in _names_in_statement(frame, line)
+        if name == OUTPUT_TYPE or _is_absent(frame.f_locals.get(name, ...))
+    }
+    return list(dict.fromkeys([*named, *(name for name in names if name in absent)]))
+
+
+OUTPUT_TYPE = "output_type"
+"""Never absent: where images cannot be made of the result, it is left as it is."""
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and bool(value) and all(part is None for part in value))
+
+
+def _own_frames(pipeline: Any, error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """The frames of methods of the pipeline, or of one inside of it, and the lines where the error passed through."""
+    for frame, line in traceback.walk_tb((error.__cause__ or error).__traceback__):
+        if any(frame.f_locals.get("self") is own for own in pipelines_in(pipeline)):
+            yield frame, line
+
+
+def _names_in_statement(frame: FrameType, line: int) -> set[str]:
+    """The names in the statement at a line; for one that only raises an error, also those of its condition."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(frame.f_code)))
+    except (OSError, TypeError, SyntaxError):
+        return set()
+    at = line - frame.f_code.co_firstlineno + 1
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and node.lineno <= at <= (node.end_lineno or node.lineno)
+    ]
+    innermost = max(around, key=lambda node: node.lineno, default=None)
+    parts: list[ast.AST] = [innermost] if innermost is not None and not hasattr(innermost, "body") else []
+    if isinstance(innermost, ast.Raise):
+        parts += [node.test for node in around if isinstance(node, ast.If)]
+    return {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}

@@ -1,0 +1,43 @@
+"""The folder of a ControlNet by itself: it is counted with the model that ControlNets of its shape were made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from diffprof.catalogue.names import is_model_folder, resolve
+from diffprof.errors import RequestError
+from diffprof.pipelines.folder import read_json
+
+BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("ControlNetModel", "cross_attention_dim"): {768: "sd-1.5", 1024: "sd-2.1-base", 2048: "sdxl"},
+    ("ControlNetUnionModel", "cross_attention_dim"): {2048: "sdxl"},
+    ("FluxControlNetModel", "joint_attention_dim"): {4096: "flux.1-dev"},
+    ("SD3ControlNetModel", "num_attention_heads"): {18: "sd3-medium", 24: "sd3-medium", 38: "sd3.5-large"},
+    ("QwenImageControlNetModel", "joint_attention_dim"): {3584: "qwen-image"},
+}
+"""By the class of a ControlNet, the key of its configuration that tells models apart: the model for each value."""
+
+
+def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
+    """The folder and the model of the catalogue to count it with, where a folder holds a ControlNet and no pipeline."""
+    folder = resolve(model).folder
+    if folder is None or is_model_folder(folder) or not (folder / "config.json").is_file():
+        return None
+    config = read_json(folder / "config.json")
+    name = controlnet_class(config)
+    if "ControlNet" not in name:
+        return None
+    for (owner, key), models in BASES.items():
+        if owner == name and config.get(key) in models:
+            return folder, models[config[key]]
+    raise RequestError(
+        f"{folder} is a {name} and no pipeline; count the model that it is for with --controlnet {folder}"
+    )
+
+
+def controlnet_class(config: Mapping[str, Any]) -> str:
+    """The class of a ControlNet; the first union of several was published under the name of an ordinary one."""
+    name = str(config.get("_class_name", ""))
+    return "ControlNetUnionModel" if name == "ControlNetModel" and "num_control_type" in config else name

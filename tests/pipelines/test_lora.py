@@ -1,0 +1,94 @@
+"""A LoRA of any format that diffusers knows is what diffusers makes of it, from its header alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from peft import get_peft_model_state_dict
+from safetensors.torch import save_file
+
+import diffprof
+from diffprof.errors import RequestError
+from diffprof.pipelines.weights import load_pipeline
+from tests.pipelines.loadable import saved_with_weights
+from tests.small_pipelines import SMALL_PIPELINES
+
+Weights = dict[str, torch.Tensor]
+CALL = {"prompt": "a cat", "num_inference_steps": 1, "height": 32, "width": 32}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved_with_weights("stable-diffusion", tmp_path_factory.mktemp("stable-diffusion"))
+
+
+@pytest.fixture(scope="module")
+def weights() -> Weights:
+    """The LoRA of a small UNet by the paths of its layers, such as ``mid_block....to_q.lora_A.weight``."""
+    state: Weights = get_peft_model_state_dict(SMALL_PIPELINES["stable-diffusion-lora"].build().unet)
+    return {name: weight.detach().clone() for name, weight in state.items()}
+
+
+def of_kohya(weights: Weights) -> Weights:
+    renamed: Weights = {}
+    for name, weight in weights.items():
+        layer, _, side = name.removesuffix(".weight").rpartition(".")
+        flat = f"lora_unet_{layer.replace('.', '_')}"
+        renamed[f"{flat}.{'lora_down' if side == 'lora_A' else 'lora_up'}.weight"] = weight
+        renamed[f"{flat}.alpha"] = torch.tensor(4.0)
+    return renamed
+
+
+FORMATS: dict[str, Callable[[Weights], Weights]] = {
+    "diffusers": lambda weights: {f"unet.{name}": weight for name, weight in weights.items()},
+    "peft": lambda weights: {f"base_model.model.{name}": weight for name, weight in weights.items()},
+    "no prefix": dict,
+    "kohya": of_kohya,
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_adds_what_it_adds_to_a_live_pipeline(
+    form: str, weights: Weights, folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "lora.safetensors"
+    save_file(FORMATS[form](weights), file)
+    counted = diffprof.profile(folder, lora=str(file), dtype="float32", **CALL)
+    real = diffprof.profile(load_pipeline(folder, lora=str(file), device="cpu").pipeline, **CALL)
+    plain = diffprof.profile(folder, **CALL)
+    added = sum(weight.numel() for weight in weights.values())
+    assert counted.components["unet"].parameters == plain.components["unet"].parameters + added
+    assert counted.components["unet"].parameters == real.components["unet"].parameters
+    assert counted.components["unet"].work.macs == real.components["unet"].work.macs > plain.components["unet"].macs
+
+
+def test_fused_projections_of_kohya_for_flux_are_split(tmp_path: Path) -> None:
+    """Whether the parts share rows depends on values that no header has."""
+    width, rank = 3072, 4
+    shapes = {"double_blocks_0_img_attn_qkv": (width, 3 * width), "single_blocks_0_linear1": (width, 7 * width)}
+    tensors: Weights = {}
+    for name, (inputs, outputs) in shapes.items():
+        tensors[f"lora_unet_{name}.lora_down.weight"] = torch.zeros(rank, inputs)
+        tensors[f"lora_unet_{name}.lora_up.weight"] = torch.zeros(outputs, rank)
+        tensors[f"lora_unet_{name}.alpha"] = torch.tensor(4.0)
+    file = tmp_path / "kohya.safetensors"
+    save_file(tensors, file)
+    small = {"height": 64, "width": 64, "num_inference_steps": 1}
+    done = diffprof.profile("flux.1-dev", lora=str(file), **small)
+    plain = diffprof.profile("flux.1-dev", **small)
+    added = done.components["transformer"].parameters - plain.components["transformer"].parameters
+    assert added == rank * (3 * width + 3 * width) + rank * (4 * width + 7 * width)
+    assert any("its fused projections are dense is assumed" in sentence for sentence in done.ledger.assumptions)
+
+
+@pytest.mark.parametrize(("kind", "names"), [("LoHa", ("hada_w1_a", "hada_w1_b")), ("LoKr", ("lokr_w1", "lokr_w2"))])
+def test_other_kinds_of_adapters_are_refused_by_name(
+    kind: str, names: tuple[str, ...], folder: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "other.safetensors"
+    save_file({f"lora_unet_mid_block_attentions_0_proj_in.{name}": torch.zeros(4, 4) for name in names}, file)
+    with pytest.raises(RequestError, match=f"is a {kind}, which diffusers cannot load; extract a LoRA of it"):
+        diffprof.profile(folder, lora=str(file), **CALL)
