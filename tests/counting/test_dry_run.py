@@ -9,9 +9,13 @@ import torch
 from diffusers import UNet2DConditionModel
 
 import diffprof
+from diffprof.counting.dry_run import dry_run
 from diffprof.errors import PipelineError
+from diffprof.pipelines.components import components_of
+from tests.counting.real_run import real_run
 from tests.counting.sample_components import reading_unet
 from tests.small_pipelines import SMALL_PIPELINES
+from tests.small_pipelines.text_encoders import qwen3_for_causal_lm
 
 
 def profile_and_counts(pipeline: Any, **arguments: Any) -> tuple[diffprof.Profile, dict[str, int]]:
@@ -147,3 +151,29 @@ def test_what_torch_refuses_of_a_pipeline_is_the_pipelines_own_failure() -> None
     pipeline.unet.register_to_config(sample_size=None)
     with pytest.raises(PipelineError, match="DDIMPipeline failed with these arguments, in its own code: TypeError"):
         diffprof.profile(pipeline, **small.arguments())
+
+
+class TrunkPipeline:
+    """Calls the model inside of its text encoder, and leaves out the head that predicts words."""
+
+    def __init__(self) -> None:
+        self.text_encoder = qwen3_for_causal_lm()
+        self.config = {"text_encoder": None}
+
+    def register_modules(self, **modules: Any) -> None:
+        """What makes a pipeline one."""
+
+    @torch.no_grad()
+    def __call__(self) -> None:
+        self.text_encoder.model(input_ids=torch.zeros(1, 5, dtype=torch.long))
+
+
+def test_a_text_encoder_that_is_called_without_its_head_is_called_all_the_same() -> None:
+    pipeline = TrunkPipeline()
+    result = dry_run(pipeline, {})
+    assert [(call.component, call.method) for call in result.calls] == [("text_encoder", "forward")]
+    assert result.calls[0].macs > 0
+    assert result.outside.work.macs == 0
+    assert real_run(pipeline, components_of(pipeline), {"forward"}, {}).calls == [
+        ("text_encoder", "forward", result.calls[0].macs)
+    ]

@@ -57,7 +57,7 @@ def test_a_profile_of_a_module_is_saved_and_loaded(tmp_path: Path) -> None:
 
 
 def test_what_is_no_module_is_refused() -> None:
-    with pytest.raises(RequestError, match=r"profile_module takes a torch\.nn\.Module, not a list"):
+    with pytest.raises(RequestError, match=r"profile_module takes a torch\.nn\.Module or a method of one, not a list"):
         diffprof.profile_module([], torch.zeros(1))  # type: ignore[arg-type]
 
 
@@ -145,7 +145,7 @@ def test_a_vae_decodes_alone_as_in_the_pipeline(tmp_path: Path) -> None:
     folder = saved("stable-diffusion", tmp_path / "model")
     whole = diffprof.profile(folder, height=32, width=32, num_inference_steps=1)
     decode = next(call for call in whole.calls if call.component == "vae")
-    size = "x".join(str(side) for side in next(part.shape for part in decode.inputs if part.name == "z"))
+    size = "x".join(str(side) for side in next(part.shapes[0] for part in decode.inputs if part.name == "z"))
     asked = {"component": "vae", "method": "decode", "inputs": {"z": size}}
     alone = count_request(Request.create(folder, **asked), use_cache=False)
     assert [(call.component, call.method, call.work) for call in alone.calls[:1]] == [("vae", "decode", decode.work)]

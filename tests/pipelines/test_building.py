@@ -93,8 +93,9 @@ def test_a_model_that_the_pipeline_makes_of_others_is_virtual_too(tmp_path: Path
     index = json.loads((folder / "model_index.json").read_text())
     index["unet"] = ["diffusers", type(parts["unet"]).__name__]
     (folder / "model_index.json").write_text(json.dumps(index))
-    pipeline, _ = building.build(from_folder(folder, "small"), torch.float32)
+    pipeline, assumptions = building.build(from_folder(folder, "small"), torch.float32)
     assert type(pipeline.unet).__name__ == "UNetMotionModel"
+    assert any(sentence.startswith("motion_adapter: the pipeline copies its weights") for sentence in assumptions)
     assert all(weight.is_meta for weight in pipeline.unet.parameters())
     assert not pipeline.unet.training
     arguments = small.arguments()

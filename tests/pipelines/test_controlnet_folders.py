@@ -20,14 +20,15 @@ def folder_of(config: dict[str, Any], folder: Path) -> Path:
     return folder
 
 
-def test_it_costs_what_the_model_with_it_costs(tmp_path: Path) -> None:
+def test_it_is_counted_with_the_model_that_it_was_made_for(tmp_path: Path) -> None:
     part = catalogue.find("sd-1.5-controlnet-canny").components["controlnet"]
     folder = folder_of({"_class_name": part.class_name, **part.config}, tmp_path / "canny")
     small = {"height": 64, "width": 64, "num_inference_steps": 1}
     alone = diffprof.profile(folder, **small)
-    with_base = diffprof.profile("sd-1.5", controlnet=str(folder), **small)
-    assert alone.total == with_base.total
     assert alone.components["controlnet"].parameters == part.parameters
+    assert alone.components["unet"].parameters == catalogue.find("sd-1.5").components["unet"].parameters
+    assert (alone.components["controlnet"].calls, alone.components["unet"].calls) == (1, 1)
+    assert alone.request.changes.controlnet == (str(folder),)
     assert f"{folder} is a ControlNet: it is counted with sd-1.5" in alone.ledger.assumptions
     assert alone.request.model == str(folder)
 
@@ -38,7 +39,7 @@ def test_every_model_to_count_with_is_in_the_catalogue() -> None:
 
 def test_one_for_an_unknown_model_says_what_to_do(tmp_path: Path) -> None:
     folder = folder_of({"_class_name": "ControlNetModel", "cross_attention_dim": 7}, tmp_path / "net")
-    with pytest.raises(RequestError, match="is a ControlNetModel and no pipeline; count the model that it was made"):
+    with pytest.raises(RequestError, match="is a ControlNetModel and no pipeline; count the model that it is for"):
         base_of_controlnet(folder)
 
 

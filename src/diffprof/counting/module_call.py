@@ -72,7 +72,7 @@ def _profile(
 ) -> Profile:
     result = dry_run(opened.pipeline, {"args": args, "kwargs": kwargs}, None, progress)
     given = {str(number): value for number, value in enumerate(args)} | dict(kwargs)
-    return compose_profile(opened, CallArguments(given, {}, {}, {}), {}, result)
+    return compose_profile(opened, CallArguments(given, {}, (), {}), {}, result)
 
 
 class _ModuleCaller:

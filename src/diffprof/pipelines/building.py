@@ -77,6 +77,11 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         parts |= stand_in_guard(owner, assumptions)
     if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
         settings["requires_safety_checker"] = False
+    assumptions += [
+        f"{slot}: the pipeline copies its weights into the denoiser and keeps both, so they are held twice"
+        for slot, part in parts.items()
+        if type(part).__name__ in MODELS_TO_MERGE
+    ]
     try:
         is_virtual = make_model is None
         return _put_together(owner, {**parts, **settings}, dtype, is_virtual), tuple(assumptions)

@@ -30,8 +30,9 @@ def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
     if "ControlNet" not in name:
         return None
     for (owner, key), models in BASES.items():
-        if owner == name and config.get(key) in models:
-            return folder, models[config[key]]
+        value = config.get(key)
+        if owner == name and isinstance(value, int) and value in models:
+            return folder, models[value]
     raise RequestError(
         f"{folder} is a {name} and no pipeline; count the model that it is for with --controlnet {folder}"
     )

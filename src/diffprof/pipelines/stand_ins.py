@@ -176,7 +176,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     **dict.fromkeys(("source_subject_category", "target_subject_category"), lambda pipeline, given: "cat"),
     **dict.fromkeys(("audio", "src_audio", "reference_audio", "initial_audio_waveforms"), _sound),
     "generator": lambda pipeline, given: torch.Generator(),
-    "output_type": lambda pipeline, given: "pt",
+    "output_type": lambda pipeline, given: "np",
     "control_mode": lambda pipeline, given: 0,
     "processing_resolution": lambda pipeline, given: 768,  # as all published Marigold models have it
     "overlap_history": lambda pipeline, given: 17,  # as the pipeline's own example has it

@@ -239,7 +239,7 @@ class Measurement:
 
     def _uncounted_group(self, call: MonitoredCall, reason: Limitation) -> _CallGroup:
         nothing = DryRunResult((), (), OperationRecorder().outside.cost(peak_live_bytes=0), (), {})
-        arguments = CallArguments(self._given_arguments(call), {}, {}, {})
+        arguments = CallArguments(self._given_arguments(call), {}, (), {})
         return _CallGroup(compose_profile(self._opened, arguments, {}, nothing), is_counted=False, limitations=[reason])
 
     def _given_arguments(self, call: MonitoredCall) -> dict[str, Any]:

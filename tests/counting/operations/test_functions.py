@@ -75,3 +75,10 @@ def test_an_array_of_values_that_depend_on_weights_is_zeros_and_the_assumption_i
     with recorder.component_call("Function"), mode, FunctionMode(mode):
         assert virtual.tolist() == [0, 0, 0]
     assert list(recorder.assumptions) == ["values (3,) that depend on weights are read as an array: taken as zero"]
+
+
+def test_distances_between_a_real_and_a_virtual_tensor_are_virtual() -> None:
+    mode = VirtualMode(OperationRecorder())
+    with mode, FunctionMode(mode):
+        distances = torch.cdist(torch.ones(5, 3), torch.empty(7, 3, device="meta"))
+    assert (tuple(distances.shape), distances.device.type) == ((5, 7), "meta")
