@@ -78,7 +78,7 @@ def test_an_array_of_values_that_depend_on_weights_is_zeros_and_the_assumption_i
 
 
 def test_distances_between_a_real_and_a_virtual_tensor_are_virtual() -> None:
-    mode = VirtualMode(OperationRecorder())
+    mode, virtual = VirtualMode(OperationRecorder()), torch.empty(7, 3, device="meta")
     with mode, FunctionMode(mode):
-        distances = torch.cdist(torch.ones(5, 3), torch.empty(7, 3, device="meta"))
+        distances = torch.cdist(torch.ones(5, 3), virtual)
     assert (tuple(distances.shape), distances.device.type) == ((5, 7), "meta")
