@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
         "enable": list(request.enable),
         "recommended": list(request.recommended),
         "arguments": {name: plain_input(value) for name, value in request.arguments.items()},
+        "preparation": asdict(request.preparation),
     }
     values["changes"] = {**request.changes.given, "files": _file_states(request.changes)}
     if not _is_json(values):
