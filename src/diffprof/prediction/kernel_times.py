@@ -88,8 +88,10 @@ def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) ->
     efficiency = device.efficiency
     rate = np.array([device.product_rate(dtype) for dtype in table.dtypes])[table.dtype]
     rate_in_convolutions = np.array([device.product_rate(dtype, True) for dtype in table.dtypes])[table.dtype]
-    has_cores = np.array([device.uses_matrix_cores(dtype) for dtype in table.dtypes])[table.dtype]
-    has_cores_in_convolutions = np.array([device.uses_matrix_cores(dtype, True) for dtype in table.dtypes])[table.dtype]
+    # The type is said because a profile may have no operation at all.
+    has_cores = np.array([device.uses_matrix_cores(dtype) for dtype in table.dtypes], dtype=bool)[table.dtype]
+    with_cores = [device.uses_matrix_cores(dtype, True) for dtype in table.dtypes]
+    has_cores_in_convolutions = np.array(with_cores, dtype=bool)[table.dtype]
     seconds = np.zeros(len(table.loads))
     gemm = table.is_gemm
     seconds[gemm] = _tiled_operations(table, gemm, device) / rate[gemm]

@@ -12,7 +12,7 @@ import pytest
 
 from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
-from diffprof.render.exports.tables import data_tables, profile_csv, write_tables
+from diffprof.render.exports.tables import DataTable, _parquet, data_tables, profile_csv, write_tables
 from diffprof.render.table_names import ProfileTable
 from tests.render.report.reports import hostile_everywhere
 from tests.sample_profiles import everything_measured, hostile, nothing, stable_diffusion
@@ -114,3 +114,16 @@ def test_truth_and_steps_are_readable() -> None:
     attention = csv_rows(stable_diffusion(), ProfileTable.attention)
     assert {row["causal"] for row in attention} == {"true", "false"}
     assert csv_rows(stable_diffusion(), ProfileTable.call)[1]["steps"] == "0-30"
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**63, 2**64 + 1, 10**75, 10**90])
+def test_parquet_has_numbers_beyond_64_bits_exactly(number: int) -> None:
+    table = DataTable(
+        {"macs": int, "maybe": int | None, "shape": tuple[int, ...]},
+        [{"macs": number, "maybe": None, "shape": (1, number)}],
+    )
+    from pyarrow import parquet
+
+    written = parquet.read_table(io.BytesIO(_parquet(table))).to_pylist()
+    assert (int(written[0]["macs"]), written[0]["maybe"]) == (number, None)
+    assert [int(size) for size in written[0]["shape"]] == [1, number]

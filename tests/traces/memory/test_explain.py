@@ -91,3 +91,20 @@ def test_a_pickle_that_is_no_snapshot_is_refused(content: Any, tmp_path: Path) -
     path.write_bytes(pickle.dumps(content))
     with pytest.raises(FileFormatError, match="is no memory snapshot of torch"):
         explain_snapshot(path)
+
+
+@pytest.mark.parametrize("size", [float("inf"), [1], -1, 2**60, "large", None, True])
+def test_a_size_that_no_memory_has_is_refused(size: Any, tmp_path: Path) -> None:
+    path = snapshot(tmp_path / "s.pickle", failed=True)
+    whole = pickle.loads(path.read_bytes())
+    for change in (
+        lambda values: values["segments"][0]["blocks"][0].update(size=size),
+        lambda values: values["segments"][0].update(total_size=size),
+        lambda values: values["device_traces"][0][-1].update(size=size),
+        lambda values: values["segments"][0].update(device=[size]),
+    ):
+        content = pickle.loads(pickle.dumps(whole))
+        change(content)
+        path.write_bytes(pickle.dumps(content))
+        with pytest.raises(FileFormatError, match="is no memory snapshot of torch"):
+            explain_snapshot(path)

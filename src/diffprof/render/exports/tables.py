@@ -7,6 +7,7 @@ import io
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -201,8 +202,7 @@ def _parquet(table: DataTable) -> bytes:
     from pyarrow import parquet
 
     columns = {
-        name: pyarrow.array([_plain(row[name]) for row in table.rows], _arrow_type(pyarrow, kind))
-        for name, kind in table.types.items()
+        name: _arrow_column(pyarrow, kind, [row[name] for row in table.rows]) for name, kind in table.types.items()
     }
     out = io.BytesIO()
     parquet.write_table(pyarrow.table(columns), out)
@@ -220,14 +220,29 @@ def parquet_library() -> Any:
     return pyarrow
 
 
-def _arrow_type(pyarrow: Any, kind: Any) -> Any:
-    """The type of a column; ``int | None`` is a column of whole numbers in which some are missing."""
+def _arrow_column(pyarrow: Any, kind: Any, values: list[Any]) -> Any:
+    """A column; ``int | None`` is one of whole numbers in which some are missing."""
     if get_origin(kind) is types.UnionType:
         (kind,) = [one for one in get_args(kind) if one is not types.NoneType]
-    if get_origin(kind) is tuple:
-        return pyarrow.list_(pyarrow.int64())
-    known = {bool: pyarrow.bool_(), int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
-    return known[kind]
+    if kind is not int and get_origin(kind) is not tuple:
+        known = {bool: pyarrow.bool_(), float: pyarrow.float64(), str: pyarrow.string()}
+        return pyarrow.array([_plain(value) for value in values], known[kind])
+    is_list = kind is not int
+    numbers = [number for value in values for number in ((value or ()) if is_list else (value,))]
+    whole, convert = _whole_numbers(pyarrow, max((abs(number) for number in numbers if number is not None), default=0))
+    if is_list:
+        lists = [None if value is None else [convert(number) for number in value] for value in values]
+        return pyarrow.array(lists, pyarrow.list_(whole))
+    return pyarrow.array([None if value is None else convert(value) for value in values], whole)
+
+
+def _whole_numbers(pyarrow: Any, largest: int) -> tuple[Any, Callable[[int], Any]]:
+    """The type for whole numbers up to the largest, and how it takes them: exact, however large they are."""
+    if largest < 2**63:
+        return pyarrow.int64(), int
+    if largest < 10**76:
+        return pyarrow.decimal256(76, 0), Decimal
+    return pyarrow.string(), str
 
 
 def _plain(value: Any) -> Any:

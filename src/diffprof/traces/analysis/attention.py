@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -150,8 +151,8 @@ class _AttentionSearch:
             unknown = FusedAlternative("", AlternativeReason.no_shapes)
             return "", "", unknown if backend in SLOW_ATTENTION else None
         dimensions, types = (json.loads(text) for text in self.trace.shapes[host.shapes[known]])
-        tensors = [shape for shape in dimensions if isinstance(shape, list) and len(shape) >= 3][:3]
-        dtype = next((_DTYPES[kind] for kind in types if kind in _DTYPES), "")
+        tensors = [shape for shape in dimensions if _is_shape(shape) and len(shape) >= 3][:3]
+        dtype = next((_DTYPES[kind] for kind in types if isinstance(kind, str) and kind in _DTYPES), "")
         shapes = ", ".join(dict.fromkeys("x".join(map(str, shape)) for shape in tensors))
         if backend not in SLOW_ATTENTION or not tensors:
             return shapes, dtype, None
@@ -160,6 +161,10 @@ class _AttentionSearch:
 
     def _kernel(self, row: int) -> str:
         return self.trace.names[self.trace.gpu.name[row]]
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
 
 
 def fused_alternative(head_size: int, dtype: str, has_bias: bool) -> FusedAlternative:

@@ -79,7 +79,9 @@ def host_ops(trace: RecordedTrace, tree: HostTree) -> tuple[HostOp, ...]:
     self_times = host.end - host.start
     callers = tree.nearest(tree.parent[rows], OP)
     called = callers != NOTHING
-    np.subtract.at(self_times, callers[called], (host.end - host.start)[rows[called]])
+    # One that ends after its caller is part of the caller's time up to the caller's end.
+    inner_ends = np.minimum(host.end[rows[called]], host.end[callers[called]])
+    np.subtract.at(self_times, callers[called], inner_ends - host.start[rows[called]])
     names, group = np.unique(host.name[rows], return_inverse=True)
     count = np.bincount(group)
     self_ns, total_ns = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)

@@ -12,6 +12,8 @@ from diffprof.traces.memory.plain_pickle import read_plain_pickle
 
 ALLOCATED, FREED, FAILED = "alloc", "free_completed", "oom"
 UNKNOWN_OWNER = "not recorded"
+LARGEST_BYTES = 2**50
+MOST_DEVICES = 1024
 OWNERS = (
     ("/diffusers/models/autoencoders/", "vae"),
     ("/diffusers/models/controlnets/", "controlnet"),
@@ -76,6 +78,8 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
     try:
         segments, traces = content["segments"], content["device_traces"]
         devices = sorted({segment["device"] for segment in segments} | {n for n, trace in enumerate(traces) if trace})
+        if not all(type(device) is int and 0 <= device < MOST_DEVICES for device in devices):
+            raise ValueError("a device has no number")
         return tuple(
             _device(
                 device,
@@ -84,7 +88,7 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
             )
             for device in devices
         )
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
         raise FileFormatError(
             f"{path} is no memory snapshot of torch; torch.cuda.memory._dump_snapshot writes one.", FileProblem.damaged
         ) from error
@@ -99,11 +103,11 @@ class _Block:
 def _device(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[Mapping[str, Any]]) -> DeviceSnapshot:
     blocks = [block for segment in segments for block in segment["blocks"]]
     at_end = {
-        int(block.get("address", number)): _Block(int(block["size"]), block.get("frames") or ())
+        int(block.get("address", number)): _Block(_size(block["size"]), block.get("frames") or ())
         for number, block in enumerate(blocks)
         if str(block["state"]).startswith("active")
     }
-    free = [int(block["size"]) for block in blocks if block["state"] == "inactive"]
+    free = [_size(block["size"]) for block in blocks if block["state"] == "inactive"]
     peak_bytes, at_peak = _peak(at_end, trace)
     return DeviceSnapshot(
         device=device,
@@ -112,14 +116,26 @@ def _device(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[
         owners=_shares(at_peak, _owner),
         lines=_shares(at_peak, _line),
         allocated_bytes=sum(block.size for block in at_end.values()),
-        reserved_bytes=sum(int(segment["total_size"]) for segment in segments),
+        reserved_bytes=sum(_size(segment["total_size"]) for segment in segments),
         largest_free_bytes=max(free, default=0),
         failures=tuple(
-            FailedAllocation(int(event["size"]), event.get("device_free"), _line(event.get("frames") or ()))
+            FailedAllocation(_size(event["size"]), _free(event), _line(event.get("frames") or ()))
             for event in trace
             if event["action"] == FAILED
         ),
     )
+
+
+def _size(value: Any) -> int:
+    """A number of bytes; a snapshot with another one is damaged."""
+    if type(value) is not int or not 0 <= value <= LARGEST_BYTES:
+        raise ValueError("not a number of bytes")
+    return value
+
+
+def _free(event: Mapping[str, Any]) -> int | None:
+    left = event.get("device_free")
+    return None if left is None else _size(left)
 
 
 def _peak(at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]]) -> tuple[int, list[_Block]]:
@@ -152,7 +168,7 @@ def _frames_of_freed(trace: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
 
 def _undo(alive: dict[int, _Block], event: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> int:
     """Take an event back: by how much that changes what is allocated."""
-    address, size = event.get("addr"), int(event.get("size", 0))
+    address, size = event.get("addr"), _size(event.get("size", 0))
     if event["action"] == ALLOCATED and address in alive:
         return -alive.pop(address).size
     if event["action"] == FREED and address is not None and address not in alive:

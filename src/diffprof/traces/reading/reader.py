@@ -53,8 +53,15 @@ MEMORY = "[memory]"
 
 # A float of microseconds is exact to the nanosecond below this; times since 1970 are above it.
 EXACT_BELOW = float(2**42)
-# The largest time that fits into 64 bits of nanoseconds.
-LARGEST_MICROSECONDS = float(2**63 // 1000)
+# Half of what fits into 64 bits of nanoseconds: a start and a duration are added.
+LARGEST_MICROSECONDS = float(2**62 // 1000)
+# Nanoseconds from the first to the last event: a year. Parts of it are multiplied when it is cut into equal ones.
+NANOSECONDS_OF_A_DAY = 24 * 3600 * 10**9
+LONGEST_TRACE = 366 * NANOSECONDS_OF_A_DAY
+# What all durations, and all sizes, add up to at most: their sums have to fit into 64 bits, too.
+LARGEST_SUM = 2**62
+# Bytes of a copy or of memory in use: more is taken for damage, and not known.
+LARGEST_SIZE = 2**50
 
 # The operators whose shapes decide which attention could have run.
 _WITH_SHAPES = re.compile("attention|aten::bmm|aten::baddbmm")
@@ -95,7 +102,9 @@ class _Reader:
         if not self.parts[GpuEvents] and not self.parts[HostEvents]:
             none = f"none of its {self.events:,} events is" if self.events else "it has no event that is"
             raise self._error(f"{none} one that torch.profiler writes (kernels, operators, runtime calls)")
-        gpu, host = self._concatenate(GpuEvents), self._concatenate(HostEvents)
+        gpu, host, spans = self._concatenate(GpuEvents), self._concatenate(HostEvents), self._concatenate(Spans)
+        allocations = self._concatenate(Allocations)
+        self._check_times(gpu, host, spans, allocations)
         end = self.walk.end_of_events
         assert end is not None
         return RecordedTrace(
@@ -104,8 +113,8 @@ class _Reader:
             gpu=gpu.rows(np.lexsort((gpu.end, gpu.start))),
             # Of two that begin together, the longer one called the other.
             host=host.rows(np.lexsort((-host.end, host.start, host.lane))),
-            spans=self._concatenate(Spans),
-            allocations=self._concatenate(Allocations),
+            spans=spans,
+            allocations=allocations,
             names=[_printable(name) for name in self.names.all],
             lanes=self.lanes.all,
             shapes=self.shapes.all,
@@ -115,16 +124,28 @@ class _Reader:
             invalid_bytes=self.walk.invalid_bytes,
         )
 
+    def _check_times(self, gpu: GpuEvents, host: HostEvents, spans: Spans, allocations: Allocations) -> None:
+        """Refuse times that no run has, before they are added up."""
+        tables = (gpu, host, spans)
+        starts = [column for column in (*(table.start for table in tables), allocations.time) if len(column)]
+        ends = [column for column in (*(table.end for table in tables), allocations.time) if len(column)]
+        span = max(int(column.max()) for column in ends) - min(int(column.min()) for column in starts)
+        if span > LONGEST_TRACE:
+            raise self._error(f"its events are {span // NANOSECONDS_OF_A_DAY:,} days apart, which no run takes")
+        if any(float((table.end - table.start).sum(dtype=np.float64)) > LARGEST_SUM for table in tables):
+            raise self._error("its durations add up to more than a century, which no run takes")
+
     def _add(self, events: list[Event]) -> None:
         """Sort the events of one slice by category and append each to its table."""
-        by_category: dict[Any, list[Event]] = defaultdict(list)
+        by_category: dict[str, list[Event]] = defaultdict(list)
         for event in events:
             if event.get("ph") == "X":
-                by_category[event.get("cat")].append(event)
+                category = event.get("cat")
+                by_category[category if isinstance(category, str) else ""].append(event)
             elif event.get("name") == MEMORY:
                 by_category[MEMORY].append(event)
         for category, chosen in by_category.items():
-            known = category.lower() if isinstance(category, str) else ""
+            known = category.lower()
             if known in HOST_KINDS:
                 self._add_host(chosen, HOST_KINDS[known])
             elif known in GPU_KINDS:
@@ -154,7 +175,7 @@ class _Reader:
         arguments = self._arguments(events)
         device = _numbers(arguments, "device", _column(events, "pid"))
         stream = _numbers(arguments, "stream", _column(events, "tid"))
-        correlation, size = _numbers(arguments, "correlation"), _numbers(arguments, "bytes")
+        correlation, size = _numbers(arguments, "correlation"), _sizes(arguments, "bytes")
         name = self._names(events)
         row = GpuEvents(start, end, _constant(len(events), kind), name, device, stream, correlation, size)
         self.parts[GpuEvents].append(row)
@@ -171,8 +192,8 @@ class _Reader:
                 self._nanoseconds(events, "ts"),
                 _numbers(arguments, "Device Type"),
                 _numbers(arguments, "Device Id"),
-                _numbers(arguments, "Total Allocated"),
-                _numbers(arguments, "Total Reserved"),
+                _sizes(arguments, "Total Allocated"),
+                _sizes(arguments, "Total Reserved"),
             )
         )
 
@@ -194,10 +215,18 @@ class _Reader:
         for place, event in enumerate(events):
             if _WITH_SHAPES.search(event["name"]):
                 args = event.get("args")
-                if isinstance(args, dict) and "Input Dims" in args:
-                    dimensions, types = json.dumps(args["Input Dims"]), json.dumps(args.get("Input type", []))
-                    numbers[place] = self.shapes.numbers([(dimensions, types)])[0]
+                if isinstance(args, dict) and isinstance(args.get("Input Dims"), list):
+                    numbers[place] = self._shape_number(args["Input Dims"], args.get("Input type"))
         return numbers
+
+    def _shape_number(self, dimensions: list[Any], types: Any) -> int:
+        """The number of the shapes and dtypes of an operator; `UNKNOWN` where they are nested beyond any shape."""
+        try:
+            # Read exactly, fractions are decimals, which JSON does not know.
+            texts = [json.dumps(part, default=float) for part in (dimensions, types if isinstance(types, list) else [])]
+        except RecursionError:
+            return UNKNOWN
+        return int(self.shapes.numbers([(texts[0], texts[1])])[0])
 
     def _times(self, events: list[Event]) -> tuple[Ints, Ints]:
         start, duration = self._nanoseconds(events, "ts"), self._nanoseconds(events, "dur")
@@ -212,6 +241,8 @@ class _Reader:
             if self.exact:
                 return _ints([int((Decimal(value) * 1000).to_integral_value()) for value in values])
             floats = np.array(values, dtype=np.float64)
+            if floats.ndim != 1:  # each of them is a list of one length
+                raise self._time_error(events, key)
         except (TypeError, ValueError, ArithmeticError):
             raise self._time_error(events, key) from None
         largest = float(np.abs(floats).max())
@@ -257,6 +288,12 @@ def _numbers(arguments: list[dict[str, Any]], key: str, defaults: list[Any] | No
         return _ints(whole)
     except OverflowError:
         return _ints([number if abs(number) < 2**63 else UNKNOWN for number in whole])
+
+
+def _sizes(arguments: list[dict[str, Any]], key: str) -> Ints:
+    """The bytes under `key` of each event's arguments; `UNKNOWN` where that is no size."""
+    sizes = _numbers(arguments, key)
+    return np.where((sizes >= 0) & (sizes <= LARGEST_SIZE), sizes, UNKNOWN)
 
 
 def _ints(values: list[int]) -> Ints:
