@@ -20,6 +20,7 @@ from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_pat
 from tests.children import run_child
 from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
 from tests.record.history.kept_runs import four_runs, run_of_length
+from tests.record.history.test_row_checks import change
 from tests.sample_profiles import stable_diffusion
 
 
@@ -285,3 +286,15 @@ def test_looking_at_the_history_imports_no_torch(history: History) -> None:
         "assert not {'torch', 'diffusers', 'transformers', 'numpy', 'pyarrow'} & set(sys.modules)"
     )
     run_child("-c", code)
+
+
+def test_repair_writes_a_copy_and_says_what_was_lost(history: History, run: Run, tmp_path: Path) -> None:
+    change(history.path, "profile", b"nothing", table="documents")
+    change(history.path, "macs", "many", run=3)
+    listed = run("history", "list")
+    assert listed.code == 0
+    assert "Not shown, because its row is damaged: run 3" in listed.err
+    ended = run("history", "repair", str(tmp_path / "new.sqlite"))
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"Wrote {tmp_path / 'new.sqlite'}: 3 runs; lost: run 2\n"
+    assert [kept.id for kept in History(tmp_path / "new.sqlite").find()] == [4, 3, 1]

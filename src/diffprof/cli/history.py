@@ -1,9 +1,9 @@
-"""``diffprof history list|show|compare|trend|tag|export|prune``"""
+"""``diffprof history list|show|compare|trend|tag|export|repair|prune``"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -17,7 +17,7 @@ from diffprof.cli.dates import FORMS, parse_moment
 from diffprof.cli.option_groups import OutputOptions, expand_groups
 from diffprof.cli.options import Quiet
 from diffprof.cli.output import SavedTable, check_formats, write_saved
-from diffprof.cli.terminal import print_written, write_rendered, write_text
+from diffprof.cli.terminal import print_progress, print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History
 from diffprof.render import history as render
@@ -151,7 +151,9 @@ def _list(
     csv: bool = False,
 ) -> None:
     history, filters = History(), which.filters()
-    runs = history.find(filters, limit=limit, offset=offset, order=order.value, reverse=reverse)
+    found = history.search(filters, limit=limit, offset=offset, order=order.value, reverse=reverse)
+    runs = found.runs
+    _warn_of_damage(found.damaged)
     if csv:
         write_text(render.runs_csv(runs))
         return
@@ -251,6 +253,19 @@ def export(
 
 
 @app.command()
+def repair(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new .sqlite file to write.")],
+    quiet: Quiet = False,
+) -> None:
+    """Write a copy of a damaged history, with every run that can still be read.
+
+    The damaged file stays as it is. Name the copy with DIFFPROF_HISTORY, or move it to the damaged file's place.
+    """
+    repaired = History().repair(file)
+    print_written(f"{file}: {render.repaired_line(repaired)}", quiet)
+
+
+@app.command()
 @expand_groups
 def prune(
     which: RunFilters,
@@ -271,6 +286,11 @@ def prune(
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def _warn_of_damage(damaged: Sequence[int]) -> None:
+    if damaged:
+        print_progress(render.damage_line(damaged))
 
 
 def _print_nothing(history: History) -> None:

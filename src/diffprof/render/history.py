@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from diffprof.breakdown.trends import TrendRow, trend_table
-from diffprof.record.history import KeptRun, PruneResult, Trend
+from diffprof.record.history import KeptRun, PruneResult, RepairResult, Trend
 from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fit_columns, print_table
@@ -145,6 +145,37 @@ def pruned_line(pruned: PruneResult, dry_run: bool) -> str:
     done = "Would remove" if dry_run else "Removed"
     left = f"{numbers.times(pruned.left, 'run')} {'is' if pruned.left == 1 else 'are'} left"
     return f"{done} {numbers.times(pruned.runs, 'run')}, {numbers.gigabytes(pruned.size_bytes)}; {left}"
+
+
+def repaired_line(repaired: RepairResult) -> str:
+    """``3 runs; lost: run 2``"""
+    parts = [numbers.times(repaired.saved, "run")]
+    if repaired.lost:
+        parts.append(f"lost: {_runs(repaired.lost)}")
+    if repaired.redated:
+        parts.append(f"with the time of the run before, as its own is lost: {_runs(repaired.redated)}")
+    if not repaired.is_complete:
+        parts.append("the tables are damaged, and further runs may be lost")
+    return "; ".join(parts)
+
+
+def damage_line(damaged: Sequence[int]) -> str:
+    """``Not shown, because their rows are damaged: runs 2, 3; ...``"""
+    whose = "its row is" if len(damaged) == 1 else "their rows are"
+    return (
+        f"Not shown, because {whose} damaged: {_runs(damaged)}; `diffprof history repair FILE` writes a copy of what "
+        "is whole."
+    )
+
+
+MOST_NUMBERS = 10
+
+
+def _runs(numbers_of_runs: Sequence[int]) -> str:
+    word = "run" if len(numbers_of_runs) == 1 else "runs"
+    more = len(numbers_of_runs) - MOST_NUMBERS
+    listed = ", ".join(map(str, numbers_of_runs[:MOST_NUMBERS]))
+    return f"{word} {listed}{f' and {numbers.exact(more)} more' if more > 0 else ''}"
 
 
 def _non_empty(columns: Sequence[Column]) -> list[Column]:

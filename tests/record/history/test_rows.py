@@ -28,7 +28,7 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 def values(day: int, **changes: Any) -> dict[str, Any]:
     """The columns of a run that was kept on a day of January."""
-    return {**summary(stable_diffusion()), "created_at": f"2026-01-{day:02}", "kind": "run", **changes}
+    return {**summary(stable_diffusion()), "created_at": f"2026-01-{day:02}T00:00:00Z", "kind": "run", **changes}
 
 
 def test_runs_are_numbered_and_read_back_with_their_tags_in_order(connection: sqlite3.Connection) -> None:
@@ -36,9 +36,9 @@ def test_runs_are_numbered_and_read_back_with_their_tags_in_order(connection: sq
     assert rows.insert(connection, values(2), b"profile", ["b", "a"], b"PNG") == 2
     run = rows.load_run(connection, 2)
     assert run is not None
-    assert (run.id, run.created_at, run.tags, run.picture) == (2, "2026-01-02", ("a", "b"), True)
+    assert (run.id, run.created_at, run.tags, run.picture) == (2, "2026-01-02T00:00:00Z", ("a", "b"), True)
     assert (run.model, run.height, run.steps) == ("sd-2.1-base", 512, 31)
-    assert [run.id for run in rows.find(connection, ALL)] == [1, 2]
+    assert [run.id for run in rows.find(connection, ALL).runs] == [1, 2]
     assert rows.load_run(connection, 3) is None
     assert (rows.exists(connection, 2), rows.exists(connection, 3)) == (True, False)
 
@@ -46,9 +46,9 @@ def test_runs_are_numbered_and_read_back_with_their_tags_in_order(connection: sq
 def test_a_tag_is_added_once_and_removed(connection: sqlite3.Connection) -> None:
     run = rows.insert(connection, values(1), b"profile")
     rows.add_tags(connection, run, ["x", "x", "y"])
-    assert rows.find(connection, ALL)[0].tags == ("x", "y")
+    assert rows.find(connection, ALL).runs[0].tags == ("x", "y")
     rows.remove_tags(connection, run, ["x", "never there"])
-    assert rows.find(connection, ALL)[0].tags == ("y",)
+    assert rows.find(connection, ALL).runs[0].tags == ("y",)
 
 
 def test_a_trend_has_the_points_of_each_request_on_each_device_in_order_of_time(connection: sqlite3.Connection) -> None:

@@ -2,16 +2,18 @@
 
 from diffprof.record.history.filters import KINDS, METRICS, ORDERS, Filters
 from diffprof.record.history.history import History, default_path
-from diffprof.record.history.records import KeptRun, PruneResult, Series, Trend
+from diffprof.record.history.records import FoundRuns, KeptRun, PruneResult, RepairResult, Series, Trend
 
 __all__ = [
     "KINDS",
     "METRICS",
     "ORDERS",
     "Filters",
+    "FoundRuns",
     "History",
     "KeptRun",
     "PruneResult",
+    "RepairResult",
     "Series",
     "Trend",
     "default_path",

@@ -82,11 +82,17 @@ def count(filters: Filters) -> Query:
     return Query(f"SELECT count(*) FROM runs WHERE {where.sql}", where.values)
 
 
+def _is_number(metric: str) -> str:
+    """A file may hold anything in any column: texts are no points of a trend, and what is infinite is none either."""
+    # "+" keeps SQLite from searching by the metric: one index has all that a trend reads.
+    return f"typeof({metric}) IN ('integer', 'real') AND +{metric} BETWEEN 0 AND 1e60 AND typeof(created_at) = 'text'"
+
+
 def series(metric: str, filters: Filters) -> Query:
     """The requests and devices that have runs with this metric, the one with the newest run first."""
     where = conditions(filters)
     return Query(
-        f"SELECT request, device FROM runs WHERE {metric} IS NOT NULL AND {where.sql} "
+        f"SELECT request, device FROM runs WHERE {_is_number(metric)} AND {where.sql} "
         "GROUP BY request, device ORDER BY max(created_at) DESC, max(id) DESC",
         where.values,
     )
@@ -96,7 +102,7 @@ def points(metric: str, filters: Filters, request: str, device: str | None) -> Q
     """The metric in every run of one request on one device, oldest first."""
     where = conditions(filters)
     return Query(
-        f"SELECT id, created_at, {metric} FROM runs WHERE request = ? AND device IS ? AND {metric} IS NOT NULL "
+        f"SELECT id, created_at, {metric} FROM runs WHERE request = ? AND device IS ? AND {_is_number(metric)} "
         f"AND {where.sql} ORDER BY created_at, id",
         (request, device, *where.values),
     )

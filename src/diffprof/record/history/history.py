@@ -13,7 +13,7 @@ from diffprof.errors import FileFormatError, RequestError
 from diffprof.record.history import filters as queries
 from diffprof.record.history import rows
 from diffprof.record.history.filters import KINDS, METRICS, Filters, Query, timestamp
-from diffprof.record.history.records import KeptRun, PruneResult, Trend
+from diffprof.record.history.records import FoundRuns, KeptRun, PruneResult, RepairResult, Trend
 from diffprof.record.history.store import TIMEOUT_SECONDS, Store
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TagChange = Callable[[sqlite3.Connection, int, Sequence[str]], None]
 LONGEST_TAG = 100
+REPAIR = "`diffprof history repair FILE` writes a copy of what is whole"
 ALL = Filters()
 
 
@@ -62,19 +63,22 @@ class History:
 
         data = self._document(run, "profile")
         try:
-            return unpack(data or b"")
+            return unpack(data if isinstance(data, bytes) else b"")
         except FileFormatError as error:
             raise FileFormatError(f"Run {run} of the history {self.path}: {error}") from error
 
     def picture(self, run: int) -> bytes | None:
-        """The encoded image that is kept with a run."""
-        return self._document(run, "picture")
+        """The encoded image that is kept with a run; None too where something else is in its place."""
+        data = self._document(run, "picture")
+        return data if isinstance(data, bytes) else None
 
     def get_run(self, run: int) -> KeptRun:
         """What the history knows of one run without opening its profile."""
         self._check_number(run)
         found = self._store.read(lambda connection: rows.load_run(connection, run), None)
         if found is None:
+            if self._store.read(lambda connection: rows.exists(connection, run), False):
+                raise FileFormatError(f"Run {run} of the history {self.path} is damaged; {REPAIR}.")
             raise self._unknown_run(run)
         return found
 
@@ -88,8 +92,20 @@ class History:
         reverse: bool = False,
     ) -> tuple[KeptRun, ...]:
         """The runs that match, the newest or largest first; `reverse` for the oldest or smallest."""
+        return self.search(filters, limit=limit, offset=offset, order=order, reverse=reverse).runs
+
+    def search(
+        self,
+        filters: Filters = ALL,
+        *,
+        limit: int | None = 50,
+        offset: int = 0,
+        order: str = "created_at",
+        reverse: bool = False,
+    ) -> FoundRuns:
+        """What `find` finds, and the numbers of the runs that match and are damaged."""
         query = queries.selection(filters, order, reverse, limit, offset)
-        return self._store.read(lambda connection: rows.find(connection, query), ())
+        return self._store.read(lambda connection: rows.find(connection, query), FoundRuns(()))
 
     def count(self, filters: Filters = ALL) -> int:
         """How many runs match."""
@@ -118,6 +134,12 @@ class History:
         found = self.find(filters, limit=None, reverse=True)
         write(found, target)
         return len(found)
+
+    def repair(self, path: str | Path) -> RepairResult:
+        """Write a new history to a file, with every run of this one that can still be read."""
+        from diffprof.record.history.repair import repair
+
+        return repair(self.path, Path(path))
 
     def prune(
         self,
@@ -161,7 +183,7 @@ class History:
             raise self._unknown_run(run)
         self._store.write(work)
 
-    def _document(self, run: int, column: str) -> bytes | None:
+    def _document(self, run: int, column: str) -> object:
         self._check_number(run)
         query = Query(f"SELECT {column} FROM documents WHERE run = ?", (run,))
         found = self._store.read(lambda connection: next(rows.select(connection, query), None), None)

@@ -49,6 +49,15 @@ COLUMNS = tuple(field.name for field in fields(KeptRun) if field.name not in ("t
 
 
 @dataclass(frozen=True)
+class FoundRuns:
+    """The runs that a search found."""
+
+    runs: tuple[KeptRun, ...]
+    damaged: tuple[int, ...] = ()
+    """Numbers of those that match, but whose row holds what no row should; `diffprof history repair` is for them."""
+
+
+@dataclass(frozen=True)
 class Series:
     """The runs of one request on one device, in the order of time."""
 
@@ -78,3 +87,16 @@ class PruneResult:
     size_bytes: int
     """Of their profiles and images."""
     left: int
+
+
+@dataclass(frozen=True)
+class RepairResult:
+    """What `History.repair` could save."""
+
+    saved: int
+    lost: tuple[int, ...] = ()
+    """Numbers of runs whose profile cannot be read."""
+    redated: tuple[int, ...] = ()
+    """Numbers of runs whose time was lost: they have that of the run before."""
+    is_complete: bool = True
+    """Whether the tables could be read to their ends; where not, runs may be lost whose number is not known."""

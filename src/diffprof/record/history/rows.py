@@ -8,7 +8,8 @@ from typing import Any
 
 from diffprof.record.history import filters as queries
 from diffprof.record.history.filters import Filters, Query
-from diffprof.record.history.records import COLUMNS, KeptRun, PruneResult, Series, Trend
+from diffprof.record.history.records import COLUMNS, FoundRuns, KeptRun, PruneResult, Series, Trend
+from diffprof.record.history.row_checks import kept_run
 
 # A row for each run: its tags in one text, as there are few of them.
 RUN_COLUMNS = (
@@ -54,33 +55,39 @@ def count_runs(connection: sqlite3.Connection, query: Query) -> int:
     return int(next(select(connection, query))[0])
 
 
-def find(connection: sqlite3.Connection, selection: Query) -> tuple[KeptRun, ...]:
+def find(connection: sqlite3.Connection, selection: Query) -> FoundRuns:
     """The runs that were selected. Each is looked up by itself: what sorting had to carry along would slow it down."""
-    found = (load_run(connection, run) for (run,) in select(connection, selection))
-    return tuple(run for run in found if run is not None)
+    numbers = [run for (run,) in select(connection, selection)]
+    found = {run: load_run(connection, run) for run in numbers}
+    return FoundRuns(
+        tuple(run for run in found.values() if run is not None),
+        tuple(number for number, run in found.items() if run is None),
+    )
 
 
 def load_run(connection: sqlite3.Connection, run: int) -> KeptRun | None:
-    """The run with this number."""
+    """The run with this number; None where there is none, or its row is damaged."""
     row = next(select(connection, Query(f"SELECT {RUN_COLUMNS} FROM runs WHERE id = ?", (run,))), None)
-    if row is None:
-        return None
-    *columns, tags, picture = row
-    labels = tuple(sorted(tags.split("\n"))) if tags else ()
-    return KeptRun(**dict(zip(COLUMNS, columns, strict=True)), tags=labels, picture=bool(picture))
+    return None if row is None else kept_run(row)
 
 
 def trend(connection: sqlite3.Connection, metric: str, filters: Filters, limit: int | None) -> Trend:
     """How many series there are, and the points of the first `limit` of them."""
     found = list(select(connection, queries.series(metric, filters)))
-    return Trend(metric, tuple(_series(connection, metric, filters, *one) for one in found[:limit]), len(found))
+    series = (_series(connection, metric, filters, *one) for one in found[:limit])
+    return Trend(metric, tuple(one for one in series if one is not None), len(found))
 
 
-def _series(connection: sqlite3.Connection, metric: str, filters: Filters, request: str, device: str | None) -> Series:
-    points = select(connection, queries.points(metric, filters, request, device))
+def _series(
+    connection: sqlite3.Connection, metric: str, filters: Filters, request: str, device: str | None
+) -> Series | None:
+    """The points of one series; None where the rows of all its runs are damaged."""
+    points = list(select(connection, queries.points(metric, filters, request, device)))
+    # The newest that is whole says what they have in common.
+    newest = next((run for point in reversed(points) if (run := load_run(connection, point[0])) is not None), None)
+    if newest is None:
+        return None
     ids, moments, values = zip(*points, strict=True)
-    newest = load_run(connection, ids[-1])
-    assert newest is not None
     return Series(newest, ids, moments, values)
 
 

@@ -91,7 +91,10 @@ class Store:
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
         # Transactions are begun and ended explicitly here, not by the sqlite3 module.
-        return sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)
+        connection = sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)
+        # A text that is damaged must not hide the others.
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        return connection
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         # Only has an effect before the first table exists; it lets the file shrink without a full VACUUM.
@@ -167,8 +170,11 @@ class Store:
             return self._foreign_file_error()
         if "full" in message:
             return OutputError(f"The history {self.path} cannot be written: the disk is full.")
+        if "disk I/O error" in message:
+            return OutputError(f"The history {self.path} cannot be used: {message}; the disk may be full.")
         return FileFormatError(
-            f"The history {self.path} is damaged ({message}); restore a copy of it, or move it away to start a new one."
+            f"The history {self.path} is damaged ({message}); `diffprof history repair FILE` writes a copy of what is "
+            "whole, or move it away to start a new one."
         )
 
 
