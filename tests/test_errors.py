@@ -16,6 +16,7 @@ from diffprof.errors import (
     RefusedCallError,
     RequestError,
     UnsafeModelError,
+    bounded_message,
     error_summary,
     first_line,
 )
@@ -84,3 +85,13 @@ def test_the_first_line_leaves_out_the_values_of_tensors_and_is_short() -> None:
 def test_the_summary_of_an_error_starts_with_its_type() -> None:
     assert error_summary(ValueError("no such size\nat line 3")) == "ValueError: no such size"
     assert error_summary(ValueError()) == "ValueError"
+
+
+def test_a_long_message_loses_its_middle_and_says_how_much() -> None:
+    assert bounded_message("a\n b") == "a b"
+    assert bounded_message("x" * 300) == "x" * 300
+    shown = bounded_message(f"config.json holds {'y' * 20_000}; correct the file")
+    assert len(shown) <= 300
+    assert shown.startswith("config.json holds yyy")
+    assert "(19,776 characters left out)" in shown
+    assert shown.endswith("; correct the file")

@@ -24,6 +24,10 @@ TORCH_EXTRA = (
 LONGEST_REASON = 300
 """Characters of another library's message that are quoted."""
 
+LONGEST_MESSAGE = 300
+"""Characters of a message that are shown: what a file holds can be of any length."""
+SHOWN_BEGINNING, SHOWN_END = 190, 70
+
 
 class DiffprofError(Exception):
     """Base of every error that diffprof raises on purpose.
@@ -84,6 +88,10 @@ class OutOfMemoryError(PipelineError):
 
     def with_run(self, run: Run) -> OutOfMemoryError:
         return OutOfMemoryError(self.pipeline, self.reason, run)
+
+
+class WorkLimitError(DiffprofError):
+    """Opening and counting a model took more memory or time than the limits allow; `--limit-memory`, `--limit-time`."""
 
 
 class UncountableError(PipelineError):
@@ -161,6 +169,15 @@ def missing_torch(error: ModuleNotFoundError, what: str) -> MissingLibraryError 
         f"{what} needs torch and diffusers, and {library} is not installed; "
         'install all they need with `pip install "diffprof[torch]"`.'
     )
+
+
+def bounded_message(message: str) -> str:
+    """The message on one line, and where it is long, without its middle: the end says what to do."""
+    text = " ".join(message.split())
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    left_out = len(text) - SHOWN_BEGINNING - SHOWN_END
+    return f"{text[:SHOWN_BEGINNING]}... ({left_out:,} characters left out) ...{text[-SHOWN_END:]}"
 
 
 def first_line(error: BaseException) -> str:

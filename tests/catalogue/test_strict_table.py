@@ -41,3 +41,9 @@ def test_what_is_not_a_table_is_rejected() -> None:
 
 def test_a_count_may_be_zero_where_the_file_allows_it() -> None:
     assert StrictTable({"count": 0}, "file", smallest=0).take("count", int) == 0
+
+
+@pytest.mark.parametrize("number", [10**400, float("inf"), float("nan"), -(10**400), True, "1"])
+def test_a_number_that_nothing_has_is_refused(number: object) -> None:
+    with pytest.raises(FileFormatError, match="In file: peak must be"):
+        StrictTable({"peak": number}, "file").number("peak")

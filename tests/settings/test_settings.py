@@ -9,6 +9,7 @@ import pytest
 from diffprof import config
 from diffprof.config import OPTIONS, setting, settings
 from diffprof.errors import RequestError
+from diffprof.settings import values
 from tests.children import run_child
 
 
@@ -117,3 +118,32 @@ def test_a_wrong_value_of_the_program_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_settings_are_read_without_torch() -> None:
     code = "import diffprof.config as c, sys; c.settings(); sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     run_child("-c", code)
+
+
+@pytest.mark.parametrize("content", ["a = " + "[" * 5000, "default_steps = " + "9" * 5000])
+def test_a_file_that_no_parser_takes_is_refused(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "diffprof.toml").write_text(content)
+    with pytest.raises(RequestError, match=r"diffprof\.toml is not valid TOML"):
+        setting("default_steps")
+
+
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "diffprof.toml").write_text("#" * (1024 * 1024 + 1))
+    with pytest.raises(RequestError, match="too large for a file of settings"):
+        setting("default_steps")
+
+
+def test_a_stack_that_is_full_is_not_told_as_a_missing_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RecursionError is a kind of RuntimeError, which is what Python raises where there is no home."""
+
+    def full(*arguments: object) -> Path:
+        raise RecursionError
+
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(Path, "expanduser", full)
+    monkeypatch.setattr(Path, "home", full)
+    for find in (lambda: values.folder("~/x", Path()), config.user_file):
+        with pytest.raises(RecursionError):
+            find()

@@ -231,7 +231,7 @@ def _parse(path: Path) -> dict[str, Any]:
         raise RequestError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path} is not a text file in UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is not valid TOML ({error}).") from error
 
 

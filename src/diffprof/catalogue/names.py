@@ -143,6 +143,8 @@ def find_in_model_dirs(name: str) -> Path | None:
 def _expand(model: str | Path) -> Path:
     try:
         return Path(model).expanduser()
+    except RecursionError:
+        raise  # a kind of RuntimeError that says nothing about homes
     except RuntimeError:
         # "~nobody": there is no such user, so it is a name like any other.
         return Path(model)

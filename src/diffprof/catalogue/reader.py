@@ -171,5 +171,5 @@ def _text(path: Path) -> str:
 def _parse(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"The catalogue file {path.name} is not valid TOML ({error}).") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -10,6 +9,8 @@ from diffprof.errors import FileFormatError
 
 _KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 _REQUIRED = object()
+LARGEST = 1e30
+"""Of any number: more is no accelerator."""
 
 
 class StrictTable:
@@ -42,8 +43,11 @@ class StrictTable:
         if key not in self.values:
             return self.refuse(key, "is missing") if required else 0
         value: object = self.values[key]
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # Compared, not converted: a whole number can be too large for a fraction.
+        if not is_number or not -LARGEST < value < LARGEST:  # type: ignore[operator]
             self.refuse(key, f"must be a number, not {value!r}")
+        assert isinstance(value, (int, float))
         if value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")
         return float(value)

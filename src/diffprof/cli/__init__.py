@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextvars
 import errno
 import io
 import os
 import sys
 from typing import NoReturn
 
-from diffprof.errors import DiffprofError, missing_torch
+from diffprof.errors import DiffprofError, bounded_message, missing_torch
 
 INTERRUPTED = 130
 
@@ -42,8 +43,15 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from diffprof.cli.commands import app
+    # What an option sets for this command does not outlive it, where a program calls several.
+    return contextvars.copy_context().run(_run_here, arguments)
 
+
+def _run_here(arguments: list[str]) -> int:
+    from diffprof.cli.commands import app
+    from diffprof.settings.work_limits import COMMAND_LINE, set_work_limits
+
+    set_work_limits(COMMAND_LINE)
     code = app(arguments, prog_name="diffprof", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
@@ -68,7 +76,7 @@ def _explain(error: Exception) -> int:
         _print_error(f"error: Cannot write to standard output: {error.strerror}; write a file with -o instead.")
         return 1
     _print_error(
-        f"error: this is a bug in diffprof ({type(error).__name__}: {error}); "
+        f"error: this is a bug in diffprof ({bounded_message(f'{type(error).__name__}: {error}')}); "
         "run the command again with --debug for the details and report them."
     )
     return 1
@@ -91,7 +99,7 @@ def _parser_message(error: Exception, command: str) -> str:
 
 def _sentence(message: str) -> str:
     """The message on one line, ending in a full stop."""
-    text = " ".join(message.split())
+    text = bounded_message(message)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

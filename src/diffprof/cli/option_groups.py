@@ -91,8 +91,8 @@ class CallOptions(RequestOptions):
 
 
 @dataclass(frozen=True)
-class CountOptions(CallOptions):
-    """A call that is counted."""
+class InputOptions(CallOptions):
+    """A call, with its inputs by their sizes and with features of the pipeline."""
 
     image: options.Image = None
     mask: options.Mask = None
@@ -105,7 +105,15 @@ class CountOptions(CallOptions):
 
 
 @dataclass(frozen=True)
-class ChangeOptions(CountOptions):
+class CountOptions(InputOptions):
+    """A call that is counted."""
+
+    limit_memory: options.LimitMemory = None
+    limit_time: options.LimitTime = None
+
+
+@dataclass(frozen=True)
+class ChangeOptions(InputOptions):
     """A call of a model that is changed first."""
 
     quantize: options.Quantize = None
@@ -122,6 +130,8 @@ class ProfileOptions(ChangeOptions):
     controlnet: options.Controlnet = None
     ip_adapter: options.IpAdapter = None
     guidance_interval: options.GuidanceInterval = None
+    limit_memory: options.LimitMemory = None
+    limit_time: options.LimitTime = None
 
 
 @dataclass(frozen=True)

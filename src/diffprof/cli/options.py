@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof.errors import RequestError
+from diffprof.settings.work_limits import set_option
 
 VALUES = "VALUE: a number, true/false, none or a [list]; anything else is text."
 
@@ -135,6 +136,22 @@ Attention = Annotated[
 ]
 GuidanceInterval = Annotated[
     str | None, typer.Option(metavar="START:END", help="Guide only in this part of the steps, such as 0.2:0.8.")
+]
+LimitMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory that opening and counting a model may take: 16GB. 1.5 GB by default.",
+        callback=lambda text: set_option("memory", text),
+    ),
+]
+LimitTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Seconds of the processor that opening and counting a model may take. 60 by default.",
+        callback=lambda text: set_option("time", text),
+    ),
 ]
 Gpu = Annotated[
     str | None,

@@ -20,6 +20,7 @@ from diffprof.record.inputs import plain_input
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.request import Request
+from diffprof.settings.work_limits import work_limits
 
 
 def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
@@ -45,13 +46,15 @@ def _count(request: Request, progress: Progress | None) -> Profile:
     if progress is not None:
         # Before the libraries are imported, which takes seconds.
         progress(ProgressEvent(Activity.opening, str(request.model)))
+    # Before the limits are set: what the libraries take is not the model's doing.
+    from diffprof.counting.bounded_work import within_limits
+
     if request.component is not None:
-        from diffprof.counting.module_call import profile_component
-
-        return profile_component(request, progress)
-    from diffprof.counting.profile import profile_model
-
-    return profile_model(request, progress)
+        from diffprof.counting.module_call import profile_component as count
+    else:
+        from diffprof.counting.profile import profile_model as count
+    with within_limits(str(request.model), work_limits()):
+        return count(request, progress)
 
 
 def _key(request: Request, resolved: ResolvedModel) -> str | None:
@@ -129,8 +132,13 @@ def _content(resolved: ResolvedModel) -> bytes | None:
 
 def _hub_snapshot(hub_id: str) -> Path | None:
     """The folder where huggingface_hub keeps the files of a repository; found by its layout, without importing it."""
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
-    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    # Not Path.home(), which fails for a user who has none.
+    own = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    home = os.environ.get("HF_HOME") or own / "huggingface"
+    try:
+        hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub").expanduser()
+    except RuntimeError:
+        return None  # the user has no home, and so no cache
     repository = hub / f"models--{hub_id.replace('/', '--')}"
     try:
         commit = (repository / "refs" / "main").read_text(encoding="utf-8").strip()

@@ -47,7 +47,7 @@ from diffprof.pipelines.components import (
     trunks_of,
     unwrap_compiled,
 )
-from diffprof.pipelines.failures import pipeline_failure
+from diffprof.pipelines.failures import panics_as_errors, pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.record.profile import Call, ComputedSize, Cost, Stage
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -172,7 +172,8 @@ class _DryRun:
             self.texts.catch_tokenizers(patches)
             with self.mode, FunctionMode(self.mode):
                 try:
-                    self.sizes = output_sizes(self.pipeline(**arguments))
+                    with panics_as_errors():
+                        self.sizes = output_sizes(self.pipeline(**arguments))
                 except (DiffprofError, KeyboardInterrupt):
                     raise
                 except Exception as error:
@@ -364,6 +365,8 @@ def _is_own_mistake(error: Exception) -> bool:
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     # A function of torch that is handed on has no frame of its own: what it refuses was the pipeline's to give.
     is_handed_on = frame.f_code.co_name in ("__torch_function__", "__torch_dispatch__")
+    # Nor has a call that the original function refuses: the arguments are as the pipeline gave them.
+    is_handed_on = is_handed_on or (isinstance(error, TypeError) and "original" in frame.f_code.co_freevars)
     return str(frame.f_globals.get("__name__", "")).startswith("diffprof.") and not is_handed_on
 
 

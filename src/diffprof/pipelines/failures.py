@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import re
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -37,6 +39,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether the machine or the device had no memory left."""
     from_allocator = isinstance(error, RuntimeError) and any(text in str(error) for text in ALLOCATOR_MESSAGES)
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or from_allocator
+
+
+@contextlib.contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """Inside, a failed check in a library written in Rust is an error like any other.
+
+    Python gets it as something that `except Exception` does not catch, and its class cannot be imported.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(f"a library written in Rust failed: {error}") from error
 
 
 def packages_behind(error: BaseException) -> list[str]:

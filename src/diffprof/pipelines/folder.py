@@ -12,6 +12,7 @@ from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.config_bounds import check_name, check_values
 
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"
@@ -128,10 +129,13 @@ def read_json(path: Path) -> dict[str, Any]:
         raise RequestError(f"{path} cannot be read: {error.strerror or error}") from None
     if not isinstance(value, dict):
         raise RequestError(f"{path} does not hold a JSON object; correct or replace the file")
+    check_values(value, path)
     return value
 
 
 def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan:
+    for name in (slot, library, class_name):
+        check_name(name, folder / INDEX)
     if Path(slot).name != slot or slot in ("", ".", ".."):
         raise UnsafeModelError(f"model_index.json names a component outside of its folder: {slot!r}")
     config = _config(folder / slot, class_name)
@@ -155,7 +159,9 @@ def _config(place: Path, class_name: str) -> dict[str, Any] | None:
 
 def is_pipeline_package(library: str) -> bool:
     """Folders name the package of a pipeline as the library of a model that only this pipeline has."""
-    return bool(re.fullmatch(r"[a-z0-9_]+", library)) and any(folder.is_dir() for folder in pipeline_packages(library))
+    return bool(re.fullmatch(r"[a-z0-9_]{1,100}", library)) and any(
+        folder.is_dir() for folder in pipeline_packages(library)
+    )
 
 
 def pipeline_packages(library: str) -> Iterator[Path]:

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 DRY_RUN_LOCK = threading.RLock()
 """One dry run at a time: they change classes. Other threads go on undisturbed, see `Patches.function`."""
+
+
+def _free_in_child() -> None:
+    """A process that is forked while another thread counts has the lock, and not the thread that would release it."""
+    if not DRY_RUN_LOCK._is_owned():  # type: ignore[attr-defined]
+        DRY_RUN_LOCK._at_fork_reinit()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_in_child)
 
 _ABSENT = object()
 

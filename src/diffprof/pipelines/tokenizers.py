@@ -14,12 +14,14 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 from transformers.tokenization_python import PythonBackend
-from transformers.tokenization_utils_base import AddedToken
+from transformers.tokenization_utils_base import VERY_LARGE_INTEGER, AddedToken
 
 from diffprof.catalogue import TokenizerFacts
-from diffprof.errors import RequestError, error_summary
+from diffprof.errors import DiffprofError, RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import Kind, kind_of, part_class
+from diffprof.pipelines.config_bounds import LONGEST_TEXT, NO_LENGTH
+from diffprof.pipelines.failures import panics_as_errors
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
 
@@ -89,17 +91,48 @@ def _own(plan: PartPlan) -> Any:
     owner = part_class(plan.library, plan.class_name)
     if kind_of(owner) is not Kind.tokenizer:
         owner = AutoTokenizer
-    where = {"local_files_only": True, "trust_remote_code": False}
     try:
         if owner is AutoTokenizer:
             with contextlib.suppress(Exception):  # it wants to know the model, which the files may not say
-                return owner.from_pretrained(str(plan.folder), **where)
+                return _load(owner, plan)
             owner = PreTrainedTokenizerFast
-        return owner.from_pretrained(str(plan.folder), **where)
+        return _load(owner, plan)
+    except DiffprofError:
+        raise
     except Exception as error:
         raise RequestError(
             f"the tokenizer files in {plan.folder} cannot be read ({error_summary(error)}); fetch them again"
         ) from error
+
+
+def _load(owner: Any, plan: PartPlan) -> Any:
+    with panics_as_errors():
+        tokenizer = owner.from_pretrained(str(plan.folder), local_files_only=True, trust_remote_code=False)
+    return _with_bounded_lengths(tokenizer, plan)
+
+
+def _with_bounded_lengths(tokenizer: Any, plan: PartPlan) -> Any:
+    """The tokenizer, unless it would fill up texts to a length that no model reads."""
+    # What transformers writes for a tokenizer without a length; it never fills up texts to that.
+    if tokenizer.model_max_length >= NO_LENGTH:
+        tokenizer.model_max_length = VERY_LARGE_INTEGER
+    inner = getattr(tokenizer, "_tokenizer", None)
+    lengths = [part.get(name) for part in (_dictionary(inner, "padding"), _dictionary(inner, "truncation"))
+               for name in ("length", "max_length", "pad_to_multiple_of", "stride")]  # fmt: skip
+    longest = max((length for length in lengths if isinstance(length, int)), default=0)
+    if tokenizer.model_max_length < NO_LENGTH:
+        longest = max(longest, int(tokenizer.model_max_length))
+    if longest > LONGEST_TEXT:
+        raise RequestError(
+            f"the tokenizer files in {plan.folder} ask for texts of {longest:,} tokens; diffprof takes at most "
+            f"{LONGEST_TEXT:,}"
+        )
+    return tokenizer
+
+
+def _dictionary(inner: Any, name: str) -> Mapping[str, Any]:
+    value = getattr(inner, name, None)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _with_template(blueprint: Blueprint, plan: PartPlan, tokenizer: Any, assumptions: list[str]) -> Any:
@@ -215,10 +248,9 @@ def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
         if isinstance(token, str):
             roles[role] = token
             tokens.setdefault(token, _unused_number(tokens.values(), family.vocab_size))
-    length = config.get("model_max_length", family.model_max_length)
     template = config.get("chat_template")
     return TokenizerFacts(
-        model_max_length=int(min(length, 10**15)) if isinstance(length, (int, float)) else family.model_max_length,
+        model_max_length=_length(config.get("model_max_length"), family.model_max_length),
         vocab_size=_vocabulary_of_encoder(blueprint, plan) or family.vocab_size,
         prefix=_frame(family.prefix, roles, config.get("add_bos_token"), "bos_token"),
         suffix=_frame(family.suffix, roles, config.get("add_eos_token"), "eos_token"),
@@ -227,6 +259,12 @@ def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:
         roles=roles,
         chat_template=template if isinstance(template, str) else own_template(plan) or family.chat_template,
     )
+
+
+def _length(value: Any, usual: int) -> int:
+    """The longest text of a tokenizer, as its configuration says or as its family has it."""
+    is_length = isinstance(value, int | float) and not isinstance(value, bool) and value >= 1
+    return int(min(value, NO_LENGTH)) if is_length else usual
 
 
 def _small_file(plan: PartPlan, name: str) -> dict[str, Any]:
@@ -279,6 +317,6 @@ def _vocabulary_of_encoder(blueprint: Blueprint, plan: PartPlan) -> int | None:
     nested = encoder.config.get("text_config")
     for config in (encoder.config, nested if isinstance(nested, Mapping) else {}):
         size = config.get("vocab_size")
-        if isinstance(size, int):
+        if type(size) is int and size > 0:
             return size
     return None

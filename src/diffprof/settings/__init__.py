@@ -40,6 +40,8 @@ MODEL_MEMORY_LIMIT: int | None
 DEVICE: str | None
 DTYPE: str | None
 OFFLOAD: str | None
+LIMIT_MEMORY: int | None
+LIMIT_TIME: float | None
 KEEP: bool
 HISTORY: Path
 CACHE_DIR: Path
@@ -57,6 +59,7 @@ PRESETS = {
 """Width and height: sizes that Stable Diffusion 1 and 2 were trained on, then those of the larger models after them."""
 
 FILE = "diffprof.toml"
+LARGEST_FILE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -141,10 +144,17 @@ def _parse(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
+    if size > LARGEST_FILE_BYTES:
+        raise RequestError(f"{file} is too large for a file of settings; check that it is the right file.")
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(f"{file} is not valid TOML: {error}.") from error
+
+
+def read_option(key: str, value: Any, where: str) -> Any:
+    """The value of an option that is given in another way; an error calls it what `where` says."""
+    return _read_value(OPTIONS[key], value, where, Path())
 
 
 def _read_value(option: Option, value: Any, where: str, base: Path) -> Any:
@@ -157,12 +167,22 @@ def _read_value(option: Option, value: Any, where: str, base: Path) -> Any:
 def _folder_for(variable: str, usual: str, on_a_mac: str, on_windows: str) -> Path:
     """The platform's place for one kind of files of a program."""
     if sys.platform == "darwin":
-        return Path.home() / "Library" / on_a_mac / "diffprof"
+        return _home() / "Library" / on_a_mac / "diffprof"
     if sys.platform == "win32":
-        return Path(os.environ.get(on_windows) or Path.home() / "AppData" / "Local") / "diffprof"
+        return Path(os.environ.get(on_windows) or _home() / "AppData" / "Local") / "diffprof"
     given = os.environ.get(variable, "")
     # The XDG specification: a relative path is to be ignored.
-    return (Path(given) if given and Path(given).is_absolute() else Path.home() / usual) / "diffprof"
+    return (Path(given) if given and Path(given).is_absolute() else _home() / usual) / "diffprof"
+
+
+def _home() -> Path:
+    """The user's home; for one who has none, a place where nothing is and nothing can be written."""
+    try:
+        return Path.home()
+    except RecursionError:
+        raise  # a kind of RuntimeError that says nothing about homes
+    except RuntimeError:
+        return Path(os.devnull)
 
 
 def _catalogue() -> Path:
@@ -212,6 +232,18 @@ OPTIONS = dict(
         _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),
         _option("dtype", kinds.dtype, None, "Of the weights; without, as the model was published."),
         _option("offload", kinds.choice(OFFLOADS), None, "The way weights wait outside of the device, if any."),
+        _option(
+            "limit_memory",
+            kinds.amount,
+            None,
+            "Memory that opening and counting a model may take; without, 1.5 GB on the command line.",
+        ),
+        _option(
+            "limit_time",
+            kinds.within_limits("limit_time"),
+            None,
+            "Seconds of the processor that counting a model may take; without, 60 on the command line.",
+        ),
         _option("keep", kinds.flag, False, "Put every profile into the history."),
         _option("history", kinds.folder, _history, "The file of the history."),
         _option("cache_dir", kinds.folder, _cache, "Where counted profiles are cached."),

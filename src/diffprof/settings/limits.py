@@ -65,6 +65,7 @@ LIMITS = {
         Limit("iterations", "--iterations", 1, 10_000),
         Limit("sample_hz", "--sample-hz", 0, 1000, is_whole=False),
         Limit("profiling_iterations", "--profiling-iterations", 0, 1000),
+        Limit("limit_time", "--limit-time", 0.1, 1_000_000, is_whole=False),
         Limit("depth", "--depth", 0, 1000),
         Limit("port", "--port", 0, 65_535),
     )

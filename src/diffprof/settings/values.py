@@ -79,6 +79,8 @@ def folder(value: Any, base: Path) -> Path:
         raise ValueError("a path")
     try:
         return base / Path(value).expanduser()
+    except RecursionError:
+        raise  # a kind of RuntimeError that says nothing about homes
     except RuntimeError:
         raise ValueError("a path below a home folder that exists") from None
 

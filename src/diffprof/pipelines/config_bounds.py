@@ -1,0 +1,88 @@
+"""Bounds for every value of a model's configuration: what lies beyond them is refused before a library uses it."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from diffprof.errors import RequestError
+
+DEEPEST = 64
+"""Objects and lists inside of each other. The deepest published configuration has 6."""
+LONGEST_NAME = 200
+"""Characters of a component, a library or a class: each becomes part of a path."""
+LARGEST_NUMBER = 2**40
+"""Of anything: vocabularies, pixels and rotary bases lie far below."""
+MOST_REPETITIONS = 1_000_000
+"""Of what is counted in a configuration. Libraries make lists of such lengths; models have hundreds."""
+MOST_TIMESTEPS = 100_000
+"""A scheduler makes a table of them, one by one. Published ones have 1,000."""
+MOST_ITEMS = 2_000_000
+"""Values of one file."""
+LONGEST_TEXT = 2_000_000
+TEXT_LENGTH_KEYS = ("model_max_length", "max_len", "max_length", "sequence_length")
+NO_LENGTH = 10**15
+"""From here on, transformers writes a length that means that there is none: ``int(1e30)``."""
+
+_COUNTED = re.compile(r"(^|_)(num|n|layers?|blocks?|levels?|depths?|steps|heads|experts|groups|stages|bins|bands)(_|$)")
+
+
+def check_values(values: Any, where: object) -> None:
+    """Raise a `RequestError` that names the value that no model has."""
+    stack: list[tuple[str, Any, int]] = [("", values, 0)]
+    seen = 0
+    while stack:
+        key, value, depth = stack.pop()
+        seen += 1
+        if depth > DEEPEST:
+            raise RequestError(f"{where} is nested more than {DEEPEST} deep, which no configuration is; correct it")
+        if seen > MOST_ITEMS:
+            raise RequestError(
+                f"{where} holds more than {MOST_ITEMS:,} values, which no configuration does; correct it"
+            )
+        if isinstance(value, dict):
+            for name, item in value.items():
+                _check_text(name, where)
+                stack.append((name, item, depth + 1))
+        elif isinstance(value, list):
+            stack.extend((key, item, depth + 1) for item in value)
+        elif isinstance(value, str):
+            _check_text(value, where)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            _check_number(key, value, where)
+
+
+def check_name(name: str, where: object) -> None:
+    """Refuse the name of a component, library or class that is too long for a file."""
+    if len(name) > LONGEST_NAME:
+        raise RequestError(f"{where} names something with {len(name):,} characters, {name[:40]!r}...; correct it")
+
+
+def _check_text(text: str, where: object) -> None:
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise RequestError(f"{where} holds half of a character (a lone surrogate); correct or replace the file")
+    if "\0" in text and len(text) < LONGEST_NAME:
+        raise RequestError(f"{where} holds a text with a zero character; correct or replace the file")
+
+
+def _check_number(key: str, value: float, where: object) -> None:
+    most = _most(key, value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return  # a library takes it or refuses it; it makes nothing large
+    if abs(value) > most:
+        raise RequestError(
+            f"{key[:60]} is {_shown(value)} in {where}, and diffprof takes at most {most:,} for it; check the file"
+        )
+
+
+def _most(key: str, value: float) -> int:
+    if key in TEXT_LENGTH_KEYS:
+        return LONGEST_TEXT if value < NO_LENGTH else 10**40
+    if "timesteps" in key:
+        return MOST_TIMESTEPS
+    return MOST_REPETITIONS if isinstance(value, int) and _COUNTED.search(key) else LARGEST_NUMBER
+
+
+def _shown(value: float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if abs(value) < 10**15 else "a larger number"

@@ -1,0 +1,54 @@
+"""How much memory and time opening and counting a model may take: a model's files come from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from diffprof import settings
+
+
+@dataclass(frozen=True)
+class WorkLimits:
+    """None is no limit."""
+
+    memory_bytes: int | None = None
+    """Beyond what the process has taken before."""
+    seconds: float | None = None
+    """Of the processor's time, so that a busy machine changes nothing."""
+
+
+COMMAND_LINE = WorkLimits(memory_bytes=1_500_000_000, seconds=60)
+"""Several times what the largest models of the catalogue take, and far less than what stops a machine."""
+
+NO_LIMITS = WorkLimits()
+_chosen: ContextVar[Mapping[str, float | None] | None] = ContextVar("chosen_work_limits", default=None)
+_in_force: ContextVar[WorkLimits] = ContextVar("work_limits", default=NO_LIMITS)
+
+
+def set_work_limits(limits: WorkLimits) -> None:
+    """Set what holds where the settings say nothing; in this context only."""
+    _in_force.set(limits)
+
+
+def set_option(name: str, text: str | None) -> None:
+    """Set one of the two as the command line gives it, which is stronger than any setting."""
+    if text is None:
+        return
+    value = settings.read_option(f"limit_{name}", text, f"--limit-{name}")
+    _chosen.set({**(_chosen.get() or {}), name: value})
+
+
+def work_limits() -> WorkLimits:
+    """What is in force: an option of the command line, else a setting, else what was set for this context."""
+    weakest, chosen = _in_force.get(), _chosen.get() or {}
+
+    def value(name: str, otherwise: float | None) -> float | None:
+        if name in chosen:
+            return chosen[name]
+        found = settings.setting(f"limit_{name}")
+        return otherwise if found.source == "default" else found.value
+
+    memory = value("memory", weakest.memory_bytes)
+    return WorkLimits(None if memory is None else int(memory), value("time", weakest.seconds))

@@ -1,0 +1,39 @@
+"""``python -m tests.cli.quick_engine ARGUMENTS``: the command line with an engine that counts nothing, and no torch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import ModuleType
+from typing import Any
+
+from diffprof.cli import main
+from diffprof.record.profile import Profile
+from tests.sample_profiles import stable_diffusion
+
+
+def profile_model(request: Any, progress: Any) -> Profile:
+    """The profile that every model has; where a test asks for it, a signal arrives in the middle of the work."""
+    number = os.environ.get("SIGNAL_WHILE_COUNTING")
+    if number:
+        os.kill(os.getpid(), getattr(signal, number))
+    return stable_diffusion()
+
+
+module = ModuleType("diffprof.counting.profile")
+module.profile_model = profile_model  # type: ignore[attr-defined]
+sys.modules["diffprof.counting.profile"] = module
+
+
+def no_user(number: int) -> Any:
+    raise KeyError(number)
+
+
+if __name__ == "__main__":
+    if os.environ.get("WITHOUT_HOME"):
+        # As in a container that runs as a user whom no list has.
+        import pwd
+
+        pwd.getpwuid = no_user
+    sys.exit(main())
