@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from diffprof.app.server import bind_socket, is_cross_origin
+from diffprof.app.server import bind_socket, is_cross_origin, is_known_host
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
 
@@ -36,3 +36,38 @@ def test_an_address_that_cannot_be_bound_is_named(host: str) -> None:
 )
 def test_a_request_of_another_site_is_recognized(headers: dict[str, str], cross_origin: bool) -> None:
     assert is_cross_origin(headers) is cross_origin
+
+
+LOCAL, OPEN = Setup(), Setup(host="0.0.0.0", allowed_hosts=("Proxy.example",))
+
+
+@pytest.mark.parametrize(
+    ("header", "setup", "known"),
+    [
+        ("127.0.0.1:7860", LOCAL, True),
+        ("127.0.0.1", LOCAL, True),
+        ("127.0.0.5:80", LOCAL, True),
+        ("localhost:7860", LOCAL, True),
+        ("LOCALHOST", LOCAL, True),
+        ("[::1]:7860", LOCAL, True),
+        ("192.168.1.5:7860", LOCAL, False),
+        ("evil.example:7860", LOCAL, False),
+        ("localhost.evil.example", LOCAL, False),
+        ("127.0.0.1.evil.example", LOCAL, False),
+        ("", LOCAL, False),
+        ("[", LOCAL, False),
+        ("evil.example:7860", OPEN, False),
+        ("192.168.1.5:7860", OPEN, True),
+        ("[fe80::1]:7860", OPEN, True),
+        ("proxy.example", OPEN, True),
+        (f"{socket.gethostname()}:7860", OPEN, True),
+    ],
+)
+def test_a_name_that_others_can_point_at_this_machine_is_refused(header: str, setup: Setup, known: bool) -> None:
+    assert is_known_host(header, setup) is known
+
+
+def test_a_proxy_may_have_another_name_than_the_page() -> None:
+    headers = {"host": "127.0.0.1:7860", "origin": "https://proxy.example:8443"}
+    assert is_cross_origin(headers)
+    assert not is_cross_origin(headers, ("Proxy.example",))

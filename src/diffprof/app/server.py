@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.app.background import stop_all
@@ -18,7 +19,7 @@ from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
 
-LOCAL_NAMES = ["localhost", "127.0.0.1", "[::1]"]
+LOCAL_NAMES = ("localhost",)
 
 # The browser itself refuses to load anything from another host.
 POLICY = (
@@ -46,7 +47,6 @@ def application(setup: Setup) -> Any:
     gradio = _import_gradio()
     from fastapi import FastAPI
     from fastapi.responses import Response
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     downloads = Downloads()
     app = FastAPI(openapi_url=None)
@@ -61,16 +61,19 @@ def application(setup: Setup) -> Any:
 
     @app.middleware("http")
     async def guard(request: Any, call_next: Any) -> Any:
-        if setup.is_local and is_cross_origin(request.headers):
+        if not is_known_host(request.headers.get("host", ""), setup):
+            return Response(
+                "This name is not one of the page's; --allow-host NAME of `diffprof app` allows it.",
+                400,
+                media_type="text/plain",
+            )
+        if is_cross_origin(request.headers, setup.allowed_hosts):
             return Response("Requests from other sites are refused.", 403, media_type="text/plain")
         response = await call_next(request)
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
-    if setup.is_local:
-        # A foreign host name that resolves to this machine must not open the page.
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOCAL_NAMES, setup.host])
     from diffprof.app.theme import create_theme, head_html
 
     blocks = build_page(setup, downloads)
@@ -83,10 +86,31 @@ def application(setup: Setup) -> Any:
     )  # fmt: skip
 
 
-def is_cross_origin(headers: Mapping[str, str]) -> bool:
+def is_known_host(header: str, setup: Setup) -> bool:
+    """Whether the Host header names this page.
+
+    A page elsewhere can give its own name the address of this machine (DNS rebinding), and then read and drive the
+    page under that name. It cannot do so under an address, nor under a name that is not its own.
+    """
+    host = header.strip().lower()
+    host = host[: host.rindex("]") + 1] if host.startswith("[") and "]" in host else host.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        names = (*LOCAL_NAMES, setup.host, *setup.allowed_hosts)
+        own = () if setup.is_local else (socket.gethostname(), socket.getfqdn(), f"{socket.gethostname()}.local")
+        return bool(host) and host in {name.lower() for name in (*names, *own)}
+    return address.is_loopback or not setup.is_local
+
+
+def is_cross_origin(headers: Mapping[str, str], allowed_hosts: Sequence[str] = ()) -> bool:
     """Whether a page of another site sent the request; browsers say so where it could change or read something."""
     origin = headers.get("origin")
-    return origin is not None and origin.partition("://")[2] != headers.get("host")
+    if origin is None:
+        return False
+    place = origin.partition("://")[2]
+    # A proxy may hand on its own name in one header and the page's in the other.
+    return place != headers.get("host") and place.partition(":")[0].lower() not in map(str.lower, allowed_hosts)
 
 
 def bind_socket(setup: Setup) -> socket.socket:

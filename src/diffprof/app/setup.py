@@ -13,6 +13,8 @@ class Setup:
     host: str = "127.0.0.1"
     port: int = 7860
     """0 for any free port."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names that visitors may open the page under, such as that of a proxy in front of it."""
     allow_paths: bool = False
     """Visitors may open any folder that this process can read, and any model of the hub."""
     profiling: bool = True

@@ -29,6 +29,12 @@ def page(
         str, typer.Option(metavar="ADDRESS", help="The address to listen on; by default only this machine.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0 for any free one.")] = 7860,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A further name that the page is opened under, as behind a proxy. Repeatable."
+        ),
+    ] = None,
     allow_paths: Annotated[
         bool,
         typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
@@ -47,6 +53,7 @@ def page(
         Setup(
             host=host,
             port=port,
+            allowed_hosts=tuple(allow_host or ()),
             allow_paths=allow_paths,
             profiling=config.ENABLE_COMPUTE_PROFILING if enable_profiling is None else enable_profiling,
             profiling_iterations=profiling_iterations,
