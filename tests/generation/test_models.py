@@ -17,8 +17,9 @@ import torch
 
 from diffprof.catalogue import find
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.generation import models
-from diffprof.generation.models import ModelManager, get_model_manager, model_of, pipeline_lock, release_memory
+from diffprof.generation import models, turns
+from diffprof.generation.models import ModelManager, get_model_manager, model_of, release_memory
+from diffprof.generation.turns import pipeline_lock
 from diffprof.pipelines.components import components_of, weight_bytes
 from tests.pipelines.loadable import saved_with_weights
 
@@ -370,11 +371,11 @@ def test_names_are_fit_for_files(one: Path, tmp_path: Path) -> None:
 def test_a_lock_belongs_to_a_pipeline_and_goes_with_it(one: Path, manager: ModelManager) -> None:
     pipeline = manager.load_model(one)
     assert pipeline_lock(pipeline) is pipeline_lock(pipeline)
-    before = len(models._LOCKS)
+    before = len(turns._LOCKS)
     manager.unload_model(one)
     del pipeline
     release_memory()
-    assert len(models._LOCKS) == before - 1
+    assert len(turns._LOCKS) == before - 1
 
 
 def in_threads(count: int, work: Callable[[], None]) -> None:

@@ -11,9 +11,10 @@ from diffprof.errors import DiffprofError, OutOfMemoryError, OutputError, Pipeli
 from diffprof.generation import sizes
 from diffprof.generation.call import PlannedCall, configure_pipeline, plan_call, run_call
 from diffprof.generation.image_files import SavedFiles, images_in, save
-from diffprof.generation.models import CacheEntry, Model, ModelManager, pipeline_lock, release_memory
+from diffprof.generation.models import CacheEntry, Model, ModelManager, release_memory
 from diffprof.generation.profiling_data import profiling_data, unprofiled_data
 from diffprof.generation.progress import ProgressReporter
+from diffprof.generation.turns import pipeline_lock
 from diffprof.pipelines.opening import OpenedPipeline, open_live
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, ProgressEvent

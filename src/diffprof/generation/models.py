@@ -30,6 +30,7 @@ from diffprof import settings as config
 from diffprof.catalogue.bundled_model import RECOMMENDED, SHAPES, is_bundled
 from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError, RequestError
+from diffprof.generation.turns import pipeline_lock
 from diffprof.pipelines.components import components_of, weight_bytes
 from diffprof.pipelines.free_memory import free_bytes
 from diffprof.pipelines.placement import Target, target_of
@@ -40,7 +41,6 @@ from diffprof.render.progress import describe_to
 from diffprof.settings.limits import dtype_name
 
 _LOCK = threading.Lock()
-_LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
 _C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -352,12 +352,6 @@ def model_of(model_id: str | Path) -> Model:
         return Model(given, entry.name, entry.title, folder or entry.name, dict(entry.recommended))
     name = folder.resolve().name if folder is not None else given.rpartition("/")[2]
     return Model(given, file_name(name), name, folder or given)
-
-
-def pipeline_lock(pipeline: Any) -> threading.RLock:
-    """The lock to hold while calling this pipeline: its scheduler and hooks support one call at a time."""
-    with _LOCK:
-        return _LOCKS.setdefault(pipeline, threading.RLock())
 
 
 def release_memory() -> None:
