@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Python compiles what it imports; pip would compile every file of every package, one after another.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test lint check bench clean
+.PHONY: demo test lint check bench fuzz clean
 
 # What the demo needs: .installed-torch to count, .installed where the answer is known without.
 DEMO := $(VENV)/.installed-torch
@@ -30,6 +30,12 @@ check: $(VENV)/.installed-dev $(VENV)/.browser
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+# Mutated files for every command that reads one; SEED=7 CASES=5000 for others. Failures are kept in fuzz-failures.
+SEED ?= $(shell date +%Y%m%d)
+CASES ?= 100000
+fuzz: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(SEED) --cases $(CASES)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -38,6 +38,7 @@ NOT_RUN = {
     ("docs/install.md", "sets up a machine"): 2,
     ("docs/hardware.md", "measures this machine"): 1,
     ("docs/prediction.md", "needs the files of a run"): 1,
+    ("docs/reliability.md", "takes hours"): 1,
     ("docs/shapes-model.md", "takes 30 minutes"): 1,
 }
 """Blocks that no test runs, by page and reason. A new one has to be added here, where it is seen."""

@@ -1,0 +1,137 @@
+"""Many cases in worker processes: a worker that dies or hangs is a failure of its case, and another one goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SILENT_SECONDS = 300
+"""A worker that says nothing for so long is ended; a case that only took much of the processor says so itself."""
+
+Result = Mapping[str, Any]
+
+
+@dataclass
+class Summary:
+    """What a campaign found."""
+
+    seed: int
+    cases: Counter[str] = field(default_factory=Counter)
+    codes: Counter[int] = field(default_factory=Counter)
+    failures: list[Result] = field(default_factory=list)
+    slowest: Result = field(default_factory=lambda: {"seconds": 0.0})
+    peak_bytes: int = 0
+
+    def add(self, result: Result) -> None:
+        """Count a case."""
+        self.cases[result["subject"]] += 1
+        self.codes.update(result["codes"])
+        self.peak_bytes = max(self.peak_bytes, result["peak"])
+        if result["seconds"] > self.slowest["seconds"]:
+            self.slowest = result
+        if result["problems"]:
+            self.failures.append(result)
+
+    @property
+    def text(self) -> str:
+        """The figures, and the kinds of failures with an example of each."""
+        lines = [
+            f"seed {self.seed}: {sum(self.cases.values()):,} cases, {len(self.failures):,} failed",
+            ", ".join(f"{name} {count:,}" for name, count in sorted(self.cases.items())),
+            "exit codes: " + ", ".join(f"{code}: {count:,}" for code, count in sorted(self.codes.items())),
+            f"slowest {self.slowest['seconds']:.1f} s (case {self.slowest.get('case')}), "
+            f"largest process {self.peak_bytes / 1e9:.2f} GB",
+        ]
+        kinds: dict[str, list[Result]] = {}
+        for failure in self.failures:
+            kinds.setdefault(_kind(failure), []).append(failure)
+        for kind, failures in sorted(kinds.items(), key=lambda item: -len(item[1])):
+            numbers = ", ".join(str(failure["case"]) for failure in failures[:5])
+            lines.append(f"{len(failures)} x {kind}\n    cases {numbers}: {' '.join(failures[0]['commands'][0])}")
+        return "\n".join(lines)
+
+
+def _kind(failure: Result) -> str:
+    """The first problem without what differs from case to case."""
+    return re.sub(r"/\S+", "PATH", re.sub(r"\d+", "N", f"{failure['subject']}: {failure['problems'][0]}"))[:220]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Cases to run, by number: the same seed and number are the same case everywhere."""
+
+    seed: int
+    first: int
+    cases: int
+    subjects: tuple[str, ...] = ()
+    few_folders: bool = False
+    failures: Path | None = None
+    """Where the files of failed cases are kept."""
+
+    def run(self, workers: int, progress: Callable[[str], None] = lambda text: None) -> Summary:
+        """Run all of them."""
+        summary = Summary(self.seed)
+        with ThreadPoolExecutor(workers) as pool:
+            parts = [pool.submit(self._run_part, number, workers, summary, progress) for number in range(workers)]
+            for part in parts:
+                part.result()
+        return summary
+
+    def _run_part(self, number: int, stride: int, summary: Summary, progress: Callable[[str], None]) -> None:
+        following, end = self.first + number, self.first + self.cases
+        with tempfile.TemporaryDirectory(prefix="diffprof-fuzz-") as place:
+            while following < end:
+                for result in self._worker(Path(place), following, end, stride):
+                    summary.add(result)
+                    if result["problems"]:
+                        progress(f"case {result['case']} ({result['subject']}): {result['problems'][0]:.300}")
+                    following = result["case"] + stride
+
+    def _worker(self, place: Path, first: int, end: int, stride: int) -> Iterator[Result]:
+        """The results of one worker; the last one says so if it died."""
+        plan = {
+            "seed": self.seed, "cases": [first, end], "stride": stride, "subjects": self.subjects,
+            "few_folders": self.few_folders, "place": str(place),
+            "failures": str(self.failures.resolve()) if self.failures else None,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "tests.fuzz.worker", json.dumps(plan)]
+        following = first
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            while select.select([child.stdout], [], [], SILENT_SECONDS)[0]:
+                line = child.stdout.readline()
+                if not line:
+                    break
+                result = json.loads(line)
+                following = result["case"] + stride
+                yield result
+            else:
+                child.kill()
+                child.wait()
+                yield _dead(following, f"hangs: nothing for {SILENT_SECONDS} s")
+                return
+        if following < end:
+            errors = (
+                (place / "stderr.txt").read_text(errors="replace")[-600:] if (place / "stderr.txt").is_file() else ""
+            )
+            yield _dead(following, f"the process ended with {child.returncode}: {errors}")
+
+
+def _dead(case: int, problem: str) -> Result:
+    return {
+        "case": case, "subject": "unknown", "commands": [[]], "codes": [], "problems": [problem], "seconds": 0.0,
+        "peak": 0, "messages": [],
+    }  # fmt: skip
+
+
+__all__: Sequence[str] = ["Campaign", "Summary"]

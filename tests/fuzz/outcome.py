@@ -1,0 +1,78 @@
+"""What a command made of a case, and whether that is as it should be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CPU_SECONDS = 20
+"""A case that takes more of the processor's time hangs."""
+MEMORY_BYTES = 2 * 10**9
+"""A case that makes the process larger takes too much."""
+LONGEST_MESSAGE = 450
+"""Characters of a refusal, with the name of the program and what was left out."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one command ended."""
+
+    command: list[str]
+    code: int | str
+    """The exit code, or the exception that came out."""
+    out: str
+    err: str
+
+
+Check = Callable[[Sequence[Ended]], list[str]]
+
+
+def problems(ended: Sequence[Ended]) -> list[str]:
+    """What no file may cause, whatever it holds."""
+    found = []
+    for end in ended:
+        first = end.err.strip().splitlines()[-1:] or [""]
+        if "bug in diffprof" in end.err:
+            found.append(f"bug: {end.err.strip():.400}")
+        elif isinstance(end.code, str):
+            found.append(f"exception: {end.code:.400}")
+        elif end.code not in (0, 1, 2):
+            found.append(f"exit code {end.code}")
+        elif end.code and not end.err.strip():
+            found.append(f"exit code {end.code} without a message: {end.out:.200}")
+        elif end.code and len(first[0]) > LONGEST_MESSAGE:
+            found.append(f"a refusal of {len(first[0]):,} characters: {first[0]:.100}...")
+        elif end.code == 0 and "--json" in end.command and "-o" not in end.command:
+            found += _json_problems(end.out)
+    return found
+
+
+def _json_problems(text: str) -> list[str]:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        return [f"what was printed is no JSON: {error}"]
+    return []
+
+
+def check_trace(ended: Sequence[Ended]) -> list[str]:
+    """Times are never negative, and what makes up the total adds up to it."""
+    found = []
+    for end in ended:
+        if end.code != 0 or "--json" not in end.command or "--against" in end.command:
+            continue
+        found += [f"negative: {place} = {value}" for place, value in _times(json.loads(end.out), "") if value < 0][:3]
+    return found
+
+
+def _times(value: Any, place: str) -> list[tuple[str, float]]:
+    if isinstance(value, dict):
+        items: list[tuple[Any, Any]] = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    else:
+        is_time = place.rsplit("/", 1)[-1].endswith(("_ns", "ns_total", "seconds")) and "start" not in place
+        return [(place, value)] if is_time and isinstance(value, int | float) else []
+    return [found for key, item in items for found in _times(item, f"{place}/{key}")]

@@ -1,0 +1,345 @@
+"""What is mutated: for each kind of file, samples of it, and the commands that read it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import sqlite3
+import struct
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tests.fuzz.mutation import Mutator, dump
+from tests.fuzz.outcome import Check, check_trace
+
+Command = list[str]
+
+
+class Subject(ABC):
+    """One kind of file: it is prepared once, and each case writes a variant into its own folder."""
+
+    name: ClassVar[str]
+    weight: ClassVar[int]
+    """How often it is tried, compared to the others."""
+    needs_torch: ClassVar[bool] = False
+    check: ClassVar[Check | None] = None
+    """Looks at what the commands printed."""
+
+    @abstractmethod
+    def prepare(self, corpus: Path) -> None:
+        """Make the samples; `corpus` is a folder for them."""
+
+    @abstractmethod
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        """Write a variant into the folder; the commands to read it with."""
+
+
+class Profiles(Subject):
+    """Saved profiles, shown, exported, compared, gated and predicted from."""
+
+    name = "profile"
+    weight = 22
+
+    def prepare(self, corpus: Path) -> None:
+        from diffprof.record.files import dumps
+        from tests import sample_profiles as samples
+
+        made = (samples.stable_diffusion(), samples.everything_measured(), samples.nothing(), samples.hostile())
+        self.values = [json.loads(dumps(profile)) for profile in made]
+        (corpus / "base.json").write_text(dumps(samples.stable_diffusion()), encoding="utf-8")
+        self.base = str(corpus / "base.json")
+        old = Path(__file__).parent.parent / "record" / "data"
+        self.values += [
+            json.loads(gzip.decompress(file.read_bytes())) for file in sorted(old.glob("shapes.v1.json.gz"))
+        ]
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        text = mutator.json_text(mutator.rng.choice(self.values))
+        ending, data = mutator.rng.choice(
+            (("json", text), ("json", text), ("json.gz", gzip.compress(text, 1, mtime=0)))
+        )
+        file = folder / f"p.{ending}"
+        file.write_bytes(mutator.data(data) if ending == "json.gz" and mutator.rng.random() < 0.3 else data)
+        name, out = str(file), str(folder / "out")
+        return mutator.rng.choice(
+            (
+                [["show", name], ["show", name, "--json"]],
+                [["show", name, "--by", mutator.rng.choice(("module", "operation", "step", "component", "attention"))]],
+                [["show", name, "-v", "--csv"]],
+                [["show", name, "-o", f"{out}.{mutator.rng.choice(('txt', 'csv', 'json', 'json.gz'))}"]],
+                [["compare", self.base, name], ["compare", name, self.base, "--json"]],
+                [["gate", name, "--baseline", self.base]],
+                [["predict", name, "--gpu", "rtx-4090"]],
+                [["fit", name, "--gpu", "rtx-4090"]],
+                [["report", name, "--tables", out]],
+                [["report", name, "--tables", out, "--parquet"]],
+                [
+                    ["report", name, "--chrome-trace", f"{out}.json"],
+                    ["report", name, "--speedscope", f"{out}.speedscope.json"],
+                ],
+                [["report", name, "-o", f"{out}.html"]],
+            )
+        )
+
+
+class Traces(Subject):
+    """Traces of torch.profiler."""
+
+    name = "trace"
+    weight = 20
+    check = staticmethod(check_trace)
+
+    def prepare(self, corpus: Path) -> None:
+        self.trace = built_trace()
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        text = mutator.json_text(self.trace)
+        if mutator.rng.random() < 0.2:
+            # Numbers of JSON that no number of Python stands for.
+            text = text.replace(b'"dur":', b'"dur":' + mutator.rng.choice((b"1e400,", b"-1e18,", b"9e18,", b"1.5,")), 1)
+        if mutator.rng.random() < 0.2:
+            file, data = folder / "t.json.gz", gzip.compress(text, 1, mtime=0)
+            file.write_bytes(mutator.data(data) if mutator.rng.random() < 0.5 else data)
+        else:
+            file = folder / "t.json"
+            file.write_bytes(text)
+        name = str(file)
+        return mutator.rng.choice(
+            (
+                [["trace", name, "--json"], ["trace", name]],
+                [["trace", name, "--json"]],
+                [["trace", name, "--json", "--overlay", str(folder / "overlay.json")]],
+                [["trace", name, "--csv", "--by", mutator.rng.choice(("kernel", "idle", "timeline", "attention"))]],
+                [["trace", name, "--against", name, "--json"]],
+            )
+        )
+
+
+def built_trace() -> Any:
+    """A trace with something of everything that is explained."""
+    from tests.traces.trace_builder import TraceBuilder
+
+    trace = TraceBuilder(traceName="t", deviceProperties=[{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85e9}])
+    trace.section("unet", 0, 900)
+    trace.python("diffusers/pipelines/x.py(10): __call__", 0, 950)
+    for number in range(3):
+        start = 100.0 * number
+        trace.op("aten::linear", start, start + 60)
+        trace.op(
+            "aten::scaled_dot_product_attention", start + 60, start + 90,
+            **{"Input Dims": [[1, 8, 64, 40]] * 3, "Input type": ["c10::Half"] * 3},
+        )  # fmt: skip
+        trace.kernel("ampere_fp16_gemm", start + 20.5, start + 50, launched=start + 5)
+        trace.kernel("flash_fwd_kernel", start + 70, start + 95.25, launched=start + 62)
+        trace.copy("Memcpy HtoD (Pageable -> Device)", start + 96, start + 99, launched=start + 91, bytes=4096)
+        trace.memory(start + 30, allocated=10**6 * (number + 1), reserved=2 * 10**6)
+    trace.call("cudaStreamSynchronize", 400, 500)
+    trace.gpu("unet", 10, 400, category="gpu_user_annotation")
+    return {**trace.metadata, "traceEvents": trace.events}
+
+
+class Snapshots(Subject):
+    """Memory snapshots of torch: pickles that are not unpickled."""
+
+    name = "snapshot"
+    weight = 10
+
+    def prepare(self, corpus: Path) -> None:
+        from tests.traces.memory.test_explain import snapshot
+
+        for failed in (False, True):
+            snapshot(corpus / f"{failed}.pickle", failed)
+        self.data = [(corpus / f"{failed}.pickle").read_bytes() for failed in (False, True)]
+        self.values = [pickle.loads(data) for data in self.data]
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        file = folder / "s.pickle"
+        if mutator.rng.random() < 0.6:
+            try:
+                data = pickle.dumps(mutator.tree(mutator.rng.choice(self.values)), mutator.rng.choice((0, 2, 4)))
+            except RecursionError:
+                data = b"\x80\x04" + b"]\x85" * 5000 + b"."
+        else:
+            data = mutator.data(mutator.rng.choice((*self.data, pickle.dumps(pickle.loads))))
+        file.write_bytes(data)
+        return [["memory", str(file), *mutator.rng.choice(([], ["--json"], ["--top", "1"]))]]
+
+
+class Histories(Subject):
+    """Histories: damaged databases, and rows that hold what no row should."""
+
+    name = "history"
+    weight = 16
+
+    def prepare(self, corpus: Path) -> None:
+        from tests.record.history.kept_runs import four_runs
+
+        four_runs(corpus / "history.sqlite")
+        with sqlite3.connect(corpus / "history.sqlite") as connection:
+            connection.execute("PRAGMA journal_mode=DELETE")
+            self.columns = {
+                table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+                for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+                if not table.startswith("sqlite_")
+            }
+        connection.close()
+        self.data = (corpus / "history.sqlite").read_bytes()
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        file = folder / "history.sqlite"
+        if mutator.rng.random() < 0.5:
+            file.write_bytes(self.data)
+            self._change_rows(mutator, file)
+        else:
+            file.write_bytes(mutator.data(self.data))
+        number, out = str(mutator.rng.randrange(1, 5)), str(folder / "out")
+        return mutator.rng.choice(
+            (
+                [["history", "list"], ["history", "list", "--json"]],
+                [["history", "show", number]],
+                [["history", "trend", mutator.rng.choice(("macs", "wall_seconds", "peak_memory_bytes"))]],
+                [["history", "export", f"{out}.csv"], ["history", "export", f"{out}.parquet"]],
+                [["history", "compare", "1", "2"]],
+                [["history", "list", "--text", "sd", "--order", "macs"], ["history", "tag", number, "x"]],
+                [["history", "prune", "--keep", "1"], ["history", "list"]],
+                [["history", "repair", f"{out}.sqlite"], ["history", "list"]],
+            )
+        )
+
+    def _change_rows(self, mutator: Mutator, file: Path) -> None:
+        with sqlite3.connect(file) as connection:
+            for _ in range(mutator.rng.choice((1, 2, 5))):
+                table = mutator.rng.choice(sorted(self.columns))
+                column = mutator.rng.choice(self.columns[table])
+                value = mutator.hostile()
+                value = (
+                    value
+                    if isinstance(value, str | float | None)
+                    else str(value)[:100]
+                    if isinstance(value, list | dict)
+                    else value
+                )
+                if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                    value = float(value) if abs(value) < 2**1000 else b"\xff\xfe\x00"
+                if isinstance(value, str):
+                    value = value.encode("utf-8", "surrogatepass")
+                    value = value if mutator.rng.random() < 0.3 else value.decode("utf-8", "replace")
+                sql = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"
+                if isinstance(value, bytes) and mutator.rng.random() < 0.5:
+                    sql = f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?"
+                try:
+                    connection.execute(sql, (value, mutator.rng.randrange(1, 5)))
+                except sqlite3.Error:
+                    continue  # the table itself does not take it
+        connection.close()
+
+
+SETTINGS = """default_model = "shapes"
+default_steps = 20
+default_guidance_scale = 7.5
+default_width = 512
+default_seed = 3
+default_fps = 8
+size_presets = { small = [64, 64] }
+output_dir = "outputs"
+model_dirs = ["models", "more"]
+model_memory_limit = "8GB"
+device = "cpu"
+dtype = "float16"
+offload = "model"
+keep = false
+history = "history.sqlite"
+cache_dir = "cache"
+enable_compute_profiling = true"""
+
+
+class Configurations(Subject):
+    """Settings, entries of the catalogue, accelerators and limits: the files that a user writes."""
+
+    name = "configuration"
+    weight = 14
+
+    def prepare(self, corpus: Path) -> None:
+        from diffprof import catalogue
+
+        places = Path(catalogue.__file__).parent
+        self.entry = (places / "models" / "sd-2.1-base.toml").read_text(encoding="utf-8")
+        self.accelerators = (
+            (places / "hardware.toml").read_text(encoding="utf-8")[:6000].rsplit("[[accelerator]]", 1)[0]
+        )
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        kind = mutator.rng.choice(("settings", "entry", "hardware"))
+        if kind == "settings":
+            (folder / "diffprof.toml").write_bytes(mutator.lines(SETTINGS))
+            return mutator.rng.choice(([["config"]], [["cache"]], [["history", "list"]], [["models", "sd"]]))
+        if kind == "entry":
+            (folder / "entries").mkdir()
+            (folder / "entries" / "mine.toml").write_bytes(mutator.lines(self.entry.replace("sd-2.1-base", "mine")))
+            return [["models", "mine"], ["models", "show", "mine"]]
+        file = folder / "hardware.toml"
+        file.write_bytes(mutator.lines(self.accelerators))
+        return [["hardware", "--file", str(file), *mutator.rng.choice(([], ["--json"], ["--csv"]))]]
+
+
+class Pictures(Subject):
+    """Pictures that are compared beside profiles."""
+
+    name = "picture"
+    weight = 8
+
+    def prepare(self, corpus: Path) -> None:
+        from PIL import Image
+
+        from tests.sample_profiles import stable_diffusion
+
+        self.pictures = {}
+        image = Image.effect_noise((24, 16), 60).convert("RGB")
+        for ending, name in (("png", "PNG"), ("jpg", "JPEG"), ("webp", "WEBP")):
+            out = io.BytesIO()
+            image.save(out, name)
+            self.pictures[ending] = out.getvalue()
+        stable_diffusion().save(corpus / "a.json")
+        image.save(corpus / "a.png")
+        self.base = corpus / "a.json"
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        ending = mutator.rng.choice(sorted(self.pictures))
+        data = self.pictures[ending]
+        if ending == "png" and mutator.rng.random() < 0.4:
+            data = png_of_size(*(mutator.rng.choice((0, 1, 24, 65_536, 2**31 - 1, 2**32 - 1)) for _ in range(2)))
+        (folder / f"b.{ending}").write_bytes(mutator.data(data) if mutator.rng.random() < 0.8 else data)
+        (folder / "b.json").write_bytes(self.base.read_bytes())
+        return [["compare", str(self.base), str(folder / "b.json")]]
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    """A PNG that announces a size; its data is far too short."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\x00" * 99))
+        + chunk(b"IEND", b"")
+    )
+
+
+def json_files(folder: Path) -> Mapping[str, Any]:
+    """The JSON files below a folder, by their path."""
+    return {
+        str(file.relative_to(folder)): json.loads(file.read_bytes())
+        for file in sorted(folder.rglob("*.json"))
+        if file.stat().st_size < 2_000_000
+    }
+
+
+__all__ = ["Command", "Configurations", "Histories", "Pictures", "Profiles", "Snapshots", "Subject", "Traces", "dump"]

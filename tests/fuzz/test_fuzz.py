@@ -1,0 +1,99 @@
+"""Files as nobody should write them end in a sentence, and make diffprof do nothing but read them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.children import run_child
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.mutation import Mutator, dump
+from tests.fuzz.outcome import Ended, check_trace, problems
+
+SEED = 20_261_117
+
+WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "picture")
+
+
+@pytest.mark.parametrize(
+    ("subjects", "cases"),
+    [(WITHOUT_TORCH, 1_880), (("folder", "weights"), 120)],
+    ids=["files", "models"],
+)
+def test_no_file_breaks_a_command(subjects: tuple[str, ...], cases: int, tmp_path: Path) -> None:
+    campaign = Campaign(SEED, 0, cases, subjects, few_folders=True, failures=tmp_path / "failures")
+    summary = campaign.run(workers=1)
+    assert sum(summary.cases.values()) == cases
+    assert not summary.failures, summary.text
+    # Most are refused, and many go through: the mutations are neither too wild nor too tame.
+    assert summary.codes[0] > cases // 10
+    assert summary.codes[2] > cases // 10
+
+
+def test_the_same_seed_makes_the_same_case() -> None:
+    value = {"a": [1, 2.5, "x"], "b": {"c": None}}
+    first, second = (dump(Mutator(random.Random("7:1")).tree(value)) for _ in range(2))
+    assert first == second
+    assert dump(Mutator(random.Random("7:2")).tree(value)) != first
+
+
+FORBIDDEN = """
+import os, socket, subprocess, sys, tempfile
+from pathlib import Path
+from tests.fuzz.watch import CANARY, Watch
+own = Path(tempfile.mkdtemp()).resolve()
+other = Path(tempfile.mkdtemp()).resolve()
+(other / "secret").write_text("x")
+(own / f"{CANARY}.py").write_text("")
+sys.path.append(str(own))
+watch = Watch(own)
+
+def listed(work):
+    with watch.case() as found:
+        try:
+            work()
+        except OSError:
+            pass
+    return len(found)
+
+print(
+    listed(lambda: (own / "mine").write_text("x")),
+    listed(lambda: (own / "mine").read_text()),
+    listed(lambda: (other / "secret").read_text()),
+    listed(lambda: (other / "new").write_text("x")),
+    listed(lambda: (other / "new").unlink()),
+    listed(lambda: socket.socket().connect(("127.0.0.1", 9))),
+    listed(lambda: subprocess.run(["true"])) > 0,
+    listed(lambda: __import__(CANARY)) > 0,
+    listed(lambda: exec(compile("1", str(own / "code.py"), "exec"))) > 0,
+)
+"""
+
+
+def test_the_watch_notices_what_a_file_must_not_cause() -> None:
+    assert run_child("-c", FORBIDDEN).stdout.split() == ["0", "0", "1", "1", "1", "1", "True", "True", "True"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "found"),
+    [
+        (Ended(["show", "x"], 2, "", "diffprof: error: no.\n"), ""),
+        (Ended(["show", "x"], 1, "", "diffprof: error: this is a bug in diffprof (X).\n"), "bug: "),
+        (Ended(["show", "x"], "ValueError", "", ""), "exception: "),
+        (Ended(["show", "x"], 3, "", ""), "exit code 3"),
+        (Ended(["show", "x"], 2, "", ""), "without a message"),
+        (Ended(["show", "x"], 2, "", "x" * 1000), "a refusal of 1,000 characters"),
+        (Ended(["show", "x", "--json"], 0, "{", ""), "is no JSON"),
+    ],
+)
+def test_what_must_not_happen_is_found(ended: Ended, found: str) -> None:
+    assert found in "".join(problems([ended]))
+    assert bool(found) == bool(problems([ended]))
+
+
+def test_a_negative_time_is_found() -> None:
+    assert check_trace([Ended(["trace", "--json"], 0, '{"ops": [{"self_ns": -1}]}', "")]) == [
+        "negative: /ops/0/self_ns = -1"
+    ]

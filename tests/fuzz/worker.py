@@ -1,0 +1,168 @@
+"""One process that runs cases, one after the other, and says on standard output how each ended."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.mutation import Mutator
+from tests.fuzz.outcome import CPU_SECONDS, MEMORY_BYTES, Ended, problems
+from tests.fuzz.subjects import Configurations, Histories, Pictures, Profiles, Snapshots, Subject, Traces
+from tests.fuzz.watch import CANARY, Watch
+
+HARD_MEMORY_BYTES = 4 * 10**9
+"""Beyond this the kernel gives no more, so that a case cannot take the machine with it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which cases a worker runs."""
+
+    seed: int
+    cases: Sequence[int]
+    subjects: tuple[str, ...]
+    few_folders: bool
+    place: Path
+    """A folder for the samples and cases."""
+    failures: Path | None = None
+    """Where the files of failed cases are kept."""
+
+
+def subjects(names: Sequence[str], few_folders: bool) -> list[Subject]:
+    """The kinds of files, in a fixed order."""
+    from tests.fuzz.folders import FewFolders, Folders, WeightFiles
+
+    known: list[Subject] = [
+        Profiles(), Traces(), Snapshots(), Histories(), Configurations(), Pictures(),
+        FewFolders() if few_folders else Folders(), WeightFiles(),
+    ]  # fmt: skip
+    return [subject for subject in known if not names or subject.name in names]
+
+
+def run(plan: Plan, report: Any) -> None:
+    """Run the cases; `report` gets a line of JSON for each."""
+    chosen = subjects(plan.subjects, plan.few_folders)
+    for subject in chosen:
+        (plan.place / "corpus" / subject.name).mkdir(parents=True, exist_ok=True)
+        subject.prepare(plan.place / "corpus" / subject.name)
+    _prepare_process(plan.place, any(subject.needs_torch for subject in chosen))
+    watch = Watch(plan.place)
+    for number in plan.cases:
+        result = run_case(plan, number, chosen, watch)
+        if result["problems"] and plan.failures is not None:
+            keep(plan, result)
+        report(result)
+
+
+def keep(plan: Plan, result: dict[str, Any]) -> None:
+    """Keep the files of a case beside what was found."""
+    assert plan.failures is not None
+    target = plan.failures / f"{plan.seed}-{result['case']}"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(plan.place / "case", target / "files", symlinks=True)
+    (target / "result.json").write_text(json.dumps(result, indent=2))
+
+
+def _prepare_process(place: Path, with_torch: bool) -> None:
+    """Limits, a module to be caught importing, and an environment that is the same everywhere."""
+    (place / "canary").mkdir(exist_ok=True)
+    (place / "canary" / f"{CANARY}.py").write_text("class Canary: ...\n", encoding="utf-8")
+    sys.path.append(str(place / "canary"))
+    os.environ.update(
+        HF_HUB_OFFLINE="1", COLUMNS="100", HOME=str(place), XDG_CACHE_HOME=str(place / "cache"), TMPDIR=str(place)
+    )
+    tempfile.tempdir = str(place)
+    if with_torch:
+        import diffusers  # noqa: F401  what is imported now is not a case's doing
+        import transformers  # noqa: F401
+
+        from diffprof.counting import profile  # noqa: F401
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + HARD_MEMORY_BYTES, resource.RLIM_INFINITY))
+
+
+def run_case(plan: Plan, number: int, chosen: Sequence[Subject], watch: Watch) -> dict[str, Any]:
+    """One case: what it was, and what was wrong with how it ended."""
+    rng = random.Random(f"{plan.seed}:{number}")
+    subject = rng.choices(chosen, [each.weight for each in chosen])[0]
+    folder = plan.place / "case"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    commands = subject.make(Mutator(rng), folder)
+    os.environ.update(
+        DIFFPROF_HISTORY=str(folder / "history.sqlite"), DIFFPROF_CACHE_DIR=str(folder / "cache"),
+        DIFFPROF_CATALOGUE_DIR=str(folder / "entries"),
+    )  # fmt: skip
+    if (folder / "diffprof.toml").is_file():
+        # The file decides.
+        for name in ("HISTORY", "CACHE_DIR"):
+            del os.environ[f"DIFFPROF_{name}"]
+    os.chdir(folder)
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    with watch.case() as found:
+        ended = [run_command(command) for command in commands]
+    seconds = time.process_time() - started
+    wrong = [*problems(ended), *found, *(subject.check(ended) if subject.check else ())]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if seconds > CPU_SECONDS:
+        wrong.append(f"hangs: {seconds:.0f} s")
+    if peak > MEMORY_BYTES and peak > before * 1024:
+        wrong.append(f"takes {peak / 1e9:.1f} GB")
+    codes = [end.code if isinstance(end.code, int) else -1 for end in ended]
+    return {
+        "case": number, "subject": subject.name, "commands": commands, "codes": codes, "problems": wrong,
+        "seconds": round(seconds, 3), "peak": peak, "messages": [end.err.strip()[-300:] for end in ended],
+    }  # fmt: skip
+
+
+def run_command(command: list[str]) -> Ended:
+    """Run the command line in this process."""
+    from diffprof.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code: int | str
+    sys.argv = ["diffprof", *command]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:  # noqa: BLE001  whatever comes out is a finding
+        code = traceback.format_exc(limit=-3)[-400:]
+    return Ended(command, code, out.getvalue(), err.getvalue())
+
+
+def main(arguments: Sequence[str]) -> None:
+    """`python -m tests.fuzz.worker PLAN`, where PLAN is JSON."""
+    values = json.loads(arguments[0])
+    plan = Plan(
+        values["seed"], range(*values["cases"], values["stride"]), tuple(values["subjects"]), values["few_folders"],
+        Path(values["place"]).resolve(), Path(values["failures"]) if values["failures"] else None,
+    )  # fmt: skip
+    # What libraries print must not come between the lines.
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(str(plan.place / "stderr.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+
+    def report(result: dict[str, Any]) -> None:
+        lines.write(json.dumps(result) + "\n")
+        lines.flush()
+
+    run(plan, report)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
