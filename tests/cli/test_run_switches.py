@@ -157,9 +157,9 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(
 def test_python_has_the_same_switches(model: Path, graphs: list[Any]) -> None:
     run = diffprof.measure(
         model, prompt="a cat", height=8, width=8, steps=1, max_sequence_length=24, seed=1, warmup=0, iterations=1,
-        sample_hz=0, device="cpu", compile="regional", offload="group", quantize={"transformer": "quanto:int8"},
+        sample_hz=0, device="cpu", compile="regional", device_map={"vae": "cpu"}, attention="_native_math",
     )  # fmt: skip
     measured = run.profile.measured
-    assert measured is not None and measured.preparation == {"offload": "group", "compile": "regional"}
-    assert run.profile.request.changes.quantize == {"transformer": "quanto:int8"}
+    assert measured is not None and measured.preparation == {"device_map": "vae=cpu", "compile": "regional"}
+    assert run.profile.request.changes.attention == "_native_math"
     assert graphs and measured.load_seconds is not None

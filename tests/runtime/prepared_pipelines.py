@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class Preparation:
     prepare: Callable[[Any, Graphs], None]
     small: SmallPipeline = SMALL_PIPELINES["stable-diffusion"]
     steps: int | None = None
+    around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    """What every call is made in."""
 
     def build(self, graphs: Graphs | None = None) -> Any:
         pipeline = self.small.build()
@@ -56,7 +59,8 @@ class Preparation:
         return pipeline
 
     def call(self, pipeline: Any) -> torch.Tensor:
-        output: torch.Tensor = pipeline(**self.arguments()).images
+        with self.around():
+            output: torch.Tensor = pipeline(**self.arguments()).images
         return output
 
     def arguments(self) -> dict[str, Any]:
@@ -224,18 +228,15 @@ def _add_lora(pipeline: Any, graphs: Graphs) -> None:
     pipeline.transformer.add_adapter(LoraConfig(r=4, target_modules=PROJECTIONS))
 
 
-def _autocast(pipeline: Any, graphs: Graphs) -> None:
-    """Around every call of the transformer, as a program would write it around the call of the pipeline."""
-    whole_forward = pipeline.transformer.forward
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        with torch.autocast("cpu", torch.bfloat16):
-            return whole_forward(*args, **kwargs)
-
-    pipeline.transformer.forward = forward
+def _leave(pipeline: Any, graphs: Graphs) -> None:
+    """Nothing is done to the pipeline itself."""
 
 
-ADAPTED = {"LoRA": Preparation(_add_lora, FLUX), "autocast": Preparation(_autocast, FLUX)}
+def _autocast() -> contextlib.AbstractContextManager[None]:
+    return torch.autocast("cpu", torch.bfloat16)
+
+
+ADAPTED = {"LoRA": Preparation(_add_lora, FLUX), "autocast": Preparation(_leave, FLUX, around=_autocast)}
 
 EVERY_WAY = {**QUANTIZED, **OWN_CACHES, **OFFLOADED, **ADAPTED}
 """All but compiled ones and foreign caches, which have tests of their own."""

@@ -158,8 +158,8 @@ def watched(name: str) -> Watched:
     preparation = EVERY_WAY[name]
     twin, pipeline = preparation.build(), preparation.build()
     unwatched = preparation.call(twin)
-    counted = diffprof.profile(pipeline, **preparation.arguments())
-    with diffprof.measuring(pipeline) as run:
+    with preparation.around(), diffprof.measuring(pipeline) as run:
+        counted = diffprof.profile(pipeline, **preparation.arguments())
         measured = preparation.call(pipeline)
     assert not run.profile.measured.mismatches and not run.profile.measured.limitations
     if name not in OWN_CACHES:

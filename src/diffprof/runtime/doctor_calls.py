@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -96,7 +97,9 @@ def _skip_every_second_call(model: Any) -> None:
             kept = whole_forward(*args, **kwargs)
         return kept
 
-    model.forward = forward
+    # The same function as code of another library: that of diffprof itself would be taken for what it is.
+    elsewhere = {"__name__": "another_library"}
+    model.forward = types.FunctionType(forward.__code__, elsewhere, "forward", None, forward.__closure__)
 
 
 def offloading(patient: Patient) -> str:
