@@ -36,6 +36,8 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "followed in tests/test_contributing.py"): 17,
     ("docs/app.md", "serves a page until it is interrupted"): 1,
     ("docs/install.md", "sets up a machine"): 2,
+    ("docs/sweeps.md", "takes minutes"): 1,
+    ("docs/sweeps.md", "needs a cluster"): 1,
     ("docs/hardware.md", "measures this machine"): 1,
     ("docs/prediction.md", "needs the files of a run"): 1,
     ("docs/reliability.md", "takes hours"): 1,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from diffprof.record.files import load
     from diffprof.record.profile import Profile
     from diffprof.runtime.measure import Run, measuring
+    from diffprof.sweeps.run import sweep
 
 __all__ = [
     "DiffprofError",
@@ -35,6 +36,7 @@ __all__ = [
     "profile",
     "profile_module",
     "register_formula",
+    "sweep",
 ]
 
 _MODULES = {
@@ -51,6 +53,7 @@ _MODULES = {
     "profile": "diffprof.api",
     "profile_module": "diffprof.api",
     "register_formula": "diffprof.counting.formulas.registry",
+    "sweep": "diffprof.sweeps.run",
 }
 """Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""
 

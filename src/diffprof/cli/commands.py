@@ -14,6 +14,7 @@ COMMANDS = {
     "fit": "Say whether one generation fits in memory, where its peak is, and what would make it fit.",
     "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
     "advise": "Say what to change about one generation on an accelerator: faster, smaller, cheaper.",
+    "sweep": "Say what every combination of models, sizes, steps and accelerators costs.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",

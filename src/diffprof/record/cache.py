@@ -41,6 +41,11 @@ def folder() -> Path:
     return config.CACHE_DIR
 
 
+def sweeps_file() -> Path:
+    """The answers of sweeps, beside the profiles; `clear` removes it too."""
+    return folder() / "sweeps.sqlite"
+
+
 def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
     """The key of a profile.
 
@@ -113,10 +118,12 @@ def info() -> Contents:
 
 
 def clear() -> Contents:
-    """Remove every cached profile; returns what was removed."""
+    """Remove every cached profile, and the answers of sweeps; returns which profiles were removed."""
     before = info()
     for path in _files():
         path.unlink(missing_ok=True)
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{sweeps_file()}{ending}").unlink(missing_ok=True)
     return before
 
 

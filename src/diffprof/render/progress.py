@@ -19,6 +19,7 @@ _SENTENCES = {
     Activity.warming_up: "warming up",
     Activity.measuring: "measuring",
     Activity.tracing: "tracing",
+    Activity.sweeping: "sweeping: {}",
 }
 
 
@@ -38,6 +39,9 @@ def describe_to(callback: ProgressCallback | None) -> Progress | None:
 def _sentence(event: ProgressEvent) -> str:
     if event.activity is Activity.denoising:
         return _step(event)
+    if event.activity is Activity.sweeping:
+        left = f", about {numbers.seconds(event.remaining_seconds)} left" if event.remaining_seconds else ""
+        return f"{event.subject}, request {event.done} of {event.total}{left}"
     if event.activity is Activity.counting and event.changes:
         changes = ", ".join(f"{name} {value}" for name, value in event.changes.items())
         return f"counting {event.subject} with {changes}"

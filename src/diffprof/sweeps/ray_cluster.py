@@ -1,0 +1,114 @@
+"""Tasks of a sweep on a Ray cluster: Ray places them, retries them where a worker or a node is lost, and moves on.
+
+Every node needs the same diffprof, as any Ray program does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from diffprof.errors import DiffprofError, MissingLibraryError, RequestError, error_summary
+from diffprof.sweeps.records import Measurement, Outcome, Task
+from diffprof.sweeps.worker import answer, read_answer
+
+RETRIES = 3
+"""How often Ray gives a task to another worker when the one that had it is lost."""
+
+WAITING_FOR_EACH = 4
+"""Tasks in flight for each CPU: enough to keep the cluster busy, few enough for a sweep of any length."""
+
+CONNECTION_SECONDS = 10.0
+
+
+class RayCluster:
+    """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
+
+    def __init__(self, address: str | None = None, measurement: Measurement | None = None) -> None:
+        self._ray = _import_ray()
+        self._is_ours = not self._ray.is_initialized()
+        if self._is_ours:
+            self._connect(address)
+        self._gpus = self._gpus_for_each(measurement)
+        self._measures = measurement is not None
+
+    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """The outcome of every task, in the order in which they are ready."""
+        remote = self._ray.remote(
+            max_retries=RETRIES, num_cpus=1, num_gpus=self._gpus, max_calls=1 if self._measures else 0
+        )(answer)
+        most = max(WAITING_FOR_EACH, WAITING_FOR_EACH * int(self._resource("CPU")))
+        waiting: dict[Any, Task] = {}
+        for task in tasks:
+            waiting[remote.remote(task.to_json())] = task
+            if len(waiting) >= most:
+                yield self._next(waiting)
+        while waiting:
+            yield self._next(waiting)
+
+    def close(self) -> None:
+        """Leave the cluster, if it was not the caller who had joined it."""
+        if self._is_ours:
+            self._ray.shutdown()
+
+    def _next(self, waiting: dict[Any, Task]) -> Outcome:
+        (ready, *_), _ = self._ray.wait(list(waiting), num_returns=1)
+        task = waiting.pop(ready)
+        try:
+            return read_answer(task, self._ray.get(ready))
+        except self._ray.exceptions.RayError as error:
+            return Outcome(task, error=f"Ray lost this point ({error_summary(error)})")
+
+    def _connect(self, address: str | None) -> None:
+        # A profiler tells nobody what it is used for; who wants Ray's statistics can say so.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        address = address or os.environ.get("RAY_ADDRESS")
+        try:
+            if address is not None and address not in ("auto", "local"):
+                _check_reachable(address)
+            dashboard = {"include_dashboard": False} if address in (None, "local") else {}
+            self._ray.init(address=address, log_to_driver=False, logging_level="error", **dashboard)
+        except (OSError, RuntimeError, ValueError) as error:
+            where = f"the Ray cluster at {address}" if address else "a Ray of this machine's own"
+            raise DiffprofError(
+                f"Cannot connect to {where} ({error_summary(error)}); `ray status` says whether it runs, "
+                "and without --engine ray the sweep runs here."
+            ) from error
+
+    def _gpus_for_each(self, measurement: Measurement | None) -> float:
+        there = self._resource("GPU")
+        if measurement is None:
+            return 0.0
+        wanted = measurement.gpus_per_task
+        if wanted is None:
+            return 1.0 if there else 0.0
+        if wanted > there:
+            self.close()
+            raise RequestError(
+                f"Each task is to have {wanted:g} GPUs, and the cluster has {there:g}; "
+                "take fewer with --gpus-per-task, 0 to measure on CPUs."
+            )
+        return wanted
+
+    def _resource(self, name: str) -> float:
+        return float(self._ray.cluster_resources().get(name, 0.0))
+
+
+def _check_reachable(address: str) -> None:
+    """Fail within seconds where nobody listens: Ray itself tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit() or not host:
+        raise RequestError(f"--address must be auto or HOST:PORT, not {address!r}.")
+    socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
+
+
+def _import_ray() -> Any:
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise MissingLibraryError(
+            'A sweep on a cluster needs Ray; install it with `pip install "diffprof[ray]"`, or leave --engine out.'
+        ) from error

@@ -1,0 +1,262 @@
+"""A sweep from its first point to its last: what is known is read, the rest is answered, and every answer is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from diffprof.catalogue.names import resolve
+from diffprof.errors import RequestError
+from diffprof.record.progress import Activity, Progress, ProgressCallback, ProgressEvent
+from diffprof.record.request import Request
+from diffprof.record.saved import load_saved, saved_file
+from diffprof.render.progress import describe_to
+from diffprof.sweeps.axes import create_sweep
+from diffprof.sweeps.evaluate import evaluate_known, is_known
+from diffprof.sweeps.records import Measurement, Outcome, Row, Sweep, SweepResult, Task
+from diffprof.sweeps.store import Store
+from diffprof.sweeps.trackers import Log, Tracker, log_error, open_log
+
+POINTS_WITHOUT_ASKING = 100_000
+"""More points than that are not begun unless somebody says that they are meant."""
+
+COUNTS_WITHOUT_ASKING = 2_000
+"""The same for requests that have to be counted, which takes seconds each, or measured."""
+
+MOST_POINTS = 2_000_000
+
+AT_ONCE = 200
+"""Answers of this process that are kept in one transaction."""
+
+
+class EngineName(str, Enum):
+    """Where the points that need work are computed."""
+
+    local = "local"
+    ray = "ray"
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How a sweep is run."""
+
+    engine: EngineName = EngineName.local
+    address: str | None = None
+    """Of a Ray cluster; None for a Ray of this machine's own."""
+    workers: int | None = None
+    """Worker processes on this machine; None for as many as it has cores, four at most."""
+    store: Path | None = None
+    fresh: bool = False
+    """Answer every point again."""
+    tracker: Tracker | None = None
+
+
+class Engine(Protocol):
+    """Answers tasks somewhere else."""
+
+    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """The outcome of every task, in the order in which they are ready."""
+
+
+Confirm = Callable[[str], bool]
+"""Asked whether a very large sweep is meant; given what there is to say about it."""
+
+
+def run_sweep(
+    sweep: Sweep, options: SweepOptions | None = None, progress: Progress | None = None, confirm: Confirm | None = None
+) -> SweepResult:
+    """Answer every point; those that fail are listed, and the rest is finished."""
+    options = options or SweepOptions()
+    check_sweep(sweep)
+    check_amount(sweep, confirm)
+    log = open_log(options.tracker) if options.tracker is not None else None
+    with contextlib.closing(Store(options.store)) as store, _closing(log):
+        return _Run(sweep, options, store, log, progress).result()
+
+
+def check_sweep(sweep: Sweep) -> None:
+    """Refuse what cannot be meant before anything is computed: models, accelerators, a saved profile that is varied."""
+    for model in sweep.models:
+        file = saved_file(model)
+        if file is None:
+            resolve(model)
+            continue
+        load_saved(file)
+        varied = [*sweep.arguments, *(["sizes"] if sweep.sizes else []), *(["dtypes"] if sweep.dtypes else [])]
+        if varied or sweep.measurement is not None:
+            what = f"{varied[0]} cannot vary" if varied else "it cannot be measured"
+            raise RequestError(f"{model} is a saved profile: {what}, only the accelerators can.")
+    from diffprof.advice.predict import PredictionRequest, check_request
+
+    for dtype in sweep.dtypes or (sweep.base.dtype,):
+        check_request(PredictionRequest(sweep.gpus, dtype=dtype))
+
+
+def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
+    """Ask before a sweep that is larger than anybody means by accident."""
+    if sweep.points > MOST_POINTS:
+        raise RequestError(
+            f"This sweep has {sweep.points:,} points, and at most {MOST_POINTS:,} can be run at once; "
+            "take larger steps, or several sweeps."
+        )
+    slow = sum(
+        1 for _ in itertools.islice((task for task in sweep.tasks() if not is_known(task)), COUNTS_WITHOUT_ASKING + 1)
+    )
+    if sweep.points <= POINTS_WITHOUT_ASKING and slow <= COUNTS_WITHOUT_ASKING:
+        return
+    known = "" if slow <= COUNTS_WITHOUT_ASKING else f", more than {COUNTS_WITHOUT_ASKING:,} of which take seconds each"
+    message = f"This sweep has {sweep.points:,} points{known}"
+    if confirm is None or not confirm(message):
+        raise RequestError(f"{message}; say --yes if that is meant, or take larger steps.")
+
+
+class _Run:
+    """One run of a sweep."""
+
+    def __init__(
+        self, sweep: Sweep, options: SweepOptions, store: Store, log: Log | None, progress: Progress | None
+    ) -> None:
+        self._sweep, self._options, self._store, self._log, self._progress = sweep, options, store, log, progress
+        self._rows: dict[int, tuple[Row, ...]] = {}
+        self._failures: dict[int, Outcome] = {}
+        self._kept = 0
+        self._began = time.monotonic()
+
+    def result(self) -> SweepResult:
+        """Every point, in the order of the sweep."""
+        slow: list[tuple[int, Task]] = []
+        numbered = enumerate(self._sweep.tasks())
+        while some := list(itertools.islice(numbered, AT_ONCE)):
+            with self._store.together():
+                for number, task in some:
+                    known = None if self._options.fresh else self._store.rows(task)
+                    if known is not None:
+                        self._kept += 1
+                        self._take(number, Outcome(task, known), is_known=True)
+                    elif (outcome := evaluate_known(task)) is not None:
+                        self._take(number, outcome)
+                    else:
+                        slow.append((number, task))
+        if slow:
+            self._answer_elsewhere(slow)
+        rows = tuple(row for number in sorted(self._rows) for row in self._rows[number])
+        failures = tuple(self._failures[number] for number in sorted(self._failures))
+        return SweepResult(self._sweep, rows, failures, self._kept)
+
+    def _answer_elsewhere(self, slow: Sequence[tuple[int, Task]]) -> None:
+        numbers = {id(task): number for number, task in slow}
+        with self._engine(len(slow)) as engine:
+            for outcome in engine.answers(task for _, task in slow):
+                self._take(numbers[id(outcome.task)], outcome)
+
+    @contextlib.contextmanager
+    def _engine(self, tasks: int) -> Iterator[Engine]:
+        options, measurement = self._options, self._sweep.measurement
+        if options.engine is EngineName.ray:
+            from diffprof.sweeps.ray_cluster import RayCluster
+
+            with contextlib.closing(RayCluster(options.address, measurement)) as cluster:
+                yield cluster
+            return
+        from diffprof.sweeps.workers import WorkerProcesses, usual_workers
+
+        # Measured runs would slow each other down.
+        usual = usual_workers() if measurement is None else 1
+        yield WorkerProcesses(min(options.workers or usual, tasks))
+
+    def _take(self, number: int, outcome: Outcome, is_known: bool = False) -> None:
+        if outcome.error is not None:
+            self._failures[number] = outcome
+        else:
+            self._rows[number] = outcome.rows
+            if not is_known:
+                self._store.keep(outcome.task, outcome.rows)
+            self._log_rows(outcome)
+        self._report(str(outcome.task.request.model))
+
+    def _log_rows(self, outcome: Outcome) -> None:
+        tracker = self._options.tracker
+        if self._log is None or tracker is None or self._store.is_logged(outcome.task, tracker.value):
+            return
+        try:
+            for row in outcome.rows:
+                self._log.add(row)
+        except Exception as error:
+            raise log_error(tracker, error) from error
+        self._store.mark_logged(outcome.task, tracker.value)
+
+    def _report(self, model: str) -> None:
+        if self._progress is None:
+            return
+        done, total = len(self._rows) + len(self._failures), self._sweep.requests
+        computed = done - self._kept
+        left = (time.monotonic() - self._began) / computed * (total - done) if computed else None
+        self._progress(ProgressEvent(Activity.sweeping, model, done, total, remaining_seconds=left))
+
+
+@contextlib.contextmanager
+def _closing(log: Log | None) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if log is not None:
+            log.close()
+
+
+def sweep(
+    models: str | Sequence[str],
+    *,
+    measure: bool = False,
+    warmup: int = 1,
+    iterations: int = 3,
+    gpus_per_task: float | None = None,
+    random_weights: bool = False,
+    device: str | None = None,
+    offload: str | None = None,
+    seed: int | None = None,
+    scheduler: str | None = None,
+    enable: str | Sequence[str] = (),
+    arguments: dict[str, Any] | None = None,
+    pipeline_defaults: bool = False,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    store: str | Path | None = None,
+    fresh: bool = False,
+    to: str | None = None,
+    yes: bool = False,
+    progress: ProgressCallback | None = None,
+    **axes: Any,
+) -> SweepResult:
+    """What every combination of models, sizes, steps and accelerators costs.
+
+    `axes` are those of the command line: ``heights``, ``widths``, ``sizes``, ``frames``, ``steps``, ``guidances``,
+    ``batches``, ``dtypes`` and ``gpus``; each is a value, a text such as ``"512..2048:64"``, or a list of both.
+    `arguments` are further call arguments, the same for every point. With `measure` every request is run for real.
+    """
+    base = Request.create(
+        "", arguments, enable=enable, seed=seed, scheduler=scheduler, random_weights=random_weights, device=device,
+        offload=offload, pipeline_defaults=pipeline_defaults,
+    )  # fmt: skip
+    measurement = Measurement(warmup, iterations, gpus_per_task) if measure else None
+    made = create_sweep(base, measurement, models=models, **axes)
+    options = SweepOptions(
+        _named(EngineName, engine, "engine"), address, workers, Path(store) if store is not None else None, fresh,
+        None if to is None else _named(Tracker, to, "tracker"),
+    )  # fmt: skip
+    return run_sweep(made, options, describe_to(progress), lambda message: yes)
+
+
+def _named(kinds: type[Any], name: str, what: str) -> Any:
+    try:
+        return kinds(name)
+    except ValueError:
+        raise RequestError(
+            f"There is no {what} {name!r}; there are {', '.join(kind.value for kind in kinds)}."
+        ) from None

@@ -1,0 +1,137 @@
+"""What sweeps have answered so far, on disk: one that was ended goes on where it was, and a larger one begins there.
+
+Each answer is kept under a key of all that it depends on: the request, the model's configuration, and the versions of
+what counts. One file holds the answers of all sweeps; it is written in transactions, and reading it runs no code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import astuple
+from functools import lru_cache
+from pathlib import Path
+
+from diffprof import catalogue
+from diffprof.catalogue.names import Place, resolve
+from diffprof.errors import OutputError
+from diffprof.record import cache
+from diffprof.record.saved import saved_file
+from diffprof.sweeps.records import COLUMNS, Row, Task
+
+APPLICATION_ID = 0x64707377
+"""Marks the SQLite file as one of these."""
+
+TIMEOUT_SECONDS = 20.0
+MOST_ANSWERS = 1_000_000
+"""The oldest are dropped beyond that."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, rows TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS logged (key TEXT, tracker TEXT, PRIMARY KEY (key, tracker));
+"""
+
+
+class Store:
+    """The file of the answers; created when it is opened."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or cache.sweeps_file()
+        with self._explain():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS, isolation_level=None)
+            self._check_owner()
+            # With a write-ahead log another sweep can read and write the same file.
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._connection.executescript(_TABLES)
+
+    def rows(self, task: Task) -> tuple[Row, ...] | None:
+        """The answer to a task; None if it is not known, or was written by another version."""
+        with self._explain():
+            found = self._connection.execute("SELECT rows FROM answers WHERE key = ?", (key_of(task),)).fetchone()
+        try:
+            return None if found is None else tuple(Row(*values) for values in json.loads(found[0]))
+        except (ValueError, TypeError):
+            return None  # damaged: it is answered again
+
+    def keep(self, task: Task, rows: tuple[Row, ...]) -> None:
+        """Keep the answer; once this returns, it survives whatever ends the process."""
+        document = json.dumps([astuple(row) for row in rows])
+        with self._explain():
+            self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key_of(task), document))
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Keep several answers in one transaction, which is far quicker than one for each."""
+        with self._explain():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                # Also after Ctrl-C: what was answered is right.
+                self._connection.execute("COMMIT")
+
+    def is_logged(self, task: Task, tracker: str) -> bool:
+        """Whether a tracker has the answer already."""
+        found = self._connection.execute(
+            "SELECT 1 FROM logged WHERE key = ? AND tracker = ?", (key_of(task), tracker)
+        ).fetchone()
+        return found is not None
+
+    def mark_logged(self, task: Task, tracker: str) -> None:
+        """Remember that a tracker has the answer."""
+        with self._explain():
+            self._connection.execute("INSERT OR REPLACE INTO logged VALUES (?, ?)", (key_of(task), tracker))
+
+    def close(self) -> None:
+        """Drop what is too much, and close the file."""
+        with self._explain():
+            self._connection.execute(
+                "DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (MOST_ANSWERS,)
+            )
+            self._connection.close()
+
+    def _check_owner(self) -> None:
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and application != APPLICATION_ID:
+            raise OutputError(f"{self.path} is the SQLite file of another program; name another file with --store.")
+
+    @contextlib.contextmanager
+    def _explain(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise OutputError(
+                f"The answers of sweeps cannot be kept in {self.path} ({error}); name another file with --store."
+            ) from error
+        except OSError as error:
+            raise OutputError(f"Cannot write {self.path}: {error.strerror or error}.") from error
+
+
+def key_of(task: Task) -> str:
+    """A key made from all that the answer depends on."""
+    document = json.dumps(task.to_json(), sort_keys=True, default=str)
+    return hashlib.sha256(f"{_content_key(str(task.request.model))} {document}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _content_key(model: str) -> str:
+    """Of the model's configuration and the versions of what counts; found once for each model of a sweep."""
+    return cache.key(model, _content(model), {"columns": list(COLUMNS)})
+
+
+def _content(model: str) -> bytes:
+    file = saved_file(model)
+    if file is not None:
+        return file.read_bytes() if file.is_file() else b""
+    resolved = resolve(model)
+    if resolved.file is not None:
+        return cache.digest_of_file(resolved.file)
+    if resolved.place is Place.catalogue:
+        return catalogue.content(resolved.name) or b""
+    return cache.digest_of_folder(resolved.folder) if resolved.folder is not None else b""

@@ -1,0 +1,79 @@
+"""A sweep as charts: time, memory or MACs over the number that was varied most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.render import numbers
+from diffprof.render.charts.style import amount_axis, colours_of, escape, graph_objects, make_chart
+from diffprof.sweeps.records import Row, SweepResult
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HEIGHT = 460
+MOST_LINES = 40
+
+NUMBERS = {
+    "height": "height", "width": "width", "frames": "frames", "batch": "images per prompt", "steps": "steps",
+    "guidance": "guidance scale",
+}  # fmt: skip
+"""Columns that can be an axis, and what the axis is called."""
+
+AMOUNTS = {"seconds": ("time", "s"), "allocated_bytes": ("memory", "B"), "macs": ("MACs", "")}
+"""Columns that can be drawn: what each is called, and its unit."""
+
+
+def sweep_chart(result: SweepResult, amount: str | None = None) -> Figure | None:
+    """A line for each combination of all else over the number that varies most; None if there is nothing to draw."""
+    amount = amount or ("seconds" if any(row.seconds is not None for row in result.rows) else "macs")
+    rows = [row for row in result.rows if getattr(row, amount) is not None]
+    axis = _axis(rows)
+    if not rows or axis is None:
+        return None
+    graph = graph_objects()
+    lines = _lines(rows, axis)
+    title, unit = AMOUNTS[amount]
+    traces = [
+        graph.Scatter(
+            name=escape(name), x=[getattr(row, axis) for row in points], y=[getattr(row, amount) for row in points],
+            mode="lines+markers", marker={"color": colour, "size": 5}, line={"color": colour},
+            hovertext=[f"{escape(name)}: {_text(row, amount)}" for row in points], hoverinfo="x+text",
+        )
+        for (name, points), colour in zip(lines.items(), colours_of(list(lines)).values(), strict=True)
+    ]  # fmt: skip
+    return make_chart(
+        traces, HEIGHT, showlegend=True, xaxis={"title": {"text": NUMBERS[axis]}}, yaxis=amount_axis(title, unit)
+    )
+
+
+def _axis(rows: Sequence[Row]) -> str | None:
+    """The number with most values; None if nothing varies."""
+    varied = {name: len({getattr(row, name) for row in rows}) for name in NUMBERS}
+    name = max(varied, key=lambda each: varied[each])
+    return name if varied[name] > 1 else None
+
+
+def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
+    """The points of each line by its name: what differs between lines, and is not the axis."""
+    others = [name for name in ("model", *NUMBERS, "dtype", "gpu") if name != axis]
+    if all(row.height == row.width for row in rows):
+        others = [name for name in others if name not in ("height", "width")]
+    differing = [name for name in others if len({getattr(row, name) for row in rows}) > 1]
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        name = ", ".join(_label(name, getattr(row, name)) for name in differing) or row.model
+        lines.setdefault(name, []).append(row)
+    kept = dict(list(lines.items())[:MOST_LINES])
+    return {name: sorted(points, key=lambda row: getattr(row, axis) or 0) for name, points in kept.items()}
+
+
+def _label(name: str, value: Any) -> str:
+    return str(value) if name in ("model", "gpu", "dtype") else f"{NUMBERS[name]} {value}"
+
+
+def _text(row: Row, amount: str) -> str:
+    if amount == "seconds":
+        return numbers.estimate(row.seconds or 0.0)
+    return numbers.macs(row.macs) if amount == "macs" else numbers.gibibytes(row.allocated_bytes or 0)

@@ -1,0 +1,104 @@
+"""A sweep as a file: a table for other programs, or one page with its charts."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from diffprof.errors import RequestError
+from diffprof.record.atomic_files import replace_file
+from diffprof.render.csv import table_csv
+from diffprof.sweeps.records import COLUMNS, Row, SweepResult
+from diffprof.sweeps.views.tables import sweep_text
+
+ENDINGS = (".csv", ".json", ".parquet", ".html", ".txt")
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a file whose format cannot be told, or cannot be written here, before anything is computed."""
+    if path.suffix.lower() not in ENDINGS:
+        raise RequestError(f"Cannot tell the format of {path}; use one of {', '.join(ENDINGS)}.")
+    if path.suffix.lower() == ".parquet":
+        _pyarrow()
+
+
+def write_file(result: SweepResult, path: Path) -> Path:
+    """Write the table in the format that the ending names; an existing file is replaced in one go."""
+    check_ending(path)
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        return replace_file(path, sweep_parquet(result))
+    if ending == ".html":
+        from diffprof.sweeps.views.page import sweep_html
+
+        return replace_file(path, sweep_html(result).encode())
+    text = {".csv": sweep_csv, ".json": sweep_json, ".txt": sweep_text}[ending](result)
+    return replace_file(path, text.encode())
+
+
+def sweep_csv(result: SweepResult) -> str:
+    """A row for each point: exact numbers, units in the names of the columns."""
+    return table_csv(COLUMNS, [_values(row) for row in result.rows])
+
+
+def sweep_json(result: SweepResult) -> str:
+    """The points and the failures."""
+    failures = [{"request": failure.task.to_json(), "error": failure.error} for failure in result.failures]
+    values = {"points": [_values(row) for row in result.rows], "failures": failures}
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def sweep_parquet(result: SweepResult) -> bytes:
+    """The points with typed columns; MACs beyond 64 bits are floating-point numbers."""
+    pyarrow = _pyarrow()
+    from pyarrow import parquet
+
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
+    columns = {}
+    for name, kind in _kinds().items():
+        values = [getattr(row, name) for row in result.rows]
+        is_large = kind is int and any(value is not None and value >= 2**63 for value in values)
+        columns[name] = pyarrow.array(
+            [float(value) if value is not None else None for value in values] if is_large else values,
+            types[float if is_large else kind],
+        )
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), out)
+    return out.getvalue()
+
+
+def data_frame(result: SweepResult) -> Any:
+    """The points as a DataFrame of pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise RequestError("A DataFrame needs pandas; install it with `pip install 'diffprof[pandas]'`.") from error
+    return pandas.DataFrame([_values(row) for row in result.rows], columns=list(COLUMNS))
+
+
+def _values(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in COLUMNS}
+
+
+def _kinds() -> dict[str, type]:
+    """The type of each column, without the None that it may also be."""
+    hints = get_type_hints(Row)
+    return {name: _plain(hints[name]) for name in COLUMNS}
+
+
+def _plain(hint: Any) -> type:
+    kinds: Sequence[type] = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
+    return kinds[0]
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise RequestError(
+            "Writing Parquet needs pyarrow; install it with `pip install 'diffprof[parquet]'`, or write .csv."
+        ) from error
+    return pyarrow

@@ -1,0 +1,37 @@
+"""A sweep as one self-contained HTML page."""
+
+from __future__ import annotations
+
+from diffprof.render import numbers
+from diffprof.render.report.html_table import html_table
+from diffprof.render.report.markup import element
+from diffprof.render.report.page import Page, paragraph
+from diffprof.sweeps.records import SweepResult
+from diffprof.sweeps.views.charts import AMOUNTS, sweep_chart
+from diffprof.sweeps.views.tables import sweep_blocks
+from diffprof.version import __version__
+
+MOST_ROWS = 2_000
+"""More make a page that browsers scroll badly."""
+
+
+def sweep_html(result: SweepResult) -> str:
+    """The whole page: charts, the table, what failed."""
+    page = Page(f"Sweep of {', '.join(result.sweep.models)}")
+    charts = {
+        title: page.chart(sweep_chart(result, amount), f"{title} over what was varied")
+        for amount, (title, _) in AMOUNTS.items()
+    }
+    page.add("Charts", page.tabs("charts", charts))
+    for block in sweep_blocks(result, MOST_ROWS):
+        lines = [paragraph(line) for line in block.lines]
+        page.add(block.title, *lines, *([html_table(block.columns)] if block.columns else []),
+                 *(paragraph(line, "note") for line in block.after))  # fmt: skip
+    header = [
+        paragraph("diffprof sweep", "made-by"),
+        element("h1", ", ".join(result.sweep.models)),
+        paragraph(
+            f"{numbers.times(len(result.rows), 'point')}, {numbers.times(len(result.failures), 'failure')}", "lead"
+        ),
+    ]
+    return page.html(header, f"Made with diffprof {__version__}.")

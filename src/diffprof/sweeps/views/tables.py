@@ -1,0 +1,128 @@
+"""A sweep as tables: a row for each point, then what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from diffprof.render import numbers
+from diffprof.render.blocks import Block, print_blocks
+from diffprof.render.columns import Column
+from diffprof.render.console import render_text
+from diffprof.sweeps.records import RUN, Outcome, Row, SweepResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MOST_ROWS = 60
+"""On the console; a file has all of them."""
+
+MOST_FAILURES = 20
+TEXT_WIDTH = 110
+FITS = {True: "yes", False: "no", None: ""}
+
+SETTINGS = ("frames", "batch", "steps", "guidance", "dtype", "gpu")
+"""Columns that are shown where they differ between rows, or belong to what was varied."""
+
+
+def sweep_blocks(result: SweepResult, most_rows: int | None = None) -> list[Block]:
+    """The table, what failed, and what there is to say about both."""
+    blocks = [_points(result, most_rows)] if result.rows else []
+    return [*blocks, *([_failures(result.failures)] if result.failures else [])]
+
+
+def print_sweep(result: SweepResult, console: Console) -> None:
+    """Print the table, its first rows if there are many."""
+    print_blocks(sweep_blocks(result, MOST_ROWS), console)
+
+
+def sweep_text(result: SweepResult) -> str:
+    """The same as plain text, for Python's ``print``."""
+    return render_text(lambda console: print_sweep(result, console), TEXT_WIDTH)
+
+
+def _points(result: SweepResult, most_rows: int | None) -> Block:
+    rows = result.rows if most_rows is None else result.rows[:most_rows]
+    after = []
+    if len(rows) < len(result.rows):
+        after.append(f"and {numbers.times(len(result.rows) - len(rows), 'point')} more: -o sweep.csv has them all")
+    if result.kept:
+        after.append(
+            f"{numbers.times(result.kept, 'request')} answered by an earlier sweep; --fresh answers them again"
+        )
+    return Block(f"Sweep: {numbers.times(len(result.rows), 'point')}", _notes(result), columns_of(rows), after)
+
+
+def _notes(result: SweepResult) -> list[str]:
+    if any(row.source == RUN for row in result.rows):
+        return ["measured: median, shortest and longest call"]
+    if any(row.seconds is not None for row in result.rows):
+        return ["times are predicted: nine of ten measured times should lie in the interval"]
+    return []
+
+
+def columns_of(rows: Sequence[Row]) -> list[Column]:
+    """The columns that say something about these rows."""
+    columns = [
+        Column("model", [row.model for row in rows], justify="left", style="bold", least=12, cut=True),
+        *_optional("size", [_size(row) for row in rows]),
+    ]
+    for name in SETTINGS:
+        values = [getattr(row, name) for row in rows]
+        if name == "steps" or name == "gpu" or len(set(values)) > 1 or (name == "frames" and any(values)):
+            columns += _optional(name, [_cell(value) for value in values], "left" if name == "gpu" else "right")
+    return [
+        *columns,
+        Column("MACs", [numbers.macs(row.macs) for row in rows]),
+        *_optional("memory", [_bytes(row.allocated_bytes) for row in rows]),
+        *_optional("fits", [FITS[row.fits] for row in rows]),
+        *_optional("time", ["" if row.seconds is None else numbers.estimate(row.seconds) for row in rows]),
+        *_optional("from ... to", [_interval(row) for row in rows], rank=2),
+        *_optional(
+            "energy", ["" if row.energy_joules is None else numbers.joules(row.energy_joules) for row in rows], rank=3
+        ),
+        Column("by", [row.source for row in rows], rank=4, justify="left", style="dim"),
+    ]
+
+
+def _optional(heading: str, cells: Sequence[str], justify: Any = "right", rank: int = 0) -> list[Column]:
+    return [Column(heading, cells, rank=rank, justify=justify)] if any(cells) else []
+
+
+def _size(row: Row) -> str:
+    return f"{row.width} x {row.height}" if row.width and row.height else ""
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _bytes(size: int | None) -> str:
+    return "" if size is None else numbers.gibibytes(size)
+
+
+def _interval(row: Row) -> str:
+    if row.low_seconds is None or row.high_seconds is None:
+        return ""
+    return f"{numbers.estimate(row.low_seconds)} ... {numbers.estimate(row.high_seconds)}"
+
+
+def _failures(failures: Sequence[Outcome]) -> Block:
+    """Points that failed for one reason stand together."""
+    reasons: dict[str, list[Outcome]] = {}
+    for failure in failures:
+        reasons.setdefault(failure.error or "", []).append(failure)
+    lines = []
+    for reason, outcomes in list(reasons.items())[:MOST_FAILURES]:
+        more = f" and {len(outcomes) - 1:,} more" if len(outcomes) > 1 else ""
+        lines.append(f"- {point_name(outcomes[0])}{more}: {reason}")
+    if len(reasons) > MOST_FAILURES:
+        lines.append(f"- and {numbers.times(len(reasons) - MOST_FAILURES, 'reason')} more")
+    return Block(f"{numbers.times(len(failures), 'request')} failed", lines)
+
+
+def point_name(outcome: Outcome) -> str:
+    """The request of a point in a few words."""
+    request = outcome.task.request
+    settings = ", ".join(f"{name} {value}" for name, value in request.arguments.items())
+    return f"{request.model} ({settings})" if settings else str(request.model)

@@ -1,0 +1,35 @@
+"""A request becomes a row for each accelerator; a failure is an outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import diffprof
+from diffprof.record.request import Request
+from diffprof.sweeps.evaluate import evaluate
+from diffprof.sweeps.records import Task
+from tests.sample_profiles import stable_diffusion
+
+
+def test_a_row_says_what_profile_and_prediction_say(tmp_path: Path) -> None:
+    profile = stable_diffusion()
+    file = profile.save(tmp_path / "p.json")
+    outcome = evaluate(Task(Request(str(file)), ("l4", "h100-sxm")))
+    prediction = diffprof.predict(profile, gpu=("l4", "h100-sxm"))
+    assert [row.gpu for row in outcome.rows] == ["l4", "h100-sxm"]
+    for row in outcome.rows:
+        time = prediction.accelerators[row.gpu or ""]
+        assert (row.seconds, row.low_seconds, row.high_seconds) == (
+            time.total_seconds, time.low_seconds, time.high_seconds,
+        )  # fmt: skip
+        assert (row.macs, row.flops, row.parameters) == (
+            profile.total.macs, 2 * profile.total.macs, profile.total.parameters,
+        )  # fmt: skip
+        assert (row.height, row.width, row.steps, row.executed_steps) == (512, 512, 30, 31)
+        assert row.source == "profile"
+
+
+def test_a_failure_is_a_sentence(tmp_path: Path) -> None:
+    outcome = evaluate(Task(Request(str(tmp_path / "missing.json"))))
+    assert not outcome.rows
+    assert outcome.error is not None and "missing.json" in outcome.error
