@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Python compiles what it imports; pip would compile every file of every package, one after another.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
-.PHONY: demo test lint check bench fuzz clean
+.PHONY: demo test lint check bench fuzz clean plotly docs
 
 # What the demo needs: .installed-torch to count, .installed where the answer is known without.
 DEMO := $(VENV)/.installed-torch
@@ -36,6 +36,18 @@ SEED ?= $(shell date +%Y%m%d)
 CASES ?= 100000
 fuzz: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(SEED) --cases $(CASES)
+
+# The part of plotly.js that reports embed; needs Node. The result is committed.
+plotly:
+	cd benchmarks/plotly && npm install --no-save --no-audit --no-fund plotly.js@4.1.1 esbuild && node build.js
+
+# The documentation as a site in build/site, with search and without a request to elsewhere.
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict
+
+$(VENV)/.installed-docs: $(VENV)/.torch pyproject.toml
+	$(PIP) --editable '.[docs]'
+	touch $(VENV)/.installed $@
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -46,6 +46,14 @@ VAE_MACS = 1_257_259_466_752
 UNET_CALLS = 31
 
 
+def unequal_steps() -> Profile:
+    """The same, with a last step that costs half: what a cache or the end of guidance does."""
+    whole = stable_diffusion()
+    (stage,) = whole.steps.stages
+    half = replace(stage, step_macs=(*stage.step_macs[:-1], UNET_MACS // 2))
+    return replace(whole, steps=replace(whole.steps, stages=(half,)))
+
+
 def stable_diffusion(*, steps: int = 30, unet_calls: int = UNET_CALLS, scheduler: str = "PNDMScheduler") -> Profile:
     """Three components, 34 calls of which 31 are steps, self and cross attention, two assumptions."""
     unet, text, vae = _unet_cost(), _text_cost(), _vae_cost()

@@ -12,6 +12,7 @@ import pytest
 from diffprof import inference
 from diffprof.errors import RequestError
 from diffprof.generation.generate import GenerationOptions
+from diffprof.generation.job import Generated
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 
@@ -29,9 +30,35 @@ OPTIONS = {"output_dir": Path("images"), "enable_profiling": False, "fps": 8, "m
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What would have been generated."""
     made: list[tuple[Any, ...]] = []
+
+    def note(*arguments: Any, **options: Any) -> Generated:
+        made.append((*arguments, options))
+        return Generated(None, Path("image.png"), 7, PROFILING_DATA)
+
     for name in ("generate", "generate_batch"):
-        monkeypatch.setattr(inference, name, lambda *arguments, **options: made.append((*arguments, options)))
+        monkeypatch.setattr(inference, name, note)
     return made
+
+
+PROFILING_DATA = {
+    "enabled": True, "model_id": "shapes", "params_str": "1.00M", "total_flops_str": "2 GFLOPs",
+    "total_macs_str": "1 GMACs", "flops_per_step_str": "2 MFLOPs", "macs_per_step_str": "1 MMACs",
+    "num_inference_steps": 30, "inference_time_str": "1.000s",
+}  # fmt: skip
+
+
+def test_the_compute_profile_is_printed_unless_an_argument_or_the_settings_say_no(
+    calls: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inference.generate_image("shapes")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Compute Profile for shapes:"
+    assert "   MACs (total): 1 GMACs" in lines
+    assert lines[-1] == "Inference time: 1.000s"
+    inference.generate_image("shapes", quiet=True)
+    monkeypatch.setenv("DIFFPROF_PRINT_COMPUTE_PROFILE", "0")
+    inference.generate_image("shapes")
+    assert capsys.readouterr().out == ""
 
 
 def test_one_image_is_requested_with_all_that_was_given(calls: list[tuple[Any, ...]]) -> None:

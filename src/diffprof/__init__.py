@@ -13,20 +13,32 @@ if TYPE_CHECKING:
     from diffprof.advice.fit import fit
     from diffprof.advice.predict import predict
     from diffprof.api import measure, measure_in_turns, profile, profile_module
+    from diffprof.comparison.compare import Comparison, compare
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
     from diffprof.record.files import load
+    from diffprof.record.fitted import Fit
+    from diffprof.record.predicted import Prediction
     from diffprof.record.profile import Profile
+    from diffprof.render.exports.spans import record_spans
     from diffprof.runtime.measure import Run, measuring
+    from diffprof.runtime.step_profiler import StepProfiler
+    from diffprof.runtime.watch import Watched, watch
     from diffprof.sweeps.run import sweep
 
 __all__ = [
+    "Comparison",
     "DiffprofError",
+    "Fit",
     "OperationCost",
+    "Prediction",
     "Profile",
     "Run",
+    "StepProfiler",
+    "Watched",
     "__version__",
     "advise",
+    "compare",
     "fit",
     "load",
     "measure",
@@ -35,15 +47,23 @@ __all__ = [
     "predict",
     "profile",
     "profile_module",
+    "record_spans",
     "register_formula",
     "sweep",
+    "watch",
 ]
 
 _MODULES = {
+    "Comparison": "diffprof.comparison.compare",
+    "Fit": "diffprof.record.fitted",
     "OperationCost": "diffprof.counting.formulas.kinds",
+    "Prediction": "diffprof.record.predicted",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
+    "StepProfiler": "diffprof.runtime.step_profiler",
+    "Watched": "diffprof.runtime.watch",
     "advise": "diffprof.advice.advise",
+    "compare": "diffprof.comparison.compare",
     "fit": "diffprof.advice.fit",
     "load": "diffprof.record.files",
     "measure": "diffprof.api",
@@ -52,8 +72,10 @@ _MODULES = {
     "predict": "diffprof.advice.predict",
     "profile": "diffprof.api",
     "profile_module": "diffprof.api",
+    "record_spans": "diffprof.render.exports.spans",
     "register_formula": "diffprof.counting.formulas.registry",
     "sweep": "diffprof.sweeps.run",
+    "watch": "diffprof.runtime.watch",
 }
 """Where each public name is: imported when it is first used, so that help comes at once and reading needs no torch."""
 

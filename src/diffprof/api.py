@@ -45,7 +45,7 @@ def profile(
     attention: str | None = None,
     guidance_interval: tuple[float, float] | None = None,
     cache: str | None = None,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     use_cache: bool = True,
     **arguments: Any,
 ) -> Profile:
@@ -58,12 +58,13 @@ def profile(
     ``layerwise="fp8"``, a `lora` file or rank, a `controlnet`, an `ip_adapter`, another `attention` backend, a
     `guidance_interval` such as ``(0.2, 0.8)``, a `cache` of diffusers.
 
-    `progress` is called with a message, how much is done and of how much. A model that is not a live pipeline and was
-    counted before comes from the disk cache (`diffprof cache`); with `use_cache` False it is counted, as a program that
-    changes classes of diffusers needs it. All other arguments are those of the pipeline's own call; ``steps``,
-    ``guidance``, ``batch`` and ``frames`` mean what the options of the command line mean, and an image, mask or video
-    can be given by its size: ``image="1024x768"``. What is not given is what the catalogue recommends for a model that
-    it knows by name, else, and with `pipeline_defaults`, the pipeline's own default.
+    `progress` is called with a message, how much is done and of how much; True draws a bar, in notebooks too. A
+    model that is not a live pipeline and was counted before comes from the disk cache (`diffprof cache`); with
+    `use_cache` False it is counted, as a program that changes classes of diffusers needs it. All other arguments
+    are those of the pipeline's own call; ``steps``, ``guidance``, ``batch`` and ``frames`` mean what the options of
+    the command line mean, and an image, mask or video can be given by its size: ``image="1024x768"``. What is not
+    given is what the catalogue recommends for a model that it knows by name, else, and with `pipeline_defaults`,
+    the pipeline's own default.
     """
     arguments = with_full_names(arguments)
     switches: dict[str, Any] = {
@@ -95,10 +96,11 @@ def measure(
     pipeline: Any,
     *,
     warmup: int = 1,
-    iterations: int = 3,
+    iterations: int | None = None,
+    time_budget: float = 60.0,
     trace: bool | str | Path | TraceRecorder = False,
     sample_hz: float = SAMPLES_PER_SECOND,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback | bool | None = None,
     **arguments: Any,
 ) -> Run:
     """Run a pipeline `warmup` + `iterations` times with these call arguments, and measure it.
@@ -107,6 +109,8 @@ def measure(
     it: then its options stand among the arguments, such as ``device``, ``dtype``, ``offload``, ``quantize``, ``cache``,
     ``attention``, ``compile="regional"``, ``device_map``, ``parallel``, ``revision``, ``variant``, ``random_weights``.
 
+    Without a number of `iterations` there are 5 or more, until the interval of their median is narrow or they took
+    `time_budget` seconds.
     Every iteration starts from the same random state. With `trace`, one more call of a few steps is traced into
     ``trace.json`` in the folder that is given (``profiling_results`` for True). `sample_hz` is how often the machine
     is sampled meanwhile, 0 for not at all. An error in a call has what was measured so far in its attribute `run`.
@@ -125,12 +129,16 @@ def measure(
     check_weights(pipeline)
     return measure_opened(
         open_live(pipeline), arguments, warmup=warmup, iterations=iterations, trace=trace, sample_hz=sample_hz,
-        progress=describe_to(progress),
+        progress=describe_to(progress), budget_seconds=time_budget,
     )  # fmt: skip
 
 
 def measure_in_turns(
-    *pipelines: Any, warmup: int = 1, iterations: int = 20, progress: ProgressCallback | None = None, **arguments: Any
+    *pipelines: Any,
+    warmup: int = 1,
+    iterations: int = 20,
+    progress: ProgressCallback | bool | None = None,
+    **arguments: Any,
 ) -> tuple[Profile, ...]:
     """Call live pipelines with the same arguments, one after the other, again and again; one profile for each.
 

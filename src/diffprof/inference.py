@@ -8,16 +8,19 @@ What is not given is what `diffprof.config` says, else what the model's authors 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from diffprof import settings as config
 from diffprof.generation.batch import Batch, ModelResult
 from diffprof.generation.generate import GenerationOptions, generate, generate_batch
 from diffprof.generation.job import Generated
 from diffprof.generation.models import ModelManager
 from diffprof.generation.request import NAMED_ARGUMENTS
+from diffprof.generation.views import compute_profile_text
 from diffprof.record.progress import ProgressCallback
 from diffprof.record.request import Request
 from diffprof.render.progress import describe_to
@@ -40,6 +43,7 @@ def generate_image(
     enable_profiling: bool | None = None,
     pipe: Any = None,
     *,
+    quiet: bool | None = None,
     cache: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
@@ -53,10 +57,16 @@ def generate_image(
     `pipe` is a live pipeline to use instead of loading `model_id`. `cache` is the name of a cache of diffusers,
     optionally with its settings: ``first_block:threshold=0.1``. All other `arguments` are passed to the pipeline's own
     call. `profiling_data` is None where profiling is disabled; `diffprof.generation.profiling_data` describes it. The
-    same seed gives the same image, profiled or not. An `OutputError` has the image that could not be saved as `image`.
+    same seed gives the same image, profiled or not. The compute profile is printed, unless `quiet` is True or
+    ``PRINT_COMPUTE_PROFILE`` of `diffprof.config` is False. An `OutputError` has the image that could not be saved as
+    `image`.
     """
     given = locals()
-    return generate(_request(model_id, given), _options(given), describe_to(progress_callback), pipe=pipe)
+    generated = generate(_request(model_id, given), _options(given), describe_to(progress_callback), pipe=pipe)
+    is_quiet = not config.PRINT_COMPUTE_PROFILE if quiet is None else quiet
+    if generated.profiling_data is not None and not is_quiet:
+        sys.stdout.write(f"{compute_profile_text(generated.profiling_data)}\n")
+    return generated
 
 
 def generate_images_sequential(

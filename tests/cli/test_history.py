@@ -16,6 +16,7 @@ import pytest
 
 import diffprof
 from diffprof.cli import history as command
+from diffprof.comparison.counts import METRICS as COUNTS
 from diffprof.record.history import KINDS, METRICS, ORDERS, History, default_path
 from tests.children import run_child
 from tests.cli.conftest import Engine, Run, image_bytes, kept_ids
@@ -49,7 +50,8 @@ def test_a_locked_history_is_one_message_and_exit_code_2(
     with locked(history.path):
         ended = run(*arguments)
         assert run("history", "list").code == 0
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert bool(ended.out) == (arguments[0] == "profile"), "a profile is shown all the same"
     assert "is locked by another process; try again" in ended.err
     assert history.count() == 4
 
@@ -121,7 +123,7 @@ def test_the_list_is_a_table_json_or_csv(history: History, run: Run, monkeypatch
         (["--device", "cuda"], [3]),
         (["--dtype", "fp16"], [4, 3, 2, 1]),
         (["--text", "other"], [3]),
-        (["--order", "wall_seconds"], [4, 2, 3, 1]),
+        (["--order", "time"], [4, 2, 3, 1]),
         (["--reverse"], [1, 2, 3, 4]),
         (["--limit", "2", "--offset", "1"], [3, 2]),
     ],
@@ -140,8 +142,9 @@ def test_an_age_is_counted_from_now(run: Run) -> None:
 
 def test_the_choices_are_those_of_the_history() -> None:
     assert tuple(one.value for one in command.Kind) == KINDS
-    assert tuple(one.value for one in command.Metric) == METRICS
-    assert tuple(one.value for one in command.Order) == ORDERS
+    assert tuple(command.COLUMNS.get(one.value, one.value) for one in command.Metric) == METRICS
+    assert tuple(command.COLUMNS.get(one.value, one.value) for one in command.Order) == ORDERS
+    assert {"time", "peak_memory"} & {*COUNTS, "time"} == set(command.COLUMNS), "the names that a gate knows"
 
 
 def test_an_empty_history_says_so_and_is_not_an_error(run: Run) -> None:
@@ -209,7 +212,7 @@ def test_an_option_that_the_comparison_does_not_have_is_rejected(history: Histor
 def test_a_trend_is_a_table_json_or_csv(history: History, run: Run) -> None:
     assert "▇█" in run("history", "trend").out
     assert json.loads(run("history", "trend", "macs", "--json").out)["total"] == 3
-    rows = list(csv.DictReader(io.StringIO(run("history", "trend", "wall_seconds", "--csv", "--kind", "run").out)))
+    rows = list(csv.DictReader(io.StringIO(run("history", "trend", "time", "--csv", "--kind", "run").out)))
     assert [row["runs"] for row in rows] == ["2"]
 
 

@@ -23,6 +23,20 @@ def test_every_number_that_a_text_names_is_in_the_evidence(rule: str, case: str)
     assert {name for name in re.findall(r"{(\w+)}", title) if finding.evidence[name] is None} == set()
 
 
+def test_every_option_that_is_advised_is_one_of_run() -> None:
+    from typer.main import get_command
+
+    from diffprof.cli.run import app
+    from diffprof.pipelines.classes import scheduler_class
+
+    known = {option for parameter in get_command(app).params for option in parameter.opts}
+    lines = [line.split() for words in WORDS.values() for line in words.command]
+    assert {word for line in lines for word in line if word.startswith("--")} <= known
+    for line in lines:
+        if line[0] == "--scheduler":
+            assert scheduler_class(line[1].replace("{solver}", "DPMSolverMultistepScheduler"))
+
+
 def test_every_call_that_is_advised_exists() -> None:
     import diffusers
     import transformers
@@ -33,7 +47,7 @@ def test_every_call_that_is_advised_exists() -> None:
         diffusers.AutoencoderKL,
         transformers.CLIPTextModel,
     )
-    advice = " ".join(sentence for words in WORDS.values() for sentence in words.advice)
+    advice = " ".join(sentence for words in WORDS.values() for sentence in (*words.advice, *words.python))
     of_components = set(re.findall(r"pipe\.\{component\}\.(\w+)\(", advice))
     of_pipelines = set(re.findall(r"pipe\.(\w+)\(", advice))
     classes = set(re.findall(r"\b(\w+(?:Scheduler|Config|Processor2_0|Tiny))\b", advice))

@@ -98,7 +98,10 @@ def test_every_limitation_has_a_sentence(kind: str) -> None:
     sentence = describe_limitation(Limitation(kind, "the detail {here}", done=4, requested=50))
     assert sentence
     assert "None" not in sentence
-    without_detail = ("count_interrupted", "short_trace", "incomplete", "late_call", "more_warmups", "launch_times")
+    without_detail = (
+        *("count_interrupted", "short_trace", "incomplete", "late_call", "more_warmups", "launch_times"),
+        "time_budget",
+    )
     assert ("the detail {here}" in sentence) != (kind in without_detail)
 
 

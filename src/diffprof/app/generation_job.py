@@ -75,6 +75,10 @@ class PageResult:
         return self.image[0] if isinstance(self.image, list) else self.image
 
 
+RESULTS = Path("profiling_results")
+"""Where the guides look for what was measured."""
+
+
 @dataclass
 class PageGeneration:
     """One generation for the page, and the times of its steps so far."""
@@ -83,6 +87,8 @@ class PageGeneration:
     iterations: int
     allow_paths: bool
     step_seconds: list[float] = field(default_factory=list)
+    result_notes: list[str] = field(default_factory=list)
+    """What to say about the result beside it."""
 
     def run(self, progress: Progress) -> PageResult:
         """Generate the image; where iterations are requested, measure as many further calls instead of the first."""
@@ -95,7 +101,11 @@ class PageGeneration:
         profile = data.get("profile")
         if profile is not None and self.iterations:
             profile = self._repeat(request, progress)
-        notes = [*([data["reason"]] if data.get("enabled") is False else []), *data.get("notes", [])]
+        notes = [
+            *([data["reason"]] if data.get("enabled") is False else []),
+            *data.get("notes", []),
+            *self.result_notes,
+        ]
         return PageResult(generated.image, generated.filepath, generated.seed, profile, notes)
 
     def _time_steps(self, progress: Progress) -> Progress:
@@ -113,10 +123,13 @@ class PageGeneration:
         return forward
 
     def _repeat(self, request: Request, progress: Progress) -> Profile:
-        """Measure more calls of the same request together."""
+        """Measure more calls of the same request together, trace one more, and write the files of the guides."""
         import diffprof
         from diffprof.generation.generate import GenerationOptions, generate
         from diffprof.generation.models import get_model_manager
+        from diffprof.render.guides.run_folder import write_run_folder
+        from diffprof.runtime.measure import WHOLE_CALL
+        from diffprof.runtime.timing.trace_recorder import TraceRecorder
 
         with tempfile.TemporaryDirectory() as folder, get_model_manager().using(request.model) as held:
             options = GenerationOptions(output_dir=folder, enable_profiling=False)
@@ -124,7 +137,12 @@ class PageGeneration:
                 for turn in range(self.iterations):
                     now = ProgressEvent(Activity.measuring, iteration=Position(turn + 1, self.iterations))
                     generate(request, options, _describe_as(now, progress))
-            return run.profile
+            recorder = TraceRecorder(RESULTS, record_shapes=True, active=WHOLE_CALL)
+            with recorder.profile("trace"):
+                generate(request, options, _describe_as(ProgressEvent(Activity.tracing), progress))
+        write_run_folder(RESULTS, run.profile)
+        self.result_notes.append(f"its times, memory and trace are in {RESULTS}")
+        return run.profile
 
 
 def _choice(value: str | None) -> str | None:

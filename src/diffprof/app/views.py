@@ -8,15 +8,14 @@ from diffprof.app.background import Failed
 from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.comparison import Comparison
 from diffprof.comparison.views.tables import blocks
-from diffprof.findings import findings
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressEvent
 from diffprof.render import numbers
 from diffprof.render.columns import Column
-from diffprof.render.findings import finding_lines
 from diffprof.render.headline import headline, size_changes, summary
 from diffprof.render.progress import progress_message
+from diffprof.render.report.finding_list import findings_list
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element
@@ -73,14 +72,14 @@ def totals_view(profile: Profile) -> Markup:
 
 def count_tables(profile: Profile) -> Markup:
     """Components, kinds of work, attention, and the assumptions of the count."""
-    lines = summary(profile, verbose=True)
+    lines = summary(profile, verbose=True, ledger_label="Coverage")
     return result(
         element("h3", "Components"),
         profile_html_table(profile, ProfileTable.component, total=True),
         details("Kinds of work as a table", profile_html_table(profile, ProfileTable.kind)),
         details("All attention layers", profile_html_table(profile, ProfileTable.attention)),
         details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
-        details("Ledger and assumptions", labelled_list(lines)),
+        details("What was counted, and what was assumed", labelled_list(lines)),
     )
 
 
@@ -103,12 +102,7 @@ def time_tables(profile: Profile, measured: Measured) -> Markup:
 
 def findings_view(profile: Profile) -> Markup:
     """The findings, each with its evidence and advice."""
-    items = []
-    for one in map(finding_lines, findings(profile)):
-        evidence = element("span", one.evidence, class_="evidence") if one.evidence else NOTHING
-        items.append(element("li", element("b", one.title), evidence, element("span", one.advice)))
-    listed = element("ol", *items, class_="findings") if items else paragraph("Nothing stands out.")
-    return result(element("h3", "Findings"), listed)
+    return result(element("h3", "Findings"), findings_list(profile))
 
 
 def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
@@ -122,6 +116,6 @@ def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup
     return result(*parts, *(paragraph(note, "changed") for note in notes))
 
 
-def run_table(runs: Sequence[Column], otherwise: str) -> Markup:
-    """A table of runs, or a sentence where there are none."""
-    return result(html_table(runs) or paragraph(otherwise, "notice"))
+def run_table(runs: Sequence[Column], otherwise: str, keys: Sequence[str] = ()) -> Markup:
+    """A table of runs that opens the one that is clicked, or a sentence where there are none."""
+    return result(html_table(runs, keys=keys) or paragraph(otherwise, "notice"))

@@ -46,6 +46,12 @@ class MemoryMoment:
     """Since the process began."""
 
 
+def counted_peak_bytes(profile: Profile) -> int:
+    """What a count says about memory: all weights, plus the largest peak of live activations of any component call."""
+    largest = max((part.peak_live_bytes for part in profile.components.values()), default=0)
+    return profile.total.weight_bytes + largest
+
+
 def memory_table(profile: Profile) -> list[MemoryRow]:
     """The components in the order of their first calls, then the stages in the order of the run."""
     if profile.measured is None:

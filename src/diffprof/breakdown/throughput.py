@@ -39,8 +39,11 @@ class ThroughputRow:
     calls: int
     median_ns: float
     """Of all its calls in one iteration together."""
+    mean_ns: float
+    """Over all timed iterations, also those in which it was not called: with what lies between the components, this
+    column adds up to the mean time of a generation."""
     share: float
-    """Of the wall time, over all timed iterations."""
+    """Of the wall time, over all timed iterations: `mean_ns` in the mean time of a generation."""
     macs: int | None
     other_flops: int | None
     flops_per_second: float | None
@@ -68,6 +71,7 @@ class Generation:
     clock: str
     iterations: int
     median_ns: float
+    mean_ns: float
     min_ns: int
     max_ns: int
     std_ns: float | None
@@ -110,6 +114,7 @@ def generation(profile: Profile) -> Generation | None:
         clock=clock.name,
         iterations=spread.count,
         median_ns=spread.median_ns,
+        mean_ns=spread.mean_ns,
         min_ns=spread.min_ns,
         max_ns=spread.max_ns,
         std_ns=spread.std_ns,
@@ -151,6 +156,7 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
         clock=clock.name,
         calls=statistics.median_low([len(samples) for samples in ran]),
         median_ns=statistics.median(each_ns),
+        mean_ns=sum(each_ns) / len(timed),
         share=share(sum(each_ns), sum(clock.length_ns(iteration.wall) for iteration in timed)),
         macs=middle.work.macs if middle else None,
         other_flops=middle.work.other_flops if middle else None,

@@ -20,6 +20,8 @@ class TrendRow:
     width: int | None
     frames: int | None
     steps: int
+    """As executed."""
+    requested_steps: int | None
     request: str
     """Digest of the request."""
     runs: int
@@ -52,6 +54,7 @@ def _row(series: Series) -> TrendRow:
         width=newest.width,
         frames=newest.frames,
         steps=newest.steps,
+        requested_steps=newest.requested_steps,
         request=newest.request,
         runs=len(values),
         first_at=series.moments[0],

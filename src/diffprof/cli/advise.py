@@ -49,7 +49,7 @@ def advise(
     """
     from diffprof.advice.advise import AdviceRequest, advise_source
     from diffprof.advice.sizes import parse_memory
-    from diffprof.advice.views.advice_views import advice_csv, print_advice
+    from diffprof.advice.views.advice_views import advice_csv, advice_markdown, print_advice
 
     output.check()
     request = AdviceRequest(
@@ -64,4 +64,9 @@ def advise(
     )
     request.check()
     result = advise_source(open_model(model, requested, output.quiet), request)
-    output.write(result, lambda: advice_csv(result), lambda console: print_advice(result, console, output.verbose))
+    output.write(
+        result,
+        lambda: advice_csv(result),
+        lambda: advice_markdown(result),
+        lambda console: print_advice(result, console, output.verbose),
+    )

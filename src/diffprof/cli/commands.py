@@ -23,6 +23,7 @@ COMMANDS = {
     "gate": "Fail if generation costs more than the limits allow.",
     "report": "Write a report to share: one self-contained HTML page.",
     "app": "Open a page in the browser: profile, generate, compare and look at kept runs.",
+    "card": "Print a table for a model card: what one generation costs, as Markdown.",
     "models": "List the models that diffprof knows by name.",
     "hardware": "List the accelerators that diffprof knows: peaks, memory, bandwidth and power.",
     "show": "Print a saved profile.",
@@ -54,7 +55,7 @@ class LazyCommands(TyperGroup):
 app = typer.Typer(
     cls=LazyCommands,
     rich_markup_mode=None,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

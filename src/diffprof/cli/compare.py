@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
-from diffprof.cli.option_groups import CallOptions, expand_groups
+from diffprof.cli.option_groups import ProfileOptions, expand_groups
 from diffprof.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def compare(
         list[str],
         typer.Argument(metavar="A B [C...]", help="Saved profiles, models, or both; each is compared with the first."),
     ],
-    requested: CallOptions,
+    requested: ProfileOptions,
     options: ComparisonOptions,
 ) -> None:
     """Show what differs between profiles: conditions first, then counts, then measurements.

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from diffprof.record.profile import Profile
 
 
+ENDINGS = (".json", ".csv", ".md", ".html", ".txt")
+
+
 @dataclass(frozen=True)
 class ComparisonOptions:
     """What is compared beside the profiles, and what is written."""
@@ -42,6 +45,10 @@ class ComparisonOptions:
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the comparison as Markdown, for a pull request.")
     ] = False
+    file: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .csv, .md, .html or .txt file."),
+    ] = None
     html: Annotated[
         Path | None,
         typer.Option(
@@ -61,8 +68,12 @@ class ComparisonOptions:
             raise RequestError("A comparison needs at least two profiles or models; give a second one.")
         if self.json + self.csv + self.markdown > 1:
             raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
-        if self.by is not None and not self.csv:
+        if self.by is not None and not self.csv and (self.file is None or self.file.suffix.lower() != ".csv"):
             raise RequestError("--by chooses the table for --csv; add --csv, or leave --by out.")
+        if self.file is not None and self.file.suffix.lower() not in ENDINGS:
+            raise RequestError(f"Cannot tell the format of {self.file}; use one of {', '.join(ENDINGS)}.")
+        if self.file is not None and self.json + self.csv + self.markdown:
+            raise RequestError("The ending of the file says the format; leave --json, --csv and --markdown out.")
         if self.top < 1:
             raise RequestError(f"--top must be 1 or more, not {self.top}.")
         if self.picture and len(self.picture) != profiles:
@@ -87,7 +98,7 @@ class ComparisonOptions:
     def _check_places(self) -> None:
         from diffprof.record.atomic_files import check_writable
 
-        if self.html is not None:
+        if self.page is not None:
             from diffprof.render.charts.style import graph_objects
 
             graph_objects()
@@ -97,9 +108,15 @@ class ComparisonOptions:
             and self.side_by_side.resolve() == self.html.resolve()
         ):
             raise RequestError("--html and --side-by-side name the same file; name another one.")
-        for target in (self.side_by_side, self.html):
+        for target in (self.side_by_side, self.html, self.file):
             if target is not None:
                 check_writable(target)
+
+    @property
+    def page(self) -> Path | None:
+        """The page to write, by whichever option."""
+        is_page = self.file is not None and self.file.suffix.lower() == ".html"
+        return self.html or (self.file if is_page else None)
 
 
 def write_comparison(
@@ -117,14 +134,30 @@ def write_comparison(
     from diffprof.comparison import compare
 
     images = options.picture or images
-    comparison = compare(profiles, names, images, models, None if options.html is None else count, options.accelerators)
+    comparison = compare(profiles, names, images, models, None if options.page is None else count, options.accelerators)
     if options.side_by_side is not None:
         _write(options.side_by_side, _side_by_side([image for image in images if image]), options.quiet)
     if options.html is not None:
         from diffprof.comparison.views.page import comparison_html
 
         _write(options.html, comparison_html(comparison).encode(), options.quiet)
-    _print(comparison, options)
+    if options.file is None:
+        _print(comparison, options)
+    else:
+        _write(options.file, _file_text(comparison, options).encode("utf-8", "backslashreplace"), options.quiet)
+
+
+def _file_text(comparison: Comparison, options: ComparisonOptions) -> str:
+    from diffprof.comparison.views import console, data, page
+
+    assert options.file is not None, "it was asked for"
+    return {
+        ".json": lambda: data.comparison_json(comparison),
+        ".csv": lambda: data.comparison_csv(comparison, options.by or ComparisonBy.profile),
+        ".md": lambda: console.comparison_markdown(comparison, options.top),
+        ".html": lambda: page.comparison_html(comparison),
+        ".txt": lambda: console.comparison_text(comparison),
+    }[options.file.suffix.lower()]()
 
 
 def _print(comparison: Comparison, options: ComparisonOptions) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.running_options import (
     Hardware,
@@ -26,7 +27,14 @@ def fit(
     requested: PredictedOptions,
     running: RunningOptions,
     output: ResultOptions,
-    gpu: Annotated[str | None, typer.Option(metavar="NAME", help="An accelerator of `diffprof hardware`.")] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="An accelerator of `diffprof hardware`.",
+            autocompletion=completion.accelerator_names,
+        ),
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of a device that is not listed: 24GB.")
     ] = None,
@@ -40,7 +48,7 @@ def fit(
     """
     from diffprof.advice.fit import FitRequest, fit_profile
     from diffprof.advice.sizes import parse_memory
-    from diffprof.advice.views.fit_views import fit_csv, print_fit
+    from diffprof.advice.views.fit_views import fit_csv, fit_markdown, print_fit
     from diffprof.settings.limits import dtype_name
 
     output.check()
@@ -49,4 +57,9 @@ def fit(
     request.check()
     source = open_model(model, requested, output.quiet)
     result = fit_profile(source.profile, request, source)
-    output.write(result, lambda: fit_csv(result), lambda console: print_fit(result, console, output.verbose))
+    output.write(
+        result,
+        lambda: fit_csv(result),
+        lambda: fit_markdown(result),
+        lambda console: print_fit(result, console, output.verbose),
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.saved_profile import load_named
@@ -33,6 +34,7 @@ def gate(
         typer.Option(
             "--max",
             metavar="NAME=+N[%],...",
+            autocompletion=completion.limit_names,
             help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%; "
             "or be at most: weights=24GB, predicted_memory=24GB, predicted_time[h100-sxm]=+5%. Repeatable. "
             "By default MACs, parameters, memory and calls, and the time where both were measured.",

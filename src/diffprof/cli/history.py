@@ -44,8 +44,8 @@ class Kind(str, Enum):
 class Metric(str, Enum):
     """A metric that can be followed over time."""
 
-    wall_seconds = "wall_seconds"
-    peak_memory_bytes = "peak_memory_bytes"
+    time = "time"
+    peak_memory = "peak_memory"
     macs = "macs"
     parameters = "parameters"
 
@@ -54,11 +54,14 @@ class Order(str, Enum):
     """What runs can be listed by."""
 
     created_at = "created_at"
-    wall_seconds = "wall_seconds"
-    peak_memory_bytes = "peak_memory_bytes"
+    time = "time"
+    peak_memory = "peak_memory"
     macs = "macs"
     parameters = "parameters"
 
+
+COLUMNS = {"time": "wall_seconds", "peak_memory": "peak_memory_bytes"}
+"""What the metrics are called in the history's own table, which has their units; gates call them as we do here."""
 
 ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this model.")]
 OfKind = Annotated[Kind | None, typer.Option(help="Only runs of this command.", show_default=False)]
@@ -151,7 +154,9 @@ def _list(
     csv: bool = False,
 ) -> None:
     history, filters = History(), which.filters()
-    found = history.search(filters, limit=limit, offset=offset, order=order.value, reverse=reverse)
+    found = history.search(
+        filters, limit=limit, offset=offset, order=COLUMNS.get(order.value, order.value), reverse=reverse
+    )
     runs = found.runs
     _warn_of_damage(found.damaged)
     if csv:
@@ -209,7 +214,7 @@ def compare(
 @expand_groups
 def trend(
     which: DatedFilters,
-    metric: Annotated[Metric, typer.Argument(help="The metric to follow.")] = Metric.wall_seconds,
+    metric: Annotated[Metric, typer.Argument(help="The metric to follow.")] = Metric.time,
     limit: Annotated[int, typer.Option(metavar="N", help="Show at most this many series.", min=1)] = 20,
     json: Json = False,
     csv: Csv = False,
@@ -217,7 +222,7 @@ def trend(
     """Show how a metric changed over runs of the same request on the same device."""
     check_formats(json, csv)
     history = History()
-    found = history.trend(metric.value, which.filters(), limit=limit)
+    found = history.trend(COLUMNS.get(metric.value, metric.value), which.filters(), limit=limit)
     if json or csv:
         write_text(render.trend_json(found) if json else render.trend_csv(found))
     elif not found.total:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
+from diffprof.errors import DiffprofError
+
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
 
@@ -27,7 +29,10 @@ class KeepProfile(Protocol):
 
 
 def make_history_writer(keep: bool | None, kind: str, quiet: bool) -> KeepProfile:
-    """The function to call with the profile later; a history that cannot be written is refused now."""
+    """The function to call with the profile later.
+
+    That a history cannot be written is an error only when the profile has been shown.
+    """
     from diffprof import settings as config
 
     if not (config.KEEP if keep is None else keep):
@@ -35,9 +40,15 @@ def make_history_writer(keep: bool | None, kind: str, quiet: bool) -> KeepProfil
     from diffprof.record.history import History
 
     history = History()
-    history.check_writable()
+    problem: DiffprofError | None = None
+    try:
+        history.check_writable()
+    except DiffprofError as error:
+        problem = error
 
     def save(profile: Profile, picture: bytes | None = None) -> None:
+        if problem is not None:
+            raise problem
         run = history.add(profile, kind, picture=picture)
         if not quiet:
             sys.stderr.write(f"Kept as run {run}; `diffprof history show {run}` shows it\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
     pretty_exceptions_enable=False,
-    subcommand_metavar="[WORD | show NAME | add SOURCE]",
+    subcommand_metavar="[WORD | show NAME | cost NAME... | add SOURCE]",
 )
 
 Family = Annotated[str | None, typer.Option(metavar="NAME", help="flux, wan, qwen-image, stable-diffusion, sdxl...")]
@@ -96,6 +97,51 @@ def show(
         write_text(render.model_json(entry))
     else:
         write_rendered(lambda console: render.print_model(entry, console))
+
+
+@app.command()
+def cost(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Models to count, each with its recommended settings."),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to a .md, .json, .csv or .txt file."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Count several models and print what one generation costs with each, relative to the first."""
+    from diffprof.cli.progress import progress_bar
+    from diffprof.comparison.model_costs import model_costs
+    from diffprof.comparison.views import model_costs as render
+    from diffprof.counting.cached import count_request
+    from diffprof.record.atomic_files import check_writable, replace_file
+    from diffprof.record.request import Request
+
+    check_formats(json, csv, markdown)
+    formats = {
+        ".md": render.costs_markdown,
+        ".json": render.costs_json,
+        ".csv": render.costs_csv,
+        ".txt": render.costs_text,
+    }
+    if file is not None:
+        if file.suffix.lower() not in formats:
+            raise RequestError(f"Cannot tell the format of {file}; use one of {', '.join(formats)}.")
+        check_writable(file)
+    with progress_bar(quiet) as progress:
+        costs = model_costs(names, lambda name: count_request(Request.create(name), progress=progress))
+    if file is not None:
+        replace_file(file, formats[file.suffix.lower()](costs).encode())
+        print_written(file, quiet)
+    elif json or csv or markdown:
+        write_text(formats[".json" if json else ".csv" if csv else ".md"](costs))
+    else:
+        write_rendered(lambda console: render.print_costs(costs, console))
 
 
 @app.command()

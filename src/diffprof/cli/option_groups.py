@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from diffprof.cli import options
+from diffprof.errors import RequestError
 from diffprof.record.preparation import PREPARATIONS
 from diffprof.record.request import CHANGES, Request
 from diffprof.settings.limits import CALL_NUMBERS, LIMITS
@@ -65,6 +66,7 @@ class RequestOptions:
         """The request that was typed, checked."""
         typed = vars(self)
         numbers = {name: typed.get(LIMITS[name].option.removeprefix("--")) for name in CALL_NUMBERS}
+        numbers |= _both_sides(typed.get("size"), numbers)
         texts = {name: typed.get(name) for name in ("prompt", "negative_prompt")}
         sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
@@ -75,10 +77,25 @@ class RequestOptions:
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
 
 
+def _both_sides(size: str | None, numbers: Mapping[str, str | None]) -> dict[str, str]:
+    """The width and the height that --size gives in one."""
+    if size is None:
+        return {}
+    if numbers["width"] is not None or numbers["height"] is not None:
+        raise RequestError("--size gives the width and the height; leave --width and --height out.")
+    width, times, height = size.lower().replace("*", "x").partition("x")
+    if not times or not width.strip().isdecimal() or not height.strip().isdecimal():
+        raise RequestError(f"--size takes WIDTHxHEIGHT, such as 1024x768, not {size!r}.")
+    return {"width": width, "height": height}
+
+
 @dataclass(frozen=True)
 class CallOptions(RequestOptions):
     """The call."""
 
+    prompt: options.Prompt = None
+    negative_prompt: options.NegativePrompt = None
+    size: options.Size = None
     height: options.Height = None
     width: options.Width = None
     steps: options.Steps = None
@@ -138,8 +155,6 @@ class ProfileOptions(ChangeOptions):
 class RunOptions(ChangeOptions):
     """A call that is made for real."""
 
-    prompt: options.Prompt = None
-    negative_prompt: options.NegativePrompt = None
     seed: options.Seed = None
     random_weights: options.RandomWeights = False
     device: options.Device = None
@@ -155,6 +170,7 @@ class RunOptions(ChangeOptions):
 class ComponentOptions(RequestOptions):
     """One call of a component."""
 
+    size: options.Size = None
     height: options.Height = None
     width: options.Width = None
     guidance: options.Guidance = None
@@ -173,9 +189,10 @@ class OutputOptions:
     ] = None
     json: options.AsJson = False
     csv: options.AsCsv = False
+    markdown: options.AsMarkdown = False
     file: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .json.gz, .csv or .txt file."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .json.gz, .csv, .md or .txt file."),
     ] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
     quiet: options.Quiet = False

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.errors import RequestError
 from diffprof.settings.work_limits import set_option
 
@@ -13,11 +14,16 @@ VALUES = "VALUE: a number, true/false, none or a [list]; anything else is text."
 
 Model = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id, a folder or a weight file."),
+    typer.Argument(
+        metavar="MODEL",
+        help="A name of `diffprof models`, a hub id, a folder or a weight file.",
+        autocompletion=completion.model_names,
+    ),
 ]
 Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to generate.")]
 Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the image.")]
 Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the image.")]
+Size = Annotated[str | None, typer.Option(metavar="WxH", help="Width and height of the image in one: 1024x768.")]
 Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")]
 Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
 Batch = Annotated[str | None, typer.Option(metavar="N", help="Images per prompt (num_images_per_prompt).")]
@@ -155,11 +161,19 @@ LimitTime = Annotated[
 ]
 Gpu = Annotated[
     str | None,
-    typer.Option(metavar="NAME[,NAME]", help="Also say what these accelerators of `diffprof hardware` make of it."),
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Also say what these accelerators of `diffprof hardware` make of it.",
+        autocompletion=completion.accelerator_names,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the profile as JSON.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages; errors only.")]
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No progress and no messages; of files that are written, nothing is printed."),
+]
 
 
 def accelerator_names(text: str | None) -> tuple[str, ...]:

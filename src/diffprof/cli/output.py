@@ -77,10 +77,11 @@ class Output:
 
 def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) -> Output:
     """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
-    check_formats(options.json, options.csv)
+    check_formats(options.json, options.csv, options.markdown)
     if options.depth is not None and by not in (None, ProfileTable.module):
         raise RequestError(f"--depth belongs to --by module; it cannot be used with --by {by.value if by else ''}.")
-    export_format = FORMATS["json"] if options.json else FORMATS["csv"] if options.csv else None
+    chosen = {"json": options.json, "csv": options.csv, "markdown": options.markdown}
+    export_format = next((FORMATS[name] for name, is_chosen in chosen.items() if is_chosen), None)
     if options.file is not None:
         export_format = _format_of(options.file, export_format)
         check_writable(options.file)
@@ -114,10 +115,11 @@ def write_saved(
     output.write(profile)
 
 
-def check_formats(json: bool, csv: bool) -> None:
-    """Refuse both at once."""
-    if json and csv:
-        raise RequestError("--json and --csv exclude each other; choose one.")
+def check_formats(json: bool, csv: bool, markdown: bool = False) -> None:
+    """Refuse several at once."""
+    chosen = [name for name, is_chosen in (("--json", json), ("--csv", csv), ("--markdown", markdown)) if is_chosen]
+    if len(chosen) > 1:
+        raise RequestError(f"{' and '.join(chosen)} exclude each other; choose one.")
 
 
 def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
@@ -128,6 +130,9 @@ def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
             f"--{option.name if option else ''} and the ending of {file} contradict each other; leave one out."
         )
     chosen = by_ending or option
+    if chosen is None and file.suffix.lower() in (".html", ".htm", ".pdf", ".png"):
+        option_name = "-o" if file.suffix.lower().startswith(".htm") else f"--{file.suffix.lower()[1:]}"
+        raise RequestError(f"A page is written by `diffprof report MODEL {option_name} {file}`, with the same options.")
     if chosen is None:
         raise RequestError(f"Cannot tell the format of {file} from its ending; use one of {', '.join(ENDINGS)}.")
     return chosen

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from diffprof.advice.views.prediction_tables import PredictionTable
-from diffprof.cli import options
+from diffprof.cli import completion, options
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.running_options import (
     Hardware,
@@ -34,7 +34,9 @@ def predict(
     gpu: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME[,NAME]", help="Accelerators of `diffprof hardware`, or all. By default a selection."
+            metavar="NAME[,NAME]",
+            help="Accelerators of `diffprof hardware`, or all. By default a selection.",
+            autocompletion=completion.accelerator_names,
         ),
     ] = None,
     by: Annotated[PredictionTable | None, typer.Option(help="Only the table with these rows.", show_default=False)] = (
@@ -53,7 +55,7 @@ def predict(
     far to trust it.
     """
     from diffprof.advice.predict import PredictionRequest, check_request, predict_profile
-    from diffprof.advice.views.prediction_console import print_prediction
+    from diffprof.advice.views.prediction_console import prediction_markdown, print_prediction
     from diffprof.advice.views.prediction_data import prediction_csv
     from diffprof.cli.saved_profile import load_named
     from diffprof.settings.limits import dtype_name
@@ -70,5 +72,6 @@ def predict(
     output.write(
         result,
         lambda: prediction_csv(result, by or PredictionTable.accelerator),
+        lambda: prediction_markdown(result, by, output.verbose),
         lambda console: print_prediction(result, console, by, output.verbose),
     )

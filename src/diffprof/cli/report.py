@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli.option_groups import CountOptions, expand_groups
+from diffprof.cli.option_groups import ProfileOptions, expand_groups
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.request import Request
+from diffprof.record.saved import image_beside
 from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+PAGE_ENDINGS = (".html", ".htm")
 WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chrome-trace", ".csv": "--tables"}
 """File endings that are not a page, and the option that writes each."""
 
@@ -52,7 +54,7 @@ def report(
         list[str],
         typer.Argument(metavar="PROFILE...", help="Saved profiles, or models to count; several are compared."),
     ],
-    requested: CountOptions,
+    requested: ProfileOptions,
     file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")
     ] = None,
@@ -84,7 +86,8 @@ def report(
     if tables is not None:
         _write_tables(opened_profiles, names, tables, parquet, quiet)
     if file or pdf or png:
-        _write_page(opened_profiles, names, file, pdf, png, browser, quiet)
+        images = [image_beside(name) for name in profiles]
+        _write_page(opened_profiles, names, images, file, pdf, png, browser, quiet)
 
 
 def _check(
@@ -99,6 +102,8 @@ def _check(
     """Refuse contradictory options and missing libraries before anything is read or counted."""
     if file is not None and file.suffix.lower() in WRITTEN_BY:
         raise RequestError(f"-o writes a page, such as report.html; for {file} use {WRITTEN_BY[file.suffix.lower()]}.")
+    if file is not None and file.suffix.lower() not in PAGE_ENDINGS:
+        raise RequestError(f"-o writes a page in HTML; name it {file.with_suffix('.html')}, not {file}.")
     targets = [one for one in (file, pdf, png, *exports.values()) if one is not None]
     if not targets and tables is None:
         options = ", ".join(f"--{entry.name}" for entry in report_formats())
@@ -145,6 +150,7 @@ def _open_profiles(names: Sequence[str], request: Request, quiet: bool) -> tuple
 def _write_page(
     profiles: Sequence[Profile],
     names: Sequence[str],
+    images: Sequence[Path | None],
     file: Path | None,
     pdf: Path | None,
     png: Path | None,
@@ -154,7 +160,7 @@ def _write_page(
     from diffprof.comparison.views.report import report_html
     from diffprof.render.exports.browser import page_as_pdf, page_as_png
 
-    html = report_html(profiles, names)
+    html = report_html(profiles, names, images)
     if file is not None:
         _write(file, html.encode, quiet)
     if pdf is not None:

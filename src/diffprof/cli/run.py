@@ -38,7 +38,13 @@ class MeasurementOptions:
     """How it is measured."""
 
     warmup: Annotated[str, typer.Option(metavar="N", help="Calls before the timed ones.")] = "1"
-    iterations: Annotated[str, typer.Option(metavar="N", help="Calls to time.")] = "3"
+    iterations: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Calls to time; by default 5 or more, until the interval is narrow."),
+    ] = None
+    time_budget: Annotated[
+        str, typer.Option(metavar="SECONDS", help="For the timed calls together, if --iterations is not given.")
+    ] = "60"
     trace: Annotated[bool, typer.Option("--trace", help="Record a Chrome trace of one more call with a few steps.")] = (
         False
     )
@@ -55,6 +61,7 @@ class RunOutputOptions:
     by: Annotated[RunTable | None, typer.Option(help="Print only this table.", show_default=False)] = None
     json: options.AsJson = False
     csv: options.AsCsv = False
+    markdown: options.AsMarkdown = False
     folder: Annotated[
         Path,
         typer.Option("-o", "--output", metavar="FOLDER", help="Write the files here; created if it does not exist."),
@@ -90,23 +97,27 @@ def run(
     memory_log.json, timing_summary.txt and, with --trace, trace.json. Options that are not given are those that are
     recommended for the model, else the pipeline's own defaults.
     """
-    printed = OutputOptions(json=output.json, csv=output.csv, verbose=output.verbose, quiet=output.quiet)
+    printed = OutputOptions(
+        json=output.json, csv=output.csv, markdown=output.markdown, verbose=output.verbose, quiet=output.quiet
+    )
     result = replace(choose_output(printed, output.by), table=output.by)
     request = requested.request(model)
     warmup = parse_number("warmup", measurement.warmup)
-    iterations = parse_number("iterations", measurement.iterations)
+    iterations = None if measurement.iterations is None else parse_number("iterations", measurement.iterations)
+    budget = parse_number("time_budget", measurement.time_budget)
     LIMITS["sample_hz"].check(measurement.sample_hz, "--sample-hz")
     resolve(model)
     check_folder_files(output.folder)
     keep_profile = make_history_writer(keep, "run", output.quiet)
-    measured, trace_problem = _measure(request, warmup, iterations, measurement, output)
+    measured, trace_problem = _measure(request, warmup, iterations, budget, measurement, output)
     if not is_first_process():
         return  # what it measured is in the profile of the first one
     try:
         files = write_run_folder(output.folder, measured.profile)
     finally:
-        # Minutes of measuring are shown, whatever becomes of the files.
-        result.write(measured.profile)
+        # Minutes of measuring are shown, whatever becomes of the files; what nobody asked to see is not.
+        if not output.quiet or output.by is not None or result.format is not None:
+            result.write(measured.profile)
     _print_files(output, [*files, *([measured.trace.path] if measured.trace else [])])
     keep_profile(measured.profile)
     if trace_problem is not None:
@@ -114,7 +125,12 @@ def run(
 
 
 def _measure(
-    request: Request, warmup: int, iterations: int, measurement: MeasurementOptions, output: RunOutputOptions
+    request: Request,
+    warmup: int,
+    iterations: int | None,
+    budget: float,
+    measurement: MeasurementOptions,
+    output: RunOutputOptions,
 ) -> tuple[Run, DiffprofError | None]:
     """The run, and why there is no trace of it where one was requested."""
     with progress_bar(output.quiet or not is_first_process()) as progress:
@@ -125,7 +141,7 @@ def _measure(
         from diffprof.runtime.model_run import ModelRun
 
         trace_folder = output.folder if measurement.trace else False
-        model_run = ModelRun(request, warmup, iterations, trace_folder, measurement.sample_hz)
+        model_run = ModelRun(request, warmup, iterations, trace_folder, measurement.sample_hz, budget_seconds=budget)
         try:
             with memory_snapshot(output.folder, measurement.memory_snapshot):
                 return model_run.measure(progress)

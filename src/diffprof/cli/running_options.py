@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from diffprof.cli import options
+from diffprof.cli import completion, options
 from diffprof.cli.option_groups import CountOptions
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
@@ -26,10 +26,15 @@ if TYPE_CHECKING:
     from diffprof.advice.sources import Source
     from diffprof.record.results import Result
 
-ENDINGS = (".json", ".csv", ".html", ".txt")
+ENDINGS = (".json", ".csv", ".md", ".html", ".txt")
 
 Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A name of `diffprof models`, a hub id, a folder or a saved profile.")
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A name of `diffprof models`, a hub id, a folder or a saved profile.",
+        autocompletion=completion.model_names,
+    ),
 ]
 Hardware = Annotated[
     Path | None, typer.Option("--hardware", metavar="FILE.toml", help="Also use the accelerators of this file.")
@@ -100,25 +105,29 @@ class ResultOptions:
 
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
     csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
+    markdown: options.AsMarkdown = False
     file: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .csv, .html or .txt file.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .csv, .md, .html or .txt file."),
     ] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
     quiet: options.Quiet = False
 
     def check(self) -> None:
         """Before anything is counted."""
-        check_formats(self.json, self.csv)
+        check_formats(self.json, self.csv, self.markdown)
         if self.file is not None:
             if self.file.suffix not in ENDINGS:
                 raise RequestError(f"Cannot tell the format of {self.file}; use one of {', '.join(ENDINGS)}.")
             check_writable(self.file)
 
-    def write(self, result: Result, csv: Callable[[], str], show: Callable[[Console], None]) -> None:
+    def write(
+        self, result: Result, csv: Callable[[], str], markdown: Callable[[], str], show: Callable[[Console], None]
+    ) -> None:
         """Write the result to the file, to standard output or to the console."""
         if self.file is None:
-            if self.json or self.csv:
-                write_text(result.to_json() if self.json else csv())
+            if self.json or self.csv or self.markdown:
+                write_text(result.to_json() if self.json else csv() if self.csv else markdown())
             else:
                 write_rendered(show)
             return
@@ -127,7 +136,7 @@ class ResultOptions:
         else:
             from diffprof.record.atomic_files import replace_file
 
-            texts = {".json": result.to_json, ".csv": csv, ".txt": lambda: str(result)}
+            texts = {".json": result.to_json, ".csv": csv, ".md": markdown, ".txt": lambda: str(result)}
             replace_file(self.file, texts[self.file.suffix]().encode())
         print_written(self.file, self.quiet)
 

@@ -62,6 +62,8 @@ def trace(
     if html is not None:
         _check_page(html)
     result = explain_request(request)
+    if overlay is not None:
+        print_written(overlay)
     if html is not None:
         _write_page(result, html)
     if json or csv:

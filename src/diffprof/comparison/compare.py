@@ -11,6 +11,7 @@ from diffprof.comparison.conditions import Condition, differing_conditions
 from diffprof.comparison.counts import ComponentChange, CountChange, component_changes, total_changes
 from diffprof.comparison.curves import Count, Growth, growth
 from diffprof.comparison.image_difference import ImageDifference
+from diffprof.comparison.memory import MemoryChange, memory_change
 from diffprof.comparison.parts import PartChange, part_changes
 from diffprof.comparison.times import TimeChange, time_changes
 from diffprof.errors import RequestError
@@ -35,6 +36,10 @@ class Pair:
     """Empty if one of the two was only counted."""
     predictions: tuple[PredictedChange, ...] = ()
     """On the accelerators that were named."""
+    memory: MemoryChange | None = None
+    """None if one of the two was only counted."""
+    profiles: tuple[Profile, ...] = ()
+    """The two."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +104,8 @@ def compare_pair(before: Profile, after: Profile, accelerators: Sequence[str] = 
         parts=part_changes(before, after),
         times=time_changes(before, after),
         predictions=_predictions(before, after, accelerators),
+        memory=memory_change(before, after),
+        profiles=(before, after),
     )
 
 

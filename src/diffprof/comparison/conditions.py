@@ -49,6 +49,26 @@ def device_differences(conditions: Iterable[Condition]) -> tuple[Condition, ...]
 FOLDER = "folder"
 
 
+@dataclass(frozen=True)
+class Comparable:
+    """Whether a difference between profiles is one of the code."""
+
+    counts: bool
+    """False if different work was requested, or the same size was not computed at the same size."""
+    times: bool | None
+    """False on different devices too; None where not all of them were measured."""
+
+
+def comparable(profiles: Sequence[Profile], conditions: Iterable[Condition]) -> Comparable:
+    """Whether the counts and the times of profiles that differ in these conditions may be compared."""
+    found = tuple(conditions)
+    computed = [profile.computed_size for profile in profiles]
+    counts = not request_differences(found) and all(size == computed[0] for size in computed)
+    if any(profile.measured is None for profile in profiles):
+        return Comparable(counts, None)
+    return Comparable(counts, counts and not device_differences(found))
+
+
 def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     def each(group: str, name: str, value: Callable[[Profile], Any]) -> Condition:
         return Condition(group, name, tuple(value(profile) for profile in profiles))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from diffprof.breakdown.memory import counted_peak_bytes
 from diffprof.record.profile import Component, Profile
 
 ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
@@ -42,8 +43,7 @@ class ComponentChange:
 
 def peak_memory(profile: Profile) -> int:
     """All weights, plus the largest peak of live activations of any component call."""
-    largest = max((part.peak_live_bytes for part in profile.components.values()), default=0)
-    return profile.total.weight_bytes + largest
+    return counted_peak_bytes(profile)
 
 
 # By the names of the limits of the gate, in the order in which they are shown.

@@ -44,6 +44,10 @@ class FindingText(NamedTuple):
     evidence: tuple[str, ...] = ()
     """Sentences; one whose values are not known is left out."""
     advice: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    """Lines of Python that do it, ready to copy; a line whose values are not known is left out."""
+    command: tuple[str, ...] = ()
+    """The same on the command line: options of ``diffprof run``."""
 
 
 @dataclass(frozen=True)

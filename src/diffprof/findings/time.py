@@ -37,8 +37,26 @@ def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
         "dominant_section",
         "between" if most.section == BETWEEN else _case(profile, component),
         most.self_share,
-        {**_evidence(most), "component": component, **_longest(rows, most)},
+        {
+            **_evidence(most),
+            "component": component,
+            "cacheable": _cacheable(profile, component),
+            "solver": _solver(profile),
+            **_longest(rows, most),
+        },
     )
+
+
+def _solver(profile: Profile) -> str | None:
+    """A scheduler that needs fewer steps; None for models of flow matching, whose own scheduler they were made for."""
+    stage = profile.steps.main
+    return None if stage is None or stage.scheduler.startswith("FlowMatch") else "DPMSolverMultistepScheduler"
+
+
+def _cacheable(profile: Profile, component: str | None) -> str | None:
+    """The component if it has ``enable_cache``: diffusers gives it to transformers, not to UNets."""
+    part = profile.components.get(component or "")
+    return component if part is not None and "Transformer" in part.class_name else None
 
 
 def _component(measured: Measured, row: SectionRow) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tqdm.std import tqdm  # type: ignore[import-untyped]
+from tqdm.std import tqdm
 
 from diffprof import settings as config
 from diffprof.counting.isolation import is_dry_running

@@ -50,6 +50,23 @@ class GenerationRow:
     """What was assumed, left out or could not be done."""
 
 
+def compute_profile_text(data: Mapping[str, Any]) -> str:
+    """What the guides print after a generation: parameters, FLOPs, MACs, steps and the time."""
+    if not data.get("enabled"):
+        return f"No compute profile: {data.get('reason', 'nothing was counted')}"
+    lines = {
+        "Parameters": data["params_str"],
+        "FLOPs (total)": data["total_flops_str"],
+        "MACs (total)": data["total_macs_str"],
+        "FLOPs/step": data["flops_per_step_str"],
+        "MACs/step": data["macs_per_step_str"],
+        "Steps": data["num_inference_steps"],
+    }
+    listed = [f"   {label}: {value}" for label, value in lines.items()]
+    title = clean(f"Compute Profile for {data['model_id']}:")
+    return "\n".join([title, *listed, "", f"Inference time: {data['inference_time_str']}"])
+
+
 def print_generation(profile: Profile, notes: Sequence[str], console: Console) -> None:
     """One generation: the request, the cost of its components, its steps, and findings."""
     print_heading(profile, console)

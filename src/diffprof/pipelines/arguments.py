@@ -102,6 +102,8 @@ def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
 def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -> str:
     """What the pipeline calls an argument; refused with the nearest names where it has none such."""
     own = find_argument(parameters, name)
+    if own is None and name == "num_frames":
+        raise RequestError(f"{pipeline} makes images, not videos: it takes no number of frames; leave it out.")
     if own is None:
         hints = difflib.get_close_matches(name, parameters, n=3)
         hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."

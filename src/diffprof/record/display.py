@@ -12,6 +12,7 @@ from typing import Any
 TEXT = {
     "Advice": "diffprof.advice.views.advice_views:advice_text",
     "Comparison": "diffprof.comparison.views.console:comparison_text",
+    "Watched": "diffprof.render.notebook:runs_text",
     "Fit": "diffprof.advice.views.fit_views:fit_text",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_text",
     "Profile": "diffprof.render.notebook:profile_text",
@@ -23,6 +24,7 @@ TEXT = {
 HTML = {
     "Advice": "diffprof.advice.views.advice_views:advice_notebook",
     "Comparison": "diffprof.comparison.views.console:comparison_notebook",
+    "Watched": "diffprof.render.notebook:runs_notebook",
     "Fit": "diffprof.advice.views.fit_views:fit_notebook",
     "Prediction": "diffprof.advice.views.prediction_console:prediction_notebook",
     "Profile": "diffprof.render.notebook:profile_notebook",

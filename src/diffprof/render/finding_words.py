@@ -29,7 +29,7 @@ _SLOWER = (
     "{taken_seconds} in component calls, where {expected_seconds} are expected",
     "{component} took {component_seconds}, where {component_expected_seconds} are expected",
 )
-_CACHE_OUT = "To remove it: pipe.{component}.disable_cache()."
+_CACHE_OUT = ("pipe.{component}.disable_cache()",)
 _WRITTEN_OUT = "The attention of {component} is not fused: {attentions} times, all scores are stored in memory."
 _SCORES = (
     "{bytes_share} of the bytes and {macs_share} of the MACs of {component} ({class_name})",
@@ -42,6 +42,9 @@ _LAUNCHES = (
     "the peak is for {device}",
     "{peak_source}",
 )
+
+_ENCODE_ONCE = ("embeds = pipe.encode_prompt(...)", "pipe(prompt_embeds=embeds[0], ...)")
+_TRACE = ("diffprof.measure(pipe, trace=True, ...)",)
 
 WORDS: dict[tuple[str, str], FindingText] = {
     ("incomplete_run", "others_ended"): FindingText(
@@ -77,65 +80,74 @@ WORDS: dict[tuple[str, str], FindingText] = {
             "{iterations} took {fastest_seconds} to {slowest_seconds}, {mean_seconds} on average",
             "the variation is the standard deviation divided by the mean",
         ),
-        (
-            "Stop other work on the machine, let a hot device cool down, and measure more iterations: "
-            "diffprof.measure(pipe, warmup=2, iterations=10, ...).",
-        ),
+        ("Stop other work on the machine, let a hot device cool down, and measure more iterations.",),
+        ("diffprof.measure(pipe, warmup=2, iterations=20, ...)",),
+        ("--warmup 2 --iterations 20",),
     ),
     ("dominant_section", "denoiser"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         (
             "Start here: anything else gains at most {rest_share}.",
-            "Fewer steps (num_inference_steps, with a scheduler made for that such as DPMSolverMultistepScheduler) and "
-            "pipe.{component}.compile() help any denoiser; one with enable_cache can skip what hardly changes from "
-            "step to step: enable_cache(FirstBlockCacheConfig(threshold=0.05)).",
+            "Fewer steps and compiling help any denoiser.",
+            "{cacheable} can also skip what hardly changes from step to step.",
         ),
+        (
+            "pipe.scheduler = {solver}.from_config(pipe.scheduler.config)",
+            "pipe.{component}.compile()",
+            "pipe.{cacheable}.enable_cache(FirstBlockCacheConfig(threshold=0.05))",
+        ),
+        ("--scheduler {solver} --steps 20",),
     ),
     ("dominant_section", "vae"): FindingText(
         _DOMINATES,
         _DOMINANCE,
         (
             "Start here, not with the denoiser: anything else gains at most {rest_share}.",
-            "Run it in half precision where its weights allow that, compile it (pipe.{component}.compile()), and for "
-            "previews use a small decoder (AutoencoderTiny).",
-            "Tiling (pipe.{component}.enable_tiling()) helps only if memory is short; otherwise it costs time.",
+            "Run it in half precision where its weights allow that, compile it, and for previews use a small decoder "
+            "(AutoencoderTiny).",
+            "Tiling helps only if memory is short; otherwise it costs time.",
         ),
+        ("pipe.{component}.compile()",),
+        ("--dtype float16",),
     ),
     ("dominant_section", "encoder"): FindingText(
         _DOMINATES,
         _DOMINANCE,
-        (
-            "Encode each prompt or image once and keep the result: pipe.encode_prompt(...) once, then "
-            "pipe(prompt_embeds=...) in every call.",
-        ),
+        ("Encode each prompt or image once, keep the result and pass it to every call.",),
+        _ENCODE_ONCE,
     ),
     ("dominant_section", "other"): FindingText(
         _DOMINATES,
         _DOMINANCE,
-        ("It is not a model. A trace shows what it does: diffprof.measure(pipe, trace=True, ...).",),
+        ("It is not a model. A trace shows what it does.",),
+        _TRACE,
+        ("--trace",),
     ),
     ("dominant_section", "between"): FindingText(
         "{total_share} of the time is spent between the sections: {total_seconds} outside of models and scheduler.",
         ("{longest} has the longest calls ({longest_seconds}), with {longest_share} of the time",),
         (
             "Check what the pipeline does there: callback_on_step_end, progress bars, copies to and from the device.",
-            "A trace shows it: diffprof.measure(pipe, trace=True, ...).",
+            "A trace shows it.",
         ),
+        _TRACE,
+        ("--trace",),
     ),
     ("prompt_encoded_again", "in_one_call"): FindingText(
         "{section} encodes the same prompt repeatedly in one call: {saved_seconds} could be saved.",
         ("{again} redundant encodings of {prompts}", "{saved_share} of the time"),
-        ("Encode it once with pipe.encode_prompt(...) and pass the result: pipe(prompt_embeds=..., ...).",),
+        ("Encode it once and pass the result.",),
+        _ENCODE_ONCE,
     ),
     ("prompt_encoded_again", "over_calls"): FindingText(
         "{section} encodes the same prompt again in later calls: {saved_seconds} could be saved.",
         ("{again} redundant encodings of {prompts}", "{saved_share} of the time"),
         (
-            "Keep the result of pipe.encode_prompt(...) for each prompt and pass it to every call: "
-            "pipe(prompt_embeds=..., ...).",
+            "Keep the encoding of each prompt and pass it to every call.",
             "Then the text encoder need not be on the device.",
         ),
+        _ENCODE_ONCE,
     ),
     ("offload_dominates", "busy"): FindingText(
         "Moving weights keeps the host busy for {busy_share} of the time: {busy_seconds} of {wall_seconds}.",
@@ -145,62 +157,79 @@ WORDS: dict[tuple[str, str], FindingText] = {
             "for {unknown_seconds} of it, overlap with other work could not be determined",
         ),
         (
-            "Move less: pipe.enable_model_cpu_offload() moves each component once per call; sequential offload moves "
-            "every layer again and again.",
-            "Or overlap moves with computation: pipe.enable_group_offload(onload_device=device, "
-            'offload_type="leaf_level", use_stream=True).',
+            "Move less: model offload moves each component once per call; sequential offload moves every layer again "
+            "and again.",
+            "Or overlap moves with computation by group offload.",
         ),
+        (
+            "pipe.enable_model_cpu_offload()",
+            'pipe.enable_group_offload(onload_device=device, offload_type="leaf_level", use_stream=True)',
+        ),
+        ("--offload model", "--offload group"),
     ),
     ("moved_each_step", "in_again"): FindingText(
         "{component} is moved to the device again in each denoising step: {step_bytes} per step.",
         ("{moved_bytes} in {steps}", "it kept the host busy for {busy_seconds}, {busy_share} of the time"),
         (
-            "Keep it on the device during the loop: pipe.enable_model_cpu_offload() moves it once per call.",
-            "If it does not fit, pipe.{component}.enable_group_offload(onload_device=device, "
-            'offload_type="block_level", num_blocks_per_group=2, use_stream=True) moves the next blocks while others '
-            "compute.",
+            "Keep it on the device during the loop: model offload moves it once per call.",
+            "If it does not fit, group offload moves the next blocks while others compute.",
         ),
+        (
+            "pipe.enable_model_cpu_offload()",
+            'pipe.{component}.enable_group_offload(onload_device=device, offload_type="block_level", '
+            "num_blocks_per_group=2, use_stream=True)",
+        ),
+        ("--offload model", "--offload group"),
     ),
     ("attention_written_out", "model"): FindingText(
         _WRITTEN_OUT,
         _SCORES,
         (
-            "Use torch's fused attention: pipe.{component}.set_attn_processor(AttnProcessor2_0()).",
-            "Attention slicing also prevents fusing: pipe.disable_attention_slicing().",
-            "For a model whose processors choose a backend: pipe.{component}.set_attention_backend(...).",
+            "Use torch's fused attention; attention slicing prevents it.",
+            "A model whose processors choose a backend takes set_attention_backend.",
         ),
+        (
+            "pipe.{component}.set_attn_processor(AttnProcessor2_0())",
+            "pipe.disable_attention_slicing()",
+        ),
+        ("--attention native",),
     ),
     ("attention_written_out", "encoder"): FindingText(
         _WRITTEN_OUT,
         _SCORES,
-        ('Use fused attention: pipe.{component}.set_attn_implementation("sdpa").',),
+        ("Use fused attention.",),
+        ('pipe.{component}.set_attn_implementation("sdpa")',),
     ),
     ("launch_bound", "accelerator"): FindingText(
         _LAUNCH_BOUND,
         _LAUNCHES,
         (
-            "Launching them takes longer than computing them: "
-            'pipe.{component}.compile(mode="reduce-overhead") fuses them and launches them together.',
-            "A larger batch (num_images_per_prompt, several prompts) gives each of them more work.",
+            "Launching them takes longer than computing them: compiling fuses them and launches them together.",
+            "A larger batch gives each of them more work.",
         ),
+        ('pipe.{component}.compile(mode="reduce-overhead")',),
+        ("--batch 4",),
     ),
     ("launch_bound", "cpu"): FindingText(
         _LAUNCH_BOUND,
         _LAUNCHES,
         (
-            "Calling them takes longer than computing them: pipe.{component}.compile() fuses them, and a larger batch "
-            "gives each of them more work.",
-            "For operations this small, fewer threads can be faster: torch.set_num_threads(...).",
+            "Calling them takes longer than computing them: compiling fuses them, and a larger batch gives each more "
+            "work.",
+            "For operations this small, fewer threads can be faster.",
         ),
+        ("pipe.{component}.compile()", "torch.set_num_threads(1)"),
+        ("--batch 4",),
     ),
     ("scheduler_overhead", "step"): FindingText(
         "The scheduler takes {scheduler_share} of a denoising step: {mean_seconds} of {step_seconds}.",
         ("{total_seconds} in {steps}",),
         (
-            "Try one that does less per step: "
-            "pipe.scheduler = EulerDiscreteScheduler.from_config(pipe.scheduler.config).",
-            "A trace (trace=True) shows whether its step waits for the device.",
+            "Try one that does less per step.",
+            "A trace shows whether its step waits for the device.",
         ),
+        ("pipe.scheduler = EulerDiscreteScheduler.from_config(pipe.scheduler.config)",),
+        ("--scheduler euler", "--trace"),
     ),
     ("cache_never_hits", "no_hit"): FindingText(
         "The cache {cache} never hit, in {asks}.",
@@ -208,29 +237,33 @@ WORDS: dict[tuple[str, str], FindingText] = {
         (
             "Make it hit more often, such as FirstBlockCacheConfig(threshold=...) with a higher threshold or "
             "PyramidAttentionBroadcastConfig(...) with a wider range of timesteps, or do without it.",
-            _CACHE_OUT,
         ),
+        _CACHE_OUT,
+        ("--cache first_block:0.1",),
     ),
     ("cache_seldom_hits", "few_hits"): FindingText(
         "The cache {cache} holds {held_bytes} but hits in only {hit_share} of the lookups.",
         _CACHE[:-1],
-        ("Make it hit more often with a higher threshold or a wider range, or free its memory.", _CACHE_OUT),
+        ("Make it hit more often with a higher threshold or a wider range, or free its memory.",),
+        _CACHE_OUT,
+        ("--cache first_block:0.1",),
     ),
     ("vae_decode_memory", "one_picture"): FindingText(
         _VAE,
         _VAE_MEMORY,
         (
-            "pipe.{component}.enable_tiling() decodes the image in tiles, at the cost of a little time; if it is on, "
-            "make the tiles smaller (tile_sample_min_size and the like).",
+            "Decode the image in tiles, at the cost of a little time; if that is on, make the tiles smaller "
+            "(tile_sample_min_size and the like).",
         ),
+        ("pipe.{component}.enable_tiling()",),
+        ("--enable vae_tiling",),
     ),
     ("vae_decode_memory", "several_pictures"): FindingText(
         _VAE,
         (*_VAE_MEMORY, "{pictures} are decoded at once"),
-        (
-            "pipe.{component}.enable_slicing() decodes one image after the other.",
-            "If a single one is too large: pipe.{component}.enable_tiling().",
-        ),
+        ("Decode one image after the other; if a single one is too large, decode it in tiles.",),
+        ("pipe.{component}.enable_slicing()", "pipe.{component}.enable_tiling()"),
+        ("--enable vae_slicing", "--enable vae_tiling"),
     ),
     ("memory_not_freed", "grows"): FindingText(
         "The memory {memory} is higher after each iteration: {growth_bytes} more after {iterations}.",
@@ -245,16 +278,15 @@ WORDS: dict[tuple[str, str], FindingText] = {
         ("{before_bytes} before, {after_bytes} after",),
         (
             'If that is not the result itself (output_type="latent" or "pt" leaves it there), look for tensors that a '
-            "callback keeps, and for offload hooks that were not removed: pipe.maybe_free_model_hooks().",
+            "callback keeps, and for offload hooks that were not removed.",
         ),
+        ("pipe.maybe_free_model_hooks()",),
     ),
     ("fragmentation", "reserved"): FindingText(
         "{reserved_bytes} are reserved though at most {needed_bytes} were ever allocated: memory is fragmented.",
         ("{excess_bytes} too much, at: {label}",),
-        (
-            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True before the program starts; "
-            "calls of equal sizes fragment less.",
-        ),
+        ("Let the allocator extend its segments, before the program starts; calls of equal sizes fragment less.",),
+        ('os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"',),
     ),
     ("warm_up", "kept_apart"): FindingText(
         "The first iteration took {first_seconds}, later ones {usual_seconds}: warm-up, excluded from the results.",
@@ -264,11 +296,15 @@ WORDS: dict[tuple[str, str], FindingText] = {
     ("warm_up", "in_the_figures"): FindingText(
         "The first iteration took {first_seconds}, later ones {usual_seconds}: warm-up, included in the results.",
         _WARM_UP,
-        ("Exclude it: diffprof.measure(pipe, warmup=1, ...).",),
+        ("Exclude it.",),
+        ("diffprof.measure(pipe, warmup=1, ...)",),
+        ("--warmup 1",),
     ),
     ("warm_up", "first_step"): FindingText(
         "The first denoising step took {first_seconds}, later ones {usual_seconds}, for the same work: warm-up.",
         _WARM_UP,
-        ("Call the pipeline once before measuring it, as diffprof.measure(pipe, warmup=1, ...) does.",),
+        ("Call the pipeline once before measuring it.",),
+        ("diffprof.measure(pipe, warmup=1, ...)",),
+        ("--warmup 1",),
     ),
 }

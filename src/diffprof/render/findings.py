@@ -45,17 +45,28 @@ class FindingLines(NamedTuple):
     """One sentence with the numbers that matter most."""
     evidence: str
     advice: str
+    python: tuple[str, ...] = ()
+    """Lines of Python to copy."""
+    command: tuple[str, ...] = ()
+    """Options of ``diffprof run`` to copy."""
 
 
 def finding_lines(finding: Finding) -> FindingLines:
     """The finding in words; sentences whose numbers are unknown are left out."""
-    title, evidence, advice = added_text(finding) or WORDS[finding.rule, finding.case]
+    text = added_text(finding) or WORDS[finding.rule, finding.case]
     texts = {name: format_evidence(name, value) for name, value in finding.evidence.items() if value is not None}
     return FindingLines(
-        title.format(**texts),
-        "; ".join(sentence.format(**texts) for sentence in _complete_sentences(evidence, texts)),
-        " ".join(sentence.format(**texts) for sentence in _complete_sentences(advice, texts)),
+        text.title.format(**texts),
+        "; ".join(sentence.format(**texts) for sentence in _complete_sentences(text.evidence, texts)),
+        " ".join(sentence.format(**texts) for sentence in _complete_sentences(text.advice, texts)),
+        tuple(line.format(**texts) for line in _complete_sentences(text.python, texts)),
+        tuple(line.format(**texts) for line in _complete_sentences(text.command, texts)),
     )
+
+
+def code_lines(lines: FindingLines) -> list[str]:
+    """The code of a finding for a console: Python lines, then options of the command line."""
+    return [*(f"  {line}" for line in lines.python), *(f"  diffprof run MODEL {line}" for line in lines.command)]
 
 
 def print_findings(found: Sequence[Finding], console: Console) -> None:
@@ -73,6 +84,8 @@ def print_findings(found: Sequence[Finding], console: Console) -> None:
         for text, style in ((lines.evidence, "dim"), (lines.advice, "")):
             if text:
                 grid.add_row("", Text(clean(text), style=style))
+        for line in code_lines(lines):
+            grid.add_row("", Text(clean(line), style="cyan"))
     if found:
         console.print(grid)
 

@@ -87,6 +87,16 @@ def _last_name(path: str) -> str:
     return path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or path
 
 
+def requested_size(profile: Profile) -> str:
+    """``1024 x 1024``, with the frames of a video; empty if the pipeline has no size."""
+    return _size(profile)
+
+
+def executed_steps(profile: Profile) -> str:
+    """``30 (31 executed)``, or one number where they are the same."""
+    return _steps(profile).replace(" steps", "").replace(" step", "")
+
+
 def _model(profile: Profile) -> str:
     """The model's name; for a folder only the last part of its path."""
     model = profile.request.model
@@ -99,6 +109,9 @@ def _size(profile: Profile) -> str:
     size = ""
     if _is_count(width) and _is_count(height):
         size = f"{width} x {height}" if width == height else f"{width} wide x {height} high"
+    computed = profile.computed_size
+    if size and computed is not None:
+        size += f" (computed at {computed.width} x {computed.height})"
     if _is_count(frames):
         size = f"{size}, {numbers.times(frames, 'frame')}" if size else numbers.times(frames, "frame")
     return size
@@ -167,8 +180,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
-    """The lines below the table, each with its label."""
+def summary(profile: Profile, verbose: bool = False, ledger_label: str = "Ledger") -> list[tuple[str, str]]:
+    """The lines below the table, each with its label; a page calls the ledger what it says."""
     total = profile.total
     lines = [
         ("Total", f"{numbers.macs(total.macs)} = {numbers.flops(total.flops)} (1 MAC = 2 FLOPs)"),
@@ -179,8 +192,8 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
     lines += [("Steps", line) for line in stage_lines(profile)]
     lines += [("Settings", line) for line in recommended_settings(profile)]
     lines += [("" if number else "Text", line) for number, line in enumerate(text_lines(profile, verbose))]
-    lines.append(("Ledger", _ledger(profile.ledger)))
-    lines += [("Range", _macs_range(profile.macs_range))] if profile.macs_range else []
+    lines.append((ledger_label, _coverage(profile.ledger)))
+    lines += [("Range", describe_macs_range(profile.macs_range))] if profile.macs_range else []
     lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
     lines += _assumptions(profile.ledger.assumptions, verbose)
     return lines
@@ -207,7 +220,8 @@ def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
     return lines
 
 
-def _macs_range(between: MacsRange) -> str:
+def describe_macs_range(between: MacsRange) -> str:
+    """Why one number of MACs is not the whole truth."""
     least, most = numbers.exact(between.least), numbers.exact(between.most)
     return f"from {least} to {most} MACs: how much the cache skips depends on the weights; counted is the most"
 
@@ -288,7 +302,7 @@ def _step_macs(stage: Stage) -> str:
     return f"{numbers.macs_between(min(stage.step_macs), max(stage.step_macs))} each"
 
 
-def _ledger(ledger: Ledger) -> str:
+def _coverage(ledger: Ledger) -> str:
     if not ledger.executed_ops:
         return "no operation was executed."
     ops, moved = share(ledger.known_ops, ledger.executed_ops), share(ledger.known_bytes, ledger.moved_bytes)

@@ -48,7 +48,7 @@ def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
         Column("kind", [run.kind for run in runs], rank=5, justify="left"),
         Column("model", [numbers.shorten(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
         Column("size", [_size(run) for run in runs], rank=4, justify="left"),
-        Column("steps", [numbers.exact(run.steps) for run in runs], rank=4),
+        Column("steps", [_steps(run) for run in runs], rank=4),
         Column("dtype", [run.dtype or UNKNOWN for run in runs], rank=8, justify="left"),
         Column("device", [_device(run.device) for run in runs], rank=7, justify="left"),
         Column("MACs", [numbers.short(round(run.macs)) for run in runs], rank=2),
@@ -71,7 +71,7 @@ def print_trend(trend: Trend, console: Console) -> None:
     columns = [
         Column("model", [numbers.shorten(row.model, LONGEST_NAME) for row in rows], justify="left", least=12),
         Column("size", [_size(row) for row in rows], rank=3, justify="left"),
-        Column("steps", [numbers.exact(row.steps) for row in rows], rank=3),
+        Column("steps", [_steps(row) for row in rows], rank=3),
         Column("dtype", [row.dtype or UNKNOWN for row in rows], rank=7, justify="left"),
         Column("device", [_device(row.device) for row in rows], rank=4, justify="left"),
         Column("runs", [numbers.exact(row.runs) for row in rows], rank=2),
@@ -197,6 +197,14 @@ def _format_metric(metric: str, value: float | None) -> str:
 
 def _when(created_at: str) -> str:
     return created_at[:16].replace("T", " ")
+
+
+def _steps(run: KeptRun | TrendRow) -> str:
+    """``21 (22 executed)``, or one number where they are the same."""
+    executed, requested = run.steps, run.requested_steps
+    if requested is None or requested == executed:
+        return numbers.exact(executed)
+    return f"{numbers.exact(requested)} ({numbers.exact(executed)} executed)"
 
 
 def _size(run: KeptRun | TrendRow) -> str:

@@ -5,26 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from diffprof.breakdown.memory import memory_table
-from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render.blocks import Block
-from diffprof.render.findings import finding_lines
-from diffprof.render.headline import composition, headline, summary
+from diffprof.render.profile_blocks import counted_blocks, measured_blocks
 from diffprof.render.profile_console import profile_text as counted_text
-from diffprof.render.profile_tables import fit_profile_table
-from diffprof.render.report.html_table import WIDE, html_table
+from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.run_console import run_text
-from diffprof.render.run_sentences import (
-    describe_limitation,
-    device_line,
-    note_lines,
-    require_measured,
-    speed_lines,
-)
-from diffprof.render.run_tables import component_columns, peak_columns, section_columns
-from diffprof.render.table_names import ProfileTable
+from diffprof.render.run_sentences import describe_limitation
 
 # Colours come from the notebook's theme, so that it reads in a light and in a dark one.
 STYLE = Markup("""
@@ -52,7 +40,7 @@ def profile_text(profile: Profile) -> str:
 
 def profile_notebook(profile: Profile) -> str:
     """The profile as HTML: the measured times if it has some, else what was counted."""
-    return blocks_html(_measured_blocks(profile) if profile.measured is not None else _counted_blocks(profile))
+    return blocks_html(measured_blocks(profile) if profile.measured is not None else counted_blocks(profile))
 
 
 def runs_text(run: Any) -> str:
@@ -65,7 +53,7 @@ def runs_text(run: Any) -> str:
 
 def runs_notebook(run: Any) -> str:
     """The same as HTML."""
-    blocks = [block for profile in run.profiles for block in _measured_blocks(profile)]
+    blocks = [block for profile in run.profiles for block in measured_blocks(profile)]
     return blocks_html(blocks or [Block("Nothing was measured", [*map(describe_limitation, run.limitations)])])
 
 
@@ -78,28 +66,3 @@ def _block_html(block: Block) -> Markup:
     title = [element("h4", block.title)] if block.title else []
     lines, after = ([element("p", line) for line in some if line] for some in (block.lines, block.after))
     return element("div", *title, *lines, html_table(block.columns, block.has_total), *after)
-
-
-def _counted_blocks(profile: Profile) -> list[Block]:
-    table = fit_profile_table(profile, ProfileTable.component, 0, WIDE)
-    return [
-        Block(headline(profile), [composition(profile)], table.columns, has_total=True),
-        Block(lines=_join(summary(profile))),
-    ]
-
-
-def _measured_blocks(profile: Profile) -> list[Block]:
-    measured = require_measured(profile)
-    lines = [device_line(profile, measured.device), *_join(speed_lines(profile, measured))]
-    found = [finding_lines(finding) for finding in findings(profile)]
-    return [
-        Block(headline(profile), lines, component_columns(profile, ascii_only=False), has_total=True),
-        Block("Sections", (), section_columns(profile, ascii_only=False), has_total=True),
-        Block("Memory", (), peak_columns(memory_table(profile))),
-        *(Block(f"{number}. {one.title}", [one.evidence, one.advice]) for number, one in enumerate(found, 1)),
-        Block(lines=_join(note_lines(profile, measured))),
-    ]
-
-
-def _join(lines: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{label}: {line}" if label else line for label, line in lines]

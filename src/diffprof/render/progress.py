@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diffprof.record.progress import Activity, Position, Progress, ProgressCallback, ProgressEvent
 from diffprof.render import numbers
+from diffprof.render.progress_bar import ProgressBar
 
 _CALLS = {Activity.warming_up: "warm-up", Activity.measuring: "iteration"}
 
@@ -29,11 +30,12 @@ def progress_message(event: ProgressEvent) -> str:
     return f"{batch}{_sentence(event)}"
 
 
-def describe_to(callback: ProgressCallback | None) -> Progress | None:
-    """Events for a callback that takes ``(message, done, total)``."""
-    if callback is None:
+def describe_to(callback: ProgressCallback | bool | None) -> Progress | None:
+    """Events for a callback that takes ``(message, done, total)``; True is a progress bar."""
+    if callback is None or callback is False:
         return None
-    return lambda event: callback(progress_message(event), event.done, event.total)
+    call = ProgressBar() if callback is True else callback
+    return lambda event: call(progress_message(event), event.done, event.total)
 
 
 def _sentence(event: ProgressEvent) -> str:

@@ -122,7 +122,7 @@ def _title(profile: Profile, by: RunTable) -> str:
     iterations = numbers.times(timed, "iteration")
     return {
         RunTable.section: f"Sections of {iterations}",
-        RunTable.component: "Components in one generation",
+        RunTable.component: f"Components in one generation, mean of {iterations}",
         RunTable.memory: "Memory in the last iteration",
         RunTable.cache: f"Caches in {iterations}",
         RunTable.move: f"Weights moved in {iterations}",

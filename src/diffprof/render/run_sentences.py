@@ -94,6 +94,8 @@ _LIMITATIONS = {
     "no_device": "the device could not be read: {detail}",
     "more_warmups": "{done} warm-up calls were made instead of {requested}: until then CUDA graphs are captured",
     "launch_times": "the device came into use during the first call: its sections have the times of the host",
+    "time_budget": "only {done} iterations fit into the time budget: a comparison needs {requested} or more "
+    "(--iterations, or a larger --time-budget)",
     "incomplete": "the run was incomplete: {done} of {requested} calls were completed",
 }
 
@@ -120,8 +122,9 @@ def _wall(whole: Generation, measured: Measured, stopped: bool) -> str:
         return f"{nanoseconds(whole.median_ns)} until it stopped ({clock}): no call finished"
     if whole.iterations == 1:
         return f"{took} ({clock}; a single iteration has no spread)"
-    spread = f"{nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
-    deviation = f", std {numbers.percent_of((whole.std_ns or 0) / whole.median_ns)}" if whole.median_ns else ""
+    spread = f"mean {nanoseconds(whole.mean_ns)}, {nanoseconds(whole.min_ns)} to {nanoseconds(whole.max_ns)}"
+    # Divided by the mean, as the finding about unsteady times does.
+    deviation = f", std {numbers.percent_of((whole.std_ns or 0) / whole.mean_ns)}" if whole.mean_ns else ""
     sample = f"{numbers.exact(whole.iterations)} {'iterations' if measured.repeated else 'equal calls'}"
     return f"{took}: median of {sample} ({spread}{deviation}; {clock})"
 

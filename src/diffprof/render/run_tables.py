@@ -9,7 +9,7 @@ from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_table
 from diffprof.breakdown.moves import move_table
 from diffprof.breakdown.sections import SectionRow, section_table
 from diffprof.breakdown.steps import step_table
-from diffprof.breakdown.throughput import generation, throughput_table
+from diffprof.breakdown.throughput import Generation, ThroughputRow, generation, throughput_table
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.columns import Column
@@ -18,6 +18,8 @@ from diffprof.render.numbers import nanoseconds
 
 BAR = 9
 UNKNOWN = "-"
+OTHER = "everything else"
+"""What no component does: the pipeline's own code."""
 
 
 def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
@@ -43,30 +45,46 @@ def section_columns(profile: Profile, ascii_only: bool) -> list[Column]:
 
 
 def component_columns(profile: Profile, ascii_only: bool) -> list[Column]:
-    """The throughput of the components in one generation, and of the generation itself."""
+    """The throughput of the components in one generation on average, what lies between them, and the sum."""
     rows = throughput_table(profile)
     whole = generation(profile)
     peaks = {row.part: row for row in memory_table(profile) if not row.is_stage}
     if not rows or whole is None:
         return [Column("component", [])]
-    both = [(row.median_ns, row.macs, row.flops_per_second) for row in rows]
-    both.append((whole.median_ns, whole.macs, whole.flops_per_second))
+    both: list[ThroughputRow | Generation] = [*rows, whole]
+    names, times, shares = _parts_of_time(rows, whole)
+
+    def each(cells: Sequence[str]) -> list[str]:
+        """The cells of the components and of the whole, with none for what lies between."""
+        return [*cells[: len(rows)], "", *(cells[len(rows) :] or [""])]
+
     return [
-        Column("component", [*(row.component for row in rows), "generation"], justify="left", least=12),
-        Column("calls", [*(numbers.exact(row.calls) for row in rows), ""], rank=4),
-        Column("time", [nanoseconds(time) for time, _, _ in both]),
-        _share("  share", [*(row.share for row in rows), 1.0], ascii_only, rank=3),
-        Column("MACs", [_or_dash(macs, numbers.short) for _, macs, _ in both], rank=2),
-        Column("FLOP/s", [_or_dash(rate, _short) for _, _, rate in both]),
-        Column("computes in", [*(describe_mix(row.macs_by_dtype) for row in rows), ""], rank=7, justify="left"),
-        Column("of\npeak", [*(_or_dash(row.peak_share, numbers.percent_of) for row in rows), ""], rank=1),
+        Column("component", names, justify="left", least=12),
+        Column("calls", each([numbers.exact(row.calls) for row in rows]), rank=4),
+        Column("time", [nanoseconds(time) for time in times]),
+        _share("  share", shares, ascii_only, rank=3),
+        Column("MACs", each([_or_dash(one.macs, numbers.short) for one in both]), rank=2),
+        Column("FLOP/s", each([_or_dash(one.flops_per_second, _short) for one in both])),
+        Column("computes in", each([describe_mix(row.macs_by_dtype) for row in rows]), rank=7, justify="left"),
+        Column("of\npeak", each([_or_dash(row.peak_share, numbers.percent_of) for row in rows]), rank=1),
         *_bandwidth([row.bandwidth_share for row in rows]),
         *_limits([row.limited_by for row in rows]),
-        Column("FLOPs\nper byte", [*(_or_dash(row.flops_per_byte, numbers.significant) for row in rows), ""], rank=5),
-        Column("ops per\ncall", [*(_or_dash(row.ops_per_call, numbers.significant) for row in rows), ""], rank=6),
-        Column("time\nper op", [*(_or_dash(row.ns_per_op, nanoseconds) for row in rows), ""], rank=6),
-        *_peak_memory([peaks.get(row.component) for row in rows], [""]),
+        Column("FLOPs\nper byte", each([_or_dash(row.flops_per_byte, numbers.significant) for row in rows]), rank=5),
+        Column("ops per\ncall", each([_or_dash(row.ops_per_call, numbers.significant) for row in rows]), rank=6),
+        Column("time\nper op", each([_or_dash(row.ns_per_op, nanoseconds) for row in rows]), rank=6),
+        *_peak_memory([peaks.get(row.component) for row in rows], ["", ""]),
     ]
+
+
+def _parts_of_time(rows: Sequence[ThroughputRow], whole: Generation) -> tuple[list[str], list[float], list[float]]:
+    """Names, mean times and shares of the components and of everything else, which add up to the last of each."""
+    other_ns = whole.mean_ns - sum(row.mean_ns for row in rows)
+    other_share = 1 - sum(row.share for row in rows)
+    return (
+        [*(row.component for row in rows), OTHER, "generation"],
+        [*(row.mean_ns for row in rows), max(0.0, other_ns), whole.mean_ns],
+        [*(row.share for row in rows), max(0.0, other_share), 1.0],
+    )
 
 
 def step_columns(profile: Profile, ascii_only: bool, with_bars: bool = True) -> list[Column]:
@@ -169,18 +187,12 @@ def part_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     peaks = memory_table(profile)
     of_part = {row.part: row for row in peaks if not row.is_stage}
     highest = max(peaks, key=lambda row: (row.device_peak_bytes or 0, row.rss_peak_bytes), default=None)
-    other_share = max(0.0, 1 - sum(row.share for row in rows))
+    names, times, shares = _parts_of_time(rows, whole)
     return [
-        Column("part", [*(row.component for row in rows), "everything else", "generation"], justify="left", least=12),
+        Column("part", names, justify="left", least=12),
         Column("calls", [*(numbers.exact(row.calls) for row in rows), "", ""], rank=2),
-        Column(
-            "time",
-            [
-                nanoseconds(time)
-                for time in (*(row.median_ns for row in rows), other_share * whole.median_ns, whole.median_ns)
-            ],
-        ),
-        _share("  share", [*(row.share for row in rows), other_share, 1.0], ascii_only),
+        Column("time", [nanoseconds(time) for time in times]),
+        _share("  share", shares, ascii_only),
         Column(
             "MACs",
             [*(_or_dash(row.macs, numbers.short) for row in rows), "", _or_dash(whole.macs, numbers.short)],
@@ -242,11 +254,11 @@ def _bandwidth(shares: Sequence[float | None]) -> list[Column]:
     """The share of the memory's bandwidth, where it is known of any component."""
     if all(share is None for share in shares):
         return []
-    return [Column("of band-\nwidth", [*(_or_dash(share, numbers.percent_of) for share in shares), ""], rank=4)]
+    return [Column("of band-\nwidth", [*(_or_dash(share, numbers.percent_of) for share in shares), "", ""], rank=4)]
 
 
 def _limits(limits: Sequence[str | None]) -> list[Column]:
     """What each component is limited by, where that is known of any."""
     if all(limit is None for limit in limits):
         return []
-    return [Column("limited\nby", [*(limit or UNKNOWN for limit in limits), ""], rank=4, justify="left")]
+    return [Column("limited\nby", [*(limit or UNKNOWN for limit in limits), "", ""], rank=4, justify="left")]

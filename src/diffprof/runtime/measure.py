@@ -23,6 +23,7 @@ from diffprof.record.display import Displayed
 from diffprof.record.measured import Limitation
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
+from diffprof.runtime.adaptive import ENOUGH, TIME_BUDGET_SECONDS
 from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.rank_gathering import gather_ranks
 from diffprof.runtime.repetition import RepeatedCall, check_repeats
@@ -78,7 +79,7 @@ def measure_opened(
     arguments: dict[str, Any],
     *,
     warmup: int,
-    iterations: int,
+    iterations: int | None,
     trace: bool | str | Path | TraceRecorder,
     sample_hz: float,
     progress: Progress | None,
@@ -86,8 +87,12 @@ def measure_opened(
     enable: Sequence[str] = (),
     recommended: Sequence[str] = (),
     load_seconds: float | None = None,
+    budget_seconds: float = TIME_BUDGET_SECONDS,
 ) -> Run:
-    """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded."""
+    """Call the pipeline `warmup` + `iterations` times and measure it; the rest says how it was changed and loaded.
+
+    Without a number of `iterations` they are as many as the statistics need, or fit into `budget_seconds`.
+    """
     check_repeats(warmup, iterations)
     recorder = trace_recorder(trace)
     call = RepeatedCall(opened, arguments, progress)
@@ -99,12 +104,12 @@ def measure_opened(
     run = Run(measurement)
     measurement.start()
     try:
-        call.run(measurement, warmup, iterations, recorder)
+        call.run(measurement, warmup, iterations, recorder, budget_seconds)
     except PipelineError as error:
-        _mark_incomplete(measurement, warmup + iterations)
+        _mark_incomplete(measurement, warmup + (iterations or ENOUGH))
         raise error.with_run(run) from error.__cause__
     except KeyboardInterrupt:
-        _mark_incomplete(measurement, warmup + iterations)
+        _mark_incomplete(measurement, warmup + (iterations or ENOUGH))
         raise InterruptedRun(run) from None
     finally:
         measurement.stop()

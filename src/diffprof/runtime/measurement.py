@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from diffprof.breakdown.clocks import clock_of
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.profile import compose_profile
@@ -108,6 +109,13 @@ class Measurement:
     def completed_calls(self) -> int:
         """How many calls ended without an error."""
         return sum(iteration.error is None for group in self._groups for iteration in group.iterations)
+
+    @property
+    def timed_walls_ns(self) -> list[int]:
+        """How long the timed calls took so far: on the device's clock where there is one."""
+        timed = [one for group in self._groups for one in group.iterations if not one.warmup and one.error is None]
+        clock = clock_of(timed)
+        return [clock.length_ns(one.wall) for one in timed]
 
     def profiles(self) -> tuple[Profile, ...]:
         """One profile for each different call, in the order of their first iterations."""

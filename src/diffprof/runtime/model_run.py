@@ -16,6 +16,7 @@ from diffprof.pipelines.ranks import join_ranks
 from diffprof.pipelines.weights import LoadPlan, plan_loading
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
+from diffprof.runtime.adaptive import TIME_BUDGET_SECONDS
 from diffprof.runtime.measure import Run, measure_opened, trace_recorder
 from diffprof.runtime.timing.trace_recorder import TraceRecorder, TraceWarning
 from diffprof.settings.limits import SAMPLES_PER_SECOND
@@ -27,10 +28,13 @@ class ModelRun:
 
     request: Request
     warmup: int = 1
-    iterations: int = 3
+    iterations: int | None = None
+    """None for as many as the statistics need."""
     trace: bool | str | Path | TraceRecorder = False
     """Where a trace of one more call goes; False for no trace."""
     sample_hz: float = SAMPLES_PER_SECOND
+    budget_seconds: float = TIME_BUDGET_SECONDS
+    """For the timed calls together, where their number is not given."""
 
     def measure(self, progress: Progress | None = None) -> tuple[Run, DiffprofError | None]:
         """The run, and why there is no trace of it where one was requested."""
@@ -51,6 +55,7 @@ class ModelRun:
                 loaded.opened, arguments, warmup=self.warmup, iterations=self.iterations, trace=recorder or False,
                 sample_hz=self.sample_hz, progress=progress, scheduler=request.scheduler, enable=request.enable,
                 recommended=request.recommended, load_seconds=loaded.seconds,
+                budget_seconds=self.budget_seconds,
             )  # fmt: skip
         run.gather_ranks(str(plan.device))
         return run, recorder.problem if recorder else None

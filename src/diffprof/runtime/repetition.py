@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
+
+import torch
 
 from diffprof.counting.pipeline_state import RandomState
 from diffprof.errors import DiffprofError, RequestError
@@ -15,6 +18,7 @@ from diffprof.pipelines.failures import pipeline_failure
 from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.record.measured import Limitation
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
+from diffprof.runtime.adaptive import ENOUGH, TIME_BUDGET_SECONDS, has_enough
 from diffprof.runtime.call_rehearsal import PROGRESS_BAR, rehearse_call
 from diffprof.runtime.measurement import Measurement
 from diffprof.runtime.timing.trace_recorder import TraceRecorder
@@ -26,10 +30,10 @@ _ABSENT = object()
 
 
 def check_repeats(warmup: Any, iterations: Any) -> None:
-    """Refuse numbers of calls that cannot be made."""
-    if not all(isinstance(number, int) for number in (warmup, iterations)):
+    """Refuse numbers of calls that cannot be made; None iterations are as many as the statistics need."""
+    if not all(isinstance(number, int) for number in (warmup, 1 if iterations is None else iterations)):
         raise RequestError(f"warmup and iterations are whole numbers; got {warmup=}, {iterations=}")
-    if warmup < 0 or iterations < 1:
+    if warmup < 0 or (iterations is not None and iterations < 1):
         raise RequestError(f"a measurement needs one iteration or more; got {warmup=}, {iterations=}")
 
 
@@ -56,19 +60,37 @@ class RepeatedCall:
         self._event = ProgressEvent(Activity.measuring)
         self._steps = self._arguments.get(STEPS, call.defaults.get(STEPS))
 
-    def run(self, measurement: Measurement, warmup: int, iterations: int, trace: TraceRecorder | None = None) -> None:
-        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are restored afterwards."""
+    def run(
+        self,
+        measurement: Measurement,
+        warmup: int,
+        iterations: int | None,
+        trace: TraceRecorder | None = None,
+        budget_seconds: float = TIME_BUDGET_SECONDS,
+    ) -> None:
+        """Make the calls: warm-ups, iterations, and one more that is traced. Random states are restored afterwards.
+
+        Without a number of iterations, calls are made until their median is known well or they took `budget_seconds`.
+        """
+        if iterations is None and torch.distributed.is_available() and torch.distributed.is_initialized():
+            iterations = ENOUGH  # the processes of one run must make the same number of calls
         random_state = RandomState(self._arguments)
         requested, warmup = warmup, warmups_for(self._pipeline, warmup)
         if warmup > requested:
             measurement.limitations.append(Limitation("more_warmups", done=warmup, requested=requested))
         with silence_progress_bars(self._pipeline):
             try:
-                for number in range(warmup + iterations):
+                for number in count(0):
                     measurement.warming_up = number < warmup
-                    self._event = _event(number, warmup, iterations)
+                    self._event = _event(number, warmup, iterations or ENOUGH)
                     random_state.restore()
                     self._call(self._arguments)
+                    timed = number + 1 - warmup
+                    if timed == iterations:
+                        break
+                    if iterations is None and timed > 0 and has_enough(measurement.timed_walls_ns, budget_seconds):
+                        break
+                _note_few_iterations(measurement, iterations)
                 if trace is not None:
                     measurement.tracing = True
                     random_state.restore()
@@ -101,10 +123,17 @@ class RepeatedCall:
             raise pipeline_failure(self._pipeline, error, "while it was measured") from error
 
 
+def _note_few_iterations(measurement: Measurement, requested: int | None) -> None:
+    done = len(measurement.timed_walls_ns)
+    if requested is None and done < ENOUGH:
+        measurement.limitations.append(Limitation("time_budget", done=done, requested=ENOUGH))
+
+
 def _event(number: int, warmup: int, iterations: int) -> ProgressEvent:
     if number < warmup:
         return ProgressEvent(Activity.warming_up, iteration=Position(number + 1, warmup))
-    return ProgressEvent(Activity.measuring, iteration=Position(number - warmup + 1, iterations))
+    made = number - warmup + 1
+    return ProgressEvent(Activity.measuring, iteration=Position(made, max(made, iterations)))
 
 
 @contextlib.contextmanager

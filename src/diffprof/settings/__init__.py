@@ -25,6 +25,7 @@ from diffprof.settings import values as kinds
 from diffprof.settings.limits import OFFLOADS
 
 ENABLE_COMPUTE_PROFILING: bool
+PRINT_COMPUTE_PROFILE: bool
 DEFAULT_MODEL: str
 DEFAULT_STEPS: int | None
 DEFAULT_GUIDANCE_SCALE: float | None
@@ -207,6 +208,7 @@ _BY_THE_MAKER = "without, what the model's maker uses"
 OPTIONS = dict(
     [
         _option("enable_compute_profiling", kinds.flag, True, "Profile what is generated."),
+        _option("print_compute_profile", kinds.flag, True, "Print the compute profile after generate_image in Python."),
         _option("default_model", kinds.text, "shapes", "The model to generate with."),
         _option(
             "default_steps",

@@ -63,6 +63,7 @@ LIMITS = {
         Limit("fps", "--fps", 1, 240),
         Limit("warmup", "--warmup", 0, 10_000),
         Limit("iterations", "--iterations", 1, 10_000),
+        Limit("time_budget", "--time-budget", 0, 1_000_000, is_whole=False),
         Limit("sample_hz", "--sample-hz", 0, 1000, is_whole=False),
         Limit("profiling_iterations", "--profiling-iterations", 0, 1000),
         Limit("limit_time", "--limit-time", 0.1, 1_000_000, is_whole=False),

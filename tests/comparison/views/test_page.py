@@ -18,8 +18,8 @@ def test_two_profiles_show_differences_of_the_request_first() -> None:
     page = report_html([stable_diffusion(), stable_diffusion(steps=10, unet_calls=11)], ["old", "new"])
     assert sections(page)[:3] == ["Can they be compared?", "Side by side", "Where the cost goes"]
     text = words(page)
-    assert "One generation with new costs 0.387x what old costs: 10.15 TMACs instead of 26.23 TMACs." in text
-    assert "Not the same request" in text
+    assert "one generation with new costs 0.387x what old costs: 10.15 TMACs instead of 26.23 TMACs." in text
+    assert "No, it is not the same work" in text
     assert "Counted" in sections(page)
 
 

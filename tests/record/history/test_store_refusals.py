@@ -61,7 +61,7 @@ def drop_tables(path: Path) -> None:
         (lambda path: path.write_bytes(bytes(10_000)), "is not a diffprof history"),
         (Path.mkdir, "is not a file"),
         (make_foreign_file, "the SQLite file of another program"),
-        (make_newer_history, "has version 9, this diffprof reads up to 1; upgrade diffprof"),
+        (make_newer_history, "has version 9, this diffprof reads up to 2; upgrade diffprof"),
         (truncate, "is damaged"),
         (overwrite, "is damaged"),
         (drop_tables, "is damaged"),

@@ -19,7 +19,6 @@ COUNTED = {
     "components by parameters": lambda one: charts.components_chart(one, Measure.parameters),
     "kinds": charts.kinds_chart,
     "attention": charts.attention_chart,
-    "step MACs": charts.step_macs_chart,
 }
 MEASURED = {
     "components by time": lambda one: charts.components_chart(one, Measure.time),

@@ -27,20 +27,20 @@ def test_the_blocks_of_the_components_add_up_to_the_whole() -> None:
     trace = charts.components_chart(stable_diffusion()).data[0]
     assert sum(trace.values) == pytest.approx(1, abs=1e-4)
     text = dict(zip(paths_of(trace), trace.text, strict=True))
-    assert text["all"] == "26.23 TMACs · 100 %"
-    assert text["all/unet"] == "24.93 TMACs · 95.0 %"
-    assert text["all/unet/down_blocks"] == "18.60 TMACs · 70.9 %"
+    assert text["generation"] == "26.23 TMACs · 100 %"
+    assert text["generation/unet"] == "24.93 TMACs · 95.0 %"
+    assert text["generation/unet/down_blocks"] == "18.60 TMACs · 70.9 %"
 
 
 def test_equal_neighbours_are_one_block_and_an_index_gets_the_name_before_it() -> None:
     paths = paths_of(charts.components_chart(stable_diffusion()).data[0])
-    assert "all/unet/down_blocks/down_blocks.0-2" in paths
-    assert "all/unet/down_blocks/down_blocks.0" not in paths
+    assert "generation/unet/down_blocks/down_blocks.0-2" in paths
+    assert "generation/unet/down_blocks/down_blocks.0" not in paths
 
 
 def test_the_module_tree_is_cut_at_the_depth_that_has_few_enough_blocks() -> None:
     trace = charts.components_chart(stable_diffusion(), most_blocks=3).data[0]
-    assert set(paths_of(trace)) == {"all", "all/unet", "all/vae", "all/text_encoder"}
+    assert set(paths_of(trace)) == {"generation", "generation/unet", "generation/vae", "generation/text_encoder"}
 
 
 def test_modules_that_share_weights_are_drawn_within_their_component() -> None:
@@ -49,7 +49,7 @@ def test_modules_that_share_weights_are_drawn_within_their_component() -> None:
     shared = replace(whole, components={**whole.components, "unet": unet})
     trace = charts.components_chart(shared, Measure.parameters).data[0]
     own = dict(zip(paths_of(trace), trace.values, strict=True))
-    inside = sum(value for name, value in own.items() if name.startswith("all/unet"))
+    inside = sum(value for name, value in own.items() if name.startswith("generation/unet"))
     assert inside == pytest.approx(400_000_000 / shared.total.parameters, rel=1e-4)
 
 

@@ -6,13 +6,17 @@ import pytest
 
 from diffprof.render import charts
 from tests.sample_iterations import GPU
-from tests.sample_profiles import UNET_MACS, measured_profile, stable_diffusion
+from tests.sample_profiles import UNET_MACS, measured_profile, stable_diffusion, unequal_steps
 
 
 def test_each_denoising_step_has_its_macs() -> None:
-    (bars,) = charts.step_macs_chart(stable_diffusion()).data
+    (bars,) = charts.step_macs_chart(unequal_steps()).data
     assert bars.x == tuple(range(31))
-    assert set(bars.y) == {UNET_MACS}
+    assert set(bars.y) == {UNET_MACS, UNET_MACS // 2}
+
+
+def test_steps_that_all_cost_the_same_need_no_chart() -> None:
+    assert charts.step_macs_chart(stable_diffusion()) is None
 
 
 def test_step_times_show_every_iteration_and_the_median() -> None:

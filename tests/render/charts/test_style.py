@@ -20,8 +20,14 @@ def test_light_and_dark_differ_in_ink_and_agree_in_colours() -> None:
 def test_a_component_has_one_colour_in_every_chart() -> None:
     whole = everything_measured()
     time_line = {trace.name: trace.marker.color for trace in charts.timeline_chart(whole).data}
-    (steps,) = charts.step_macs_chart(whole).data
-    assert time_line["unet_forward"] == steps.marker.color
+    layers = {trace.name: trace.marker.color for trace in charts.attention_chart(whole).data}
+    assert time_line["unet_forward"] == layers["unet"]
+
+
+def test_a_time_axis_is_labelled_in_the_unit_of_its_longest_time() -> None:
+    assert style.time_axis("time", 12e6)["ticktext"][:3] == ["0 ms", "2 ms", "4 ms"]
+    assert style.time_axis("time", 3.1e9)["ticktext"][:2] == ["0 s", "1 s"]
+    assert style.time_axis("time", 4e3)["ticktext"][:2] == ["0 µs", "1 µs"]
 
 
 def test_text_on_a_colour_is_readable() -> None:

@@ -102,6 +102,8 @@ def test_every_chart_of_a_measured_run_is_drawn(browser: Browser, written: Write
 def test_names_that_look_like_markup_are_text_in_tables_and_charts(browser: Browser, written: Write) -> None:
     with visiting(browser, written([hostile_everywhere()])) as visit:
         see_everything(visit.page)
+        visit.page.get_by_role("tab", name="by MACs").click()
+        see_everything(visit.page)
         words = visit.page.locator("body").inner_text()
         drawn = visit.page.locator(".chart svg text").evaluate_all("(all) => all.map((one) => one.textContent)")
         hacked = visit.page.evaluate("window.hacked")
@@ -114,9 +116,8 @@ def test_names_that_look_like_markup_are_text_in_tables_and_charts(browser: Brow
         assert hostile in words
     assert any(f"unet{SCRIPT}" in text for text in drawn)
     assert any("block<script>" in text for text in drawn)
-    # What plotly would take for a tag of its own, as it does not know <script>: bold type and a link.
-    assert any("<a href='http://evil.example'>" in text for text in drawn)
-    assert any("<b>not bold</b>" in text for text in drawn)
+    # The end of what plotly would take for a tag of its own, as it does not know <script>: long names are cut.
+    assert any("evil.example'>" in text for text in drawn)
 
 
 def test_hostile_names_are_text_in_a_comparison_too(browser: Browser, written: Write) -> None:
@@ -161,7 +162,7 @@ def test_a_block_zooms_in_and_out(browser: Browser, written: Write) -> None:
         blocks.filter(has_text="unet").first.click()
         expect(blocks.filter(has_text="vae")).to_have_count(0)
         expect(blocks.filter(has_text="mid_block")).to_have_count(1)
-        visit.page.locator(".pathbar", has_text="all").click()
+        visit.page.locator(".pathbar", has_text="generation").click()
         expect(blocks.filter(has_text="vae")).to_have_count(1)
 
 

@@ -12,8 +12,9 @@ def test_the_sentence_has_the_cost_and_the_costliest_component() -> None:
     )
 
 
-def test_a_measured_run_adds_its_time() -> None:
-    assert " It took " in lead(everything_measured())
+def test_a_measured_run_begins_with_its_time() -> None:
+    assert lead(everything_measured()).startswith("One generation took ")
+    assert " It costs " in lead(everything_measured())
 
 
 def test_a_profile_of_nothing_says_so() -> None:
@@ -25,3 +26,11 @@ def test_cards_have_exact_counts_and_measured_ones_their_throughput() -> None:
     assert "end to end" not in cards(stable_diffusion())
     assert "end to end" in cards(everything_measured())
     assert "peak device memory" in cards(everything_measured())
+
+
+def test_the_first_card_is_the_time_if_it_was_measured_else_the_cost_with_its_memory() -> None:
+    assert cards(everything_measured()).index("per generation") < cards(everything_measured()).index("TMACs")
+    counted = cards(stable_diffusion())
+    assert counted.count("TFLOPs") == 1
+    assert "95.0 % unet" in counted
+    assert "at the peak: all weights, and the largest activations" in counted

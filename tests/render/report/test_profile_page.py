@@ -20,7 +20,7 @@ def test_a_counted_profile_says_its_cost_first_and_how_far_to_trust_it_last() ->
     page = profile_html(stable_diffusion())
     assert sections(page) == [
         "Where the cost goes", "Denoising steps", "Kinds of work", "Attention", "Top operations",
-        "On which hardware", "Ledger and assumptions", "Request and environment",
+        "On which hardware", "What was counted, and what was assumed", "Request and environment",
     ]  # fmt: skip
     text = words(page)
     assert "One generation costs 26.23 TMACs (52.47 TFLOPs); 95.0 % of that is unet in 31 calls." in text
@@ -33,10 +33,10 @@ def test_a_measured_profile_has_its_findings_before_everything_else() -> None:
     assert sections(page) == [
         "Findings", "Where the cost goes", "Denoising steps", "Timeline of one generation", "Time against MACs",
         "Memory over time", "Caches", "Weights moved", "Kinds of work", "Attention", "Top operations",
-        "On which hardware", "Ledger and assumptions", "Request and environment",
+        "On which hardware", "What was counted, and what was assumed", "Request and environment",
     ]  # fmt: skip
     text = words(page)
-    assert "It took 59.70ms on NVIDIA A100-SXM4-80GB, 67.0 % of it in unet_forward." in text
+    assert "One generation took 59.70ms on NVIDIA A100-SXM4-80GB, 67.0 % of it in unet_forward." in text
     assert "did not finish" in text
     assert "One call could not be counted." in text
 

@@ -91,10 +91,10 @@ PAGES: dict[str, Callable[[Read], str]] = {
 }
 
 
-def test_a_trace_says_what_to_do_first_and_then_where_the_time_went(read: Read) -> None:
+def test_a_trace_shows_its_timeline_then_what_to_do_and_then_where_the_time_went(read: Read) -> None:
     page = trace_html(read(two_denoising_steps()))
     assert sections(page) == [
-        "Checklist", "GPU timeline", "Why it was idle", "Attention", "Kinds of work", "Sections", "Steps", "Copies",
+        "GPU timeline", "Checklist", "Why it was idle", "Attention", "Kinds of work", "Sections", "Steps", "Copies",
         "Memory over time", "Operators on the host",
     ]  # fmt: skip
     text = " ".join(words(page).split())

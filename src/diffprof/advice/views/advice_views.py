@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.advice.views.advice_tables import advice_blocks
 from diffprof.record.advised import Advice
-from diffprof.render.blocks import print_blocks
+from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.csv import table_csv
 
@@ -19,6 +19,11 @@ COLUMNS = (
     *("price_usd", "allocated_bytes", "reserved_bytes", "device_bytes", "host_bytes", "fits", "on_front"),
     *("fit_command", "predict_command"),
 )
+
+
+def advice_markdown(advice: Advice) -> str:
+    """The same as Markdown, for a pull request."""
+    return markdown(advice_blocks(advice))
 
 
 def print_advice(advice: Advice, console: Console, verbose: bool = False) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.advice.views.fit_tables import fit_blocks
 from diffprof.record.fitted import Fit
-from diffprof.render.blocks import print_blocks
+from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.csv import table_csv
 
@@ -29,6 +29,11 @@ def print_fit(fit: Fit, console: Console, verbose: bool = False) -> None:
 def fit_text(fit: Fit) -> str:
     """The same as plain text, for Python's ``print``."""
     return render_text(lambda console: print_fit(fit, console), TEXT_WIDTH)
+
+
+def fit_markdown(fit: Fit) -> str:
+    """The same as Markdown, for a pull request."""
+    return markdown(fit_blocks(fit))
 
 
 def fit_notebook(fit: Fit) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.advice.views.prediction_tables import PredictionTable, blocks
 from diffprof.record.predicted import Prediction
-from diffprof.render.blocks import print_blocks
+from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.notebook import blocks_html
 
@@ -26,6 +26,11 @@ def print_prediction(
 def prediction_text(prediction: Prediction) -> str:
     """The same as plain text, for Python's ``print``."""
     return render_text(lambda console: print_prediction(prediction, console), TEXT_WIDTH)
+
+
+def prediction_markdown(prediction: Prediction, by: PredictionTable | None = None, verbose: bool = False) -> str:
+    """The same as Markdown, for a pull request."""
+    return markdown(blocks(prediction, by, verbose))
 
 
 def prediction_notebook(prediction: Prediction) -> str:

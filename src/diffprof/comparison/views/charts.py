@@ -13,6 +13,7 @@ from diffprof.record.profile import Component, Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
+    GREY,
     ROW,
     amount_axis,
     colours_of,
@@ -23,6 +24,7 @@ from diffprof.render.charts.style import (
     numbered_axis,
     seconds,
     share_axis,
+    time_axis,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ def _stacked_bars(
     if not slots:
         return None
     bars = []
-    for slot, colour in colours_of(slots).items():
+    colours = _component_colours(profiles)
+    for slot in slots:
+        colour = colours[slot]
         amounts = {
             place: amount(profile.components[slot])
             for place, profile in enumerate(profiles)
@@ -65,6 +69,15 @@ def _stacked_bars(
     return make_chart(
         bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amount_axis(what), yaxis=_names(names)
     )
+
+
+def _component_colours(profiles: Sequence[Profile]) -> Mapping[str, str]:
+    """The colour of each component in every chart of the comparison; the costliest has the first."""
+    most: dict[str, int] = {}
+    for profile in profiles:
+        for slot, part in profile.components.items():
+            most[slot] = max(most.get(slot, 0), part.macs)
+    return colours_of(sorted(most, key=lambda slot: -most[slot]))
 
 
 def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> list[str]:
@@ -165,8 +178,9 @@ def times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | N
         hovertext=[f"{escape(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
         hoverinfo="text",
     )
+    longest = max(time for _, times in measured for time in times)
     return make_chart(
-        [points, middle], ROW * len(measured) + 120, xaxis=amount_axis("time of one generation", "s"),
+        [points, middle], ROW * len(measured) + 120, xaxis=time_axis("time of one generation", longest),
         yaxis=_names([name for name, _ in measured]),
     )  # fmt: skip
 
@@ -182,13 +196,16 @@ def component_times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> 
         return None
     slots = dict.fromkeys(slot for _, table in measured for slot in table)
     bars = []
-    for slot, colour in colours_of(list(slots)).items():
+    colours = _component_colours(profiles)
+    for slot in slots:
+        colour = colours.get(slot, GREY)
         times = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}
         known = [name for name, _ in measured]
         bars.append(_bar(slot, colour, times, known, lambda time: numbers.nanoseconds(time * 1e9)))
+    longest = max(sum(table.values()) for _, table in measured)
     return make_chart(
         bars, ROW * len(measured) + 120, barmode="stack", showlegend=True,
-        xaxis=amount_axis("time of one generation, medians", "s"), yaxis=_names([name for name, _ in measured]),
+        xaxis=time_axis("time of one generation, medians", longest), yaxis=_names([name for name, _ in measured]),
     )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ from enum import Enum
 from typing import Any
 
 from diffprof.comparison.compare import Comparison, Pair
-from diffprof.comparison.conditions import Condition, device_differences, request_differences
+from diffprof.comparison.conditions import Condition, comparable, device_differences, request_differences
 from diffprof.comparison.counts import METRICS, CountChange
 from diffprof.comparison.overview import OverviewRow, overview
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, Tally
 from diffprof.comparison.times import TimeChange, Times
 from diffprof.render.csv import table_csv
+from diffprof.render.warnings import profile_warnings
 
 FORMAT_NAME = "diffprof-comparison"
 
@@ -37,13 +38,14 @@ class ComparisonBy(str, Enum):
 
 def comparison_json(comparison: Comparison) -> str:
     """Everything: exact integers, and times in nanoseconds."""
-    rows = overview(comparison.profiles, comparison.names)
+    rows = zip(overview(comparison.profiles, comparison.names), comparison.profiles, strict=True)
     values = {
         "format": {"name": FORMAT_NAME, "version": FORMAT_VERSION},
-        "profiles": [_profile(row) for row in rows],
+        "profiles": [{**_profile(row), "warnings": profile_warnings(profile)} for row, profile in rows],
         "conditions": [dataclasses.asdict(condition) for condition in comparison.conditions],
         "same_request": not request_differences(comparison.conditions),
         "same_device": not device_differences(comparison.conditions),
+        "comparable": vars(comparable(comparison.profiles, comparison.conditions)),
         "pairs": [pair_values(pair, *names) for names, pair in _named_pairs(comparison)],
         "pictures": [dataclasses.asdict(difference) for difference in comparison.images],
     }
@@ -64,6 +66,9 @@ def pair_values(pair: Pair, before: str, after: str) -> dict[str, Any]:
         "parts": [_part(change) for change in pair.parts],
         "times": [time_values(change) for change in pair.times],
         "predictions": [dataclasses.asdict(change) for change in pair.predictions],
+        "memory": None
+        if pair.memory is None
+        else {**count_values(pair.memory.peak), "on_device": pair.memory.on_device},
     }
 
 
@@ -104,7 +109,8 @@ def _tally(tally: Tally | None) -> dict[str, Any] | None:
 def comparison_csv(comparison: Comparison, by: ComparisonBy = ComparisonBy.profile) -> str:
     """One table: of the profiles, or of all pairs, with the names of both in each row."""
     if by is ComparisonBy.profile:
-        rows = [_profile_row(row) for row in overview(comparison.profiles, comparison.names)]
+        both = zip(overview(comparison.profiles, comparison.names), comparison.profiles, strict=True)
+        rows = [{**_profile_row(row), "warnings": "; ".join(profile_warnings(one))} for row, one in both]
         return table_csv(PROFILE_COLUMNS, rows)
     if by is ComparisonBy.condition:
         rows = [_condition(condition) for condition in comparison.conditions]
@@ -125,7 +131,7 @@ _PART = ("component", "name", "change", *(f"{side}_{name}" for side in ("before"
 _SIDE = ("count", "median_ns", "outliers")
 PROFILE_COLUMNS = (
     *("name", "model", "pipeline", *METRICS),
-    *("iterations", "call_median_ns", "call_min_ns", "call_max_ns"),
+    *("iterations", "call_median_ns", "call_min_ns", "call_max_ns", "warnings"),
 )
 COLUMNS: Mapping[ComparisonBy, Sequence[str]] = {
     ComparisonBy.total: ("figure", *_FIGURE),

@@ -12,12 +12,13 @@ from diffprof.comparison.counts import BYTES
 from diffprof.comparison.gate import FAILED, PASSED, PREDICTED, TOO_NOISY, Gate, GateCheck, GateLimit
 from diffprof.comparison.times import TOO_BUSY, TOO_FEW
 from diffprof.comparison.views.data import count_values, time_values
-from diffprof.comparison.views.sentences import condition_text
-from diffprof.comparison.views.tables import amount, change_text, interval_text
+from diffprof.comparison.views.sentences import change_of_time, condition_text, interval_text, warning_lines
+from diffprof.comparison.views.tables import amount, change_text
 from diffprof.render import numbers
 from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column
+from diffprof.render.warnings import profile_warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,7 @@ def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
         "outcome": gate.outcome,
         "exit_code": gate.exit_code,
         "conditions": [vars(condition) for condition in pair.conditions],
+        "warnings": dict(zip(("baseline", "candidate"), map(profile_warnings, pair.profiles), strict=True)),
         "checks": [_check_values(check) for check in gate.checks],
     }
     return json.dumps(values, indent=1, allow_nan=False) + "\n"
@@ -107,7 +109,10 @@ def _blocks(gate: Gate, pair: Pair, names: Sequence[str]) -> list[Block]:
     noisy = [f"{check.limit.name}: {_reason(check)}." for check in gate.checks if check.outcome == TOO_NOISY]
     differs = [condition_text(condition) for condition in pair.conditions]
     blocks = [
-        Block(_HEADLINES[gate.outcome], [f"{names[1]} against the baseline {names[0]}"]),
+        Block(
+            _HEADLINES[gate.outcome],
+            [f"{names[1]} against the baseline {names[0]}", *warning_lines(names, pair.profiles)],
+        ),
         Block(columns=columns, after=noisy),
     ]
     return [blocks[0], Block("What else differs", differs), blocks[1]] if differs else blocks
@@ -122,7 +127,7 @@ def _values(check: GateCheck) -> tuple[str, str, str]:
         "a time is limited only if both have it"
     )
     sides = [numbers.nanoseconds(side.median_ns) for side in (time.before, time.after)]
-    return sides[0], sides[1], numbers.change(time.ratio.ratio) if time.ratio else "-"
+    return sides[0], sides[1], change_of_time(time)
 
 
 def _reason(check: GateCheck) -> str:

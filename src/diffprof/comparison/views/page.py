@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,11 +14,12 @@ from diffprof.comparison.views.sentences import (
     condition_text,
     describe_image_difference,
     image_names,
+    lead_lines,
     value_text,
+    warning_lines,
 )
 from diffprof.comparison.views.tables import CONDITIONS, IMAGES, change_blocks, headlines, title
 from diffprof.record.profile import Profile
-from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.charts import Measure, components_chart
 from diffprof.render.charts.components import MOST_BLOCKS
@@ -28,10 +28,11 @@ from diffprof.render.headline import summary
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import Page, details, labelled_list, paragraph
+from diffprof.render.report.pictures import embedded_image
 from diffprof.render.report.request import environment_html, request_html
 
 TOP = 25
-_IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+LINKS = {"What was counted, and what was assumed": "Trust", "Request and environment": "Request"}
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -46,27 +47,12 @@ def comparison_html(comparison: Comparison) -> str:
     header = [
         paragraph("diffprof comparison", "made-by"),
         element("h1", title(comparison)),
-        paragraph(_lead(comparison), "lead"),
+        *(paragraph(line, "lead") for line in lead_lines(comparison)),
         element("ul", *(element("li", line) for line in headlines(comparison)), class_="plain about"),
+        *(paragraph(line, "warning") for line in warning_lines(comparison.names, comparison.profiles)),
     ]
     made_by = comparison.profiles[-1].environment.diffprof
     return page.html(header, f"Made with diffprof {made_by}. 1 MAC = 2 FLOPs.")
-
-
-def _lead(comparison: Comparison) -> str:
-    """Which of them costs how much."""
-    costs = [(profile.total.macs, name) for profile, name in zip(comparison.profiles, comparison.names, strict=True)]
-    (first, name), *others = costs
-    if len(others) == 1:
-        ((second, other),) = others
-        if first == second:
-            return f"{other} costs exactly as much as {name}: {numbers.macs(first)} for one generation."
-        ratio = f"{numbers.factor(second / first)} what {name} costs" if first else f"more than {name}"
-        return f"One generation with {other} costs {ratio}: {numbers.macs(second)} instead of {numbers.macs(first)}."
-    (least, cheapest), (most, most_expensive) = min(costs), max(costs)
-    times = f", {numbers.factor(most / least)} as much" if least else ""
-    cost = f"{cheapest} costs least with {numbers.macs(least)} a generation"
-    return f"{cost}, {most_expensive} most with {numbers.macs(most)}{times}."
 
 
 def _conditions(page: Page, comparison: Comparison) -> None:
@@ -106,12 +92,12 @@ def _charts(page: Page, comparison: Comparison) -> None:
         page.tabs(
             "What is compared",
             {
+                "time": page.chart(charts.component_times_chart(*both), "Time of each profile by component"),
                 "MACs": page.chart(charts.components_chart(*both), "MACs of each profile by component"),
                 "shares of MACs": page.chart(
                     charts.components_chart(*both, shares_of_each=True), "Share of each component"
                 ),
                 "parameters": page.chart(charts.parameters_chart(*both), "Parameters of each profile by component"),
-                "time": page.chart(charts.component_times_chart(*both), "Time of each profile by component"),
             },
         ),
     )
@@ -159,31 +145,22 @@ def _images(page: Page, comparison: Comparison) -> None:
     shown = []
     for difference in comparison.images:
         files = zip(image_names(difference), (difference.before, difference.after), strict=True)
-        both = [_image(name, Path(path)) for name, path in files]
+        both = [embedded_image(name, Path(path)) for name, path in files]
         shown.append(join(paragraph(describe_image_difference(difference)), element("div", *both, class_="pictures")))
     page.add(IMAGES, *shown)
 
 
-def _image(name: str, file: Path) -> Markup:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        return paragraph(f"{name} cannot be shown: {error.strerror}.", "note")
-    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if data.startswith(begin)), None)
-    if kind is None:
-        return paragraph(f"{name} has a format that a page cannot show.", "note")
-    source = f"data:{kind};base64,{base64.b64encode(data).decode()}"
-    return element("figure", element("img", src=source, alt=name), element("figcaption", name))
-
-
 def _trust(page: Page, comparison: Comparison) -> None:
-    for heading, of in (("Ledger and assumptions", _ledger), ("Request and environment", _request)):
+    for heading, of in (
+        ("What was counted, and what was assumed", _assumptions),
+        ("Request and environment", _request),
+    ):
         named = zip(comparison.names, comparison.profiles, strict=True)
-        page.add(heading, *(details(name, of(profile)) for name, profile in named), link=heading.split()[0])
+        page.add(heading, *(details(name, of(profile)) for name, profile in named), link=LINKS[heading])
 
 
-def _ledger(profile: Profile) -> Markup:
-    return labelled_list(summary(profile, verbose=True))
+def _assumptions(profile: Profile) -> Markup:
+    return labelled_list(summary(profile, verbose=True, ledger_label="Coverage"))
 
 
 def _request(profile: Profile) -> Markup:

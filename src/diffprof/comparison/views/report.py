@@ -12,11 +12,11 @@ from diffprof.record.profile import Profile
 from diffprof.render.report.profile_page import profile_html
 
 
-def report_html(profiles: Sequence[Profile], names: Sequence[str]) -> str:
-    """The page of a profile, or of several side by side under these names."""
+def report_html(profiles: Sequence[Profile], names: Sequence[str], images: Sequence[Path | None] = ()) -> str:
+    """The page of a profile, or of several side by side under these names, with the images that they generated."""
     if len(profiles) == 1:
-        return profile_html(profiles[0])
-    return comparison_html(compare(profiles, names))
+        return profile_html(profiles[0], images[0] if images else None)
+    return comparison_html(compare(profiles, names, images))
 
 
 def write_report(profile: Profile, path: str | Path) -> Path:

@@ -16,14 +16,26 @@ from diffprof.comparison.conditions import (
     REQUEST,
     VERSION,
     Condition,
-    device_differences,
+    comparable,
     request_differences,
 )
 from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.statistics import INTERVALS
-from diffprof.comparison.times import CALL, CPU_TIME, LEAST_CPU_SHARE, TOO_BUSY, TOO_FEW, TimeChange, cpu_share
+from diffprof.comparison.times import (
+    CALL,
+    CPU_TIME,
+    FASTER,
+    LEAST_CPU_SHARE,
+    NONE_SHOWN,
+    SLOWER,
+    TOO_BUSY,
+    TOO_FEW,
+    TimeChange,
+    cpu_share,
+)
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
+from diffprof.render.warnings import profile_warnings
 
 LONGEST = 60
 """Characters of a value that are shown; a prompt can be a page long."""
@@ -38,16 +50,94 @@ _GROUPS = {
 }
 
 
+def lead_lines(comparison: Comparison) -> list[str]:
+    """The answer first: what was measured, time before memory, then what was counted."""
+    if len(comparison.pairs) != 1:
+        return [_range_of_costs(comparison)]
+    (pair,) = comparison.pairs
+    return [*_time_lead(pair, comparison.names), *_memory_lead(pair, comparison.names), _count_lead(comparison)]
+
+
+def _time_lead(pair: Pair, names: Sequence[str]) -> list[str]:
+    call = pair.times[0] if pair.times else None
+    if call is None or call.before is None or call.after is None:
+        return []
+    before, after = names
+    took = f"{numbers.nanoseconds(call.after.median_ns)} instead of {numbers.nanoseconds(call.before.median_ns)}"
+    change = change_of_time(call)
+    if call.verdict in (SLOWER, FASTER):
+        return [f"Time: {after} is {call.verdict} than {before}: {took} ({change}, {interval_text(call)})."]
+    if call.verdict == NONE_SHOWN:
+        return [f"Time: no difference shown: {took} ({change}, {interval_text(call)})."]
+    return [f"Time: {took}, {change}: {call.verdict}."]
+
+
+def _memory_lead(pair: Pair, names: Sequence[str]) -> list[str]:
+    if pair.memory is None:
+        return []
+    peak, whose = pair.memory.peak, "of the device" if pair.memory.on_device else "of the process"
+    sizes = f"{numbers.gigabytes(peak.after)} instead of {numbers.gigabytes(peak.before)}"
+    change = numbers.change(peak.ratio) if peak.ratio is not None else "new"
+    return [f"Memory: {sizes} at the peak {whose} ({change})."]
+
+
+def _count_lead(comparison: Comparison) -> str:
+    (name, other), (first, second) = comparison.names, (profile.total.macs for profile in comparison.profiles)
+    if first == second:
+        return f"Counts: {other} costs exactly as much as {name}: {numbers.macs(first)} for one generation."
+    ratio = f"{numbers.factor(second / first)} what {name} costs" if first else f"more than {name}"
+    cost = f"{numbers.macs(second)} instead of {numbers.macs(first)}"
+    return f"Counts: one generation with {other} costs {ratio}: {cost}."
+
+
+def _range_of_costs(comparison: Comparison) -> str:
+    costs = [(profile.total.macs, name) for profile, name in zip(comparison.profiles, comparison.names, strict=True)]
+    (least, cheapest), (most, most_expensive) = min(costs), max(costs)
+    times = f", {numbers.factor(most / least)} as much" if least else ""
+    cost = f"{cheapest} costs least with {numbers.macs(least)} a generation"
+    return f"{cost}, {most_expensive} most with {numbers.macs(most)}{times}."
+
+
+def warning_lines(names: Sequence[str], profiles: Sequence[Profile]) -> list[str]:
+    """What `diffprof profile` and `diffprof run` warn of, for each profile."""
+    return [
+        f"Warning: {name}: {warning}."
+        for name, profile in zip(names, profiles, strict=True)
+        for warning in profile_warnings(profile)
+    ]
+
+
+def change_of_time(change: TimeChange) -> str:
+    """``+12 %``; from too few samples it is marked as unsure."""
+    if change.before is None or change.after is None:
+        return "-"
+    if change.ratio is not None:
+        return numbers.change(change.ratio.ratio)
+    return f"{numbers.change(change.after.median_ns / change.before.median_ns)}, unsure"
+
+
+def interval_text(change: TimeChange) -> str:
+    """``-1.2 % to +3.4 %``"""
+    if change.ratio is not None:
+        return f"{numbers.change(change.ratio.low)} to {numbers.change(change.ratio.high)}"
+    return "unknown" if change.before and change.after else "-"
+
+
 def comparability(comparison: Comparison) -> list[str]:
-    """Which conditions differ, and what that means for the numbers."""
+    """Yes or no, and which conditions differ."""
     lines = [condition_text(condition) for condition in comparison.conditions]
-    if not lines:
-        lines = ["Nothing differs: request, dtypes, versions and device are the same."]
-    if request_differences(comparison.conditions):
-        lines.append("Not the same request: the counts differ because of the request, not only because of the code.")
-    if device_differences(comparison.conditions):
-        lines.append("Not the same device: the times compare the devices, not the code.")
-    return lines
+    answer = comparable(comparison.profiles, comparison.conditions)
+    if not lines and answer.counts:
+        return ["Yes: request, dtypes, versions and device are the same."]
+    if not answer.counts:
+        differing = request_differences(comparison.conditions)
+        names = ", ".join(condition.name for condition in differing) or "the size that is computed"
+        first = f"No, it is not the same work ({names}): the numbers compare requests, not code."
+    elif answer.times is False:
+        first = "The counts: yes. The times: no, they compare the devices, not the code."
+    else:
+        first = "Yes, it is the same work; what differs:"
+    return [first, *lines]
 
 
 def condition_text(condition: Condition) -> str:
@@ -74,7 +164,7 @@ def time_notes(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) ->
     if call.verdict == TOO_FEW and call.before and call.after:
         lines.append(
             f"{call.before.count} and {call.after.count} iterations are too few to tell a difference from noise; "
-            "measure 20 or more of each (`diffprof run MODEL --iterations 20`)."
+            "measure 5 or more of each, better 20 (`diffprof run MODEL --iterations 20`)."
         )
     if any(change.verdict == TOO_BUSY for change in pair.times):
         lines.append(f"{_cpu_shares(names, profiles)}; measure on a quieter machine, or both in turns.")

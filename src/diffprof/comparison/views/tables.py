@@ -1,4 +1,4 @@
-"""The blocks of a comparison: conditions first, then counts, then times."""
+"""The blocks of a comparison: the answer and the conditions first, then times, memory and counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from diffprof.comparison.overview import OverviewRow, overview
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, common_factors
 from diffprof.comparison.times import TimeChange
 from diffprof.comparison.views.hardware import hardware_blocks
-from diffprof.comparison.views.sentences import comparability, describe_image_difference, time_notes
+from diffprof.comparison.views.sentences import (
+    change_of_time,
+    comparability,
+    describe_image_difference,
+    interval_text,
+    lead_lines,
+    time_notes,
+    warning_lines,
+)
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -45,8 +53,8 @@ def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
     """Everything about two profiles; for more, a table of all and how each differs from the first."""
     images = [Block(IMAGES, [describe_image_difference(difference) for difference in comparison.images])]
     return [
-        Block(title(comparison)),
-        Block(lines=headlines(comparison)),
+        Block(title(comparison), lead_lines(comparison)),
+        Block(lines=[*headlines(comparison), *warning_lines(comparison.names, comparison.profiles)]),
         Block(CONDITIONS, comparability(comparison)),
         *change_blocks(comparison, top),
         *(images if comparison.images else []),
@@ -70,11 +78,12 @@ def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
     if len(comparison.pairs) != 1:
         return [*_overview_blocks(comparison), *hardware_blocks(comparison)]
     (pair,) = comparison.pairs
-    return [
-        *_counted_blocks(pair, comparison.names, top),
-        *_measured_blocks(pair, comparison.names, comparison.profiles),
-        *hardware_blocks(comparison),
-    ]
+    measured = _measured_blocks(pair, comparison.names, comparison.profiles)
+    counted = _counted_blocks(pair, comparison.names, top)
+    # What was measured comes first; that nothing was measured does not.
+    memory = _memory_blocks(pair, comparison.names)
+    blocks_ = [*measured, *memory, *counted] if pair.times else [*counted, *measured]
+    return [*blocks_, *hardware_blocks(comparison)]
 
 
 def _heading(name: str) -> str:
@@ -241,16 +250,26 @@ def time_columns(times: Sequence[TimeChange], names: Sequence[str]) -> list[Colu
         Column("time of", each(lambda one: one.name), justify="left", least=14),
         Column(_heading(names[0]), each(lambda one: numbers.nanoseconds(one.before.median_ns) if one.before else "-")),
         Column(_heading(names[1]), each(lambda one: numbers.nanoseconds(one.after.median_ns) if one.after else "-")),
-        Column("change", each(lambda one: numbers.change(one.ratio.ratio) if one.ratio else "-")),
+        Column("change", each(change_of_time)),
         Column("interval", each(interval_text), rank=1),
         Column("rank test", each(lambda one: numbers.probability(one.ratio.p_value) if one.ratio else "-"), rank=2),
         Column("verdict", each(lambda one: one.verdict), justify="left", least=10),
     ]
 
 
-def interval_text(change: TimeChange) -> str:
-    """``-1.2 % to +3.4 %``"""
-    return f"{numbers.change(change.ratio.low)} to {numbers.change(change.ratio.high)}" if change.ratio else "-"
+def _memory_blocks(pair: Pair, names: Sequence[str]) -> list[Block]:
+    if pair.memory is None:
+        return []
+    peak = pair.memory.peak
+    columns = [
+        Column(
+            "highest memory in use", ["on the device" if pair.memory.on_device else "of the process"], justify="left"
+        ),
+        Column(_heading(names[0]), [numbers.gigabytes(peak.before)]),
+        Column(_heading(names[1]), [numbers.gigabytes(peak.after)]),
+        Column("change", [numbers.change(peak.ratio) if peak.ratio is not None else "new"]),
+    ]
+    return [Block("Measured memory", columns=columns)]
 
 
 def _overview_blocks(comparison: Comparison) -> list[Block]:
@@ -268,10 +287,8 @@ def _overview_blocks(comparison: Comparison) -> list[Block]:
         Column("change", against),
         *(Column(TITLES[figure], cells(figure), rank=ranks.get(figure, 0)) for figure in figures[1:]),
     ]
-    blocks_ = [Block("Counted", columns=columns), _per_component(rows)]
-    if any(row.call for row in rows):
-        blocks_.append(_times_of_many(comparison, rows))
-    return blocks_
+    measured = [_times_of_many(comparison, rows)] if any(row.call for row in rows) else []
+    return [*measured, Block("Counted", columns=columns), _per_component(rows)]
 
 
 def _total(pair: Pair, name: str) -> CountChange:
@@ -299,7 +316,7 @@ def _times_of_many(comparison: Comparison, rows: Sequence[OverviewRow]) -> Block
         Column("profile", [row.name for row in rows], justify="left", least=12),
         Column("iterations", [numbers.exact(row.call.count) if row.call else "-" for row in rows], rank=1),
         Column("whole call", [numbers.nanoseconds(row.call.median_ns) if row.call else "-" for row in rows]),
-        Column("change", [numbers.change(one.ratio.ratio) if one and one.ratio else "" for one in calls]),
+        Column("change", [change_of_time(one) if one else "" for one in calls]),
         Column("interval", [interval_text(one) if one else "" for one in calls], rank=2),
         Column("verdict", [one.verdict if one else "" for one in calls], justify="left", least=10),
     ]

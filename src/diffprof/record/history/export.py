@@ -14,7 +14,18 @@ from diffprof.record.atomic_files import replace_file
 from diffprof.record.history.records import KeptRun
 
 NAMES = tuple(field.name for field in fields(KeptRun))
-_WHOLE = ("id", "height", "width", "frames", "steps", "macs", "parameters", "iterations", "peak_memory_bytes")
+_WHOLE = (
+    "id",
+    "height",
+    "width",
+    "frames",
+    "steps",
+    "requested_steps",
+    "macs",
+    "parameters",
+    "iterations",
+    "peak_memory_bytes",
+)
 
 
 def check_path(path: Path) -> Path:

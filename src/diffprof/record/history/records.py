@@ -39,6 +39,8 @@ class KeptRun:
     torch: str
     diffusers: str
     transformers: str
+    requested_steps: int | None = None
+    """Denoising steps as requested; None if the request does not tell, or was kept before this was."""
     tags: tuple[str, ...] = ()
     picture: bool = False
     """Whether an image is kept with it."""

@@ -71,8 +71,14 @@ def _create_tables(connection: sqlite3.Connection) -> None:
 
 Migration = Callable[[sqlite3.Connection], None]
 
-# Each turns the tables of one version into those of the next. 1: the first.
-MIGRATIONS: tuple[Migration, ...] = (_create_tables,)
+
+def _add_requested_steps(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE runs ADD COLUMN requested_steps INTEGER")
+
+
+# Each turns the tables of one version into those of the next. 1: the first. 2: the steps that were requested, which
+# are not always those that were executed; unknown of runs that were kept before.
+MIGRATIONS: tuple[Migration, ...] = (_create_tables, _add_requested_steps)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

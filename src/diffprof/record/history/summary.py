@@ -34,6 +34,7 @@ def summary(profile: Profile) -> dict[str, Any]:
         "width": _count(request.value("width")),
         "frames": _count(request.value("num_frames")),
         "steps": profile.steps.count,
+        "requested_steps": _count(request.value("num_inference_steps")),
         "macs": profile.total.macs,
         "parameters": profile.total.parameters,
         "iterations": len(measured.timed) if measured else None,

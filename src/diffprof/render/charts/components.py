@@ -73,7 +73,9 @@ def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
     format_amount: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
     total = profile.total.macs if by is Measure.macs else profile.total.parameters
     colours = component_colours(profile)
-    whole = _Block((), "all", total, format_amount(total), numbers.times(len(profile.components), "component"), GREY)
+    whole = _Block(
+        (), "generation", total, format_amount(total), numbers.times(len(profile.components), "component"), GREY
+    )
     rows = [row for row in _rows(profile, most_blocks) if _amount(row, by)]
     return [whole, *(_block(row, by, format_amount, colours[row.component]) for row in rows)]
 

@@ -19,6 +19,7 @@ from diffprof.render.charts.style import (
     make_chart,
     seconds,
     steps_axis,
+    time_axis,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 
 def step_macs_chart(profile: Profile) -> Figure | None:
-    """The MACs of each denoising step; a cascade has one colour for each of its loops."""
+    """The MACs of each denoising step; a cascade has one colour for each of its loops.
+
+    None where all steps cost the same: a sentence says that better.
+    """
+    if len({macs for stage in profile.steps.stages for macs in stage.step_macs}) < 2:
+        return None
     colours, bars, first = component_colours(profile), [], 0
     for stage in profile.steps.stages:
         steps = list(range(first, first + stage.count))
@@ -79,7 +85,7 @@ def step_times_chart(profile: Profile) -> Figure | None:
     return make_chart(
         traces, 320,
         xaxis=steps_axis(len(rows)),
-        yaxis=amount_axis(f"{rows[0].clock} time", "s"),
+        yaxis=time_axis(f"{rows[0].clock} time", max(row.max_ns for row in rows)),
     )  # fmt: skip
 
 

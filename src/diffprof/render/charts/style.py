@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,35 @@ def seconds(nanoseconds: float) -> float:
 def amount_axis(title: str, unit: str = "", **more: Any) -> dict[str, Any]:
     """An axis of amounts: ``2T``, ``400GB``, ``12ms``."""
     return {"title": {"text": title}, "tickformat": "~s", "ticksuffix": unit, "rangemode": "tozero", **more}
+
+
+def time_axis(title: str, longest_ns: float, **more: Any) -> dict[str, Any]:
+    """An axis of seconds that is labelled in the unit of its longest time: ``10 ms``, not ``10m``."""
+    unit, factor = next(
+        ((unit, factor) for unit, factor in TIME_UNITS if longest_ns / 1e9 >= 1 / factor), TIME_UNITS[-1]
+    )
+    step = _round_step(longest_ns / 1e9 * factor / TICKS)
+    values = [number * step for number in range(int(longest_ns / 1e9 * factor / step) + 2)]
+    return {
+        "title": {"text": title},
+        "rangemode": "tozero",
+        "tickmode": "array",
+        "tickvals": [value / factor for value in values],
+        "ticktext": [f"{value:g} {unit}" for value in values],
+        **more,
+    }
+
+
+TICKS = 6
+TIME_UNITS = (("s", 1), ("ms", 1e3), ("µs", 1e6))
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2, 5, 10, 20, ... that is at least this."""
+    if least <= 0:
+        return 1.0
+    power = 10 ** math.floor(math.log10(least))
+    return float(next(size * power for size in (1, 2, 5, 10) if size * power >= least * 0.999))
 
 
 def share_axis(title: str, **more: Any) -> dict[str, Any]:

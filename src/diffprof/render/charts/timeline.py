@@ -13,7 +13,6 @@ from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,
     GREY,
-    amount_axis,
     component_colours,
     escape,
     graph_objects,
@@ -21,6 +20,7 @@ from diffprof.render.charts.style import (
     make_chart,
     numbered_axis,
     seconds,
+    time_axis,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _draw(bars: Sequence[_Bar], clock: Clock, left_out: int) -> Figure:
     remark = f" ({numbers.exact(left_out)} shorter ones are not shown)" if left_out else ""
     return make_chart(
         traces, LANE * len(lanes) + 130, barmode="overlay", bargap=0.08,
-        xaxis=amount_axis(f"{clock.name} time{remark}", "s"),
+        xaxis=time_axis(f"{clock.name} time{remark}", max(bar.start_ns + bar.length_ns for bar in bars)),
         yaxis=numbered_axis([_lane(lane) for lane in lanes]),
     )  # fmt: skip
 

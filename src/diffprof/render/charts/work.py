@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from diffprof.breakdown.attention import AttentionRow, attention_table
@@ -10,9 +11,10 @@ from diffprof.breakdown.shares import share
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
-    COLOURS,
+    GREY,
     ROW,
     amount_axis,
+    component_colours,
     escape,
     graph_objects,
     join_lines,
@@ -80,29 +82,46 @@ def _about_kind(row: KindRow, size: str) -> str:
 
 
 def attention_chart(profile: Profile) -> Figure | None:
-    """The most expensive attention layers, each with its QKᵀ and AV."""
+    """The most expensive attention layers, in the colours of their components."""
     rows = attention_table(profile)[:MOST_ROWS]
     if not rows:
         return None
-    places = [_layer_label(row) for row in rows]
+    names = distinct_names([f"{row.component}.{row.site.module}" for row in rows])
+    places = [_layer_label(row, name) for row, name in zip(rows, names, strict=True)]
     about = [_about_attention(row) for row in rows]
-    parts = (("QKᵀ", [row.qk_macs for row in rows], COLOURS[0]), ("AV", [row.av_macs for row in rows], COLOURS[5]))
+    colours = component_colours(profile)
+    slots = dict.fromkeys(row.component for row in rows)
     bars = [
         graph_objects().Bar(
-            name=name, y=list(range(len(rows))), x=macs, orientation="h", hovertext=about, hoverinfo="text",
-            marker={"color": colour},
+            name=escape(slot),
+            y=[place for place, row in enumerate(rows) if row.component == slot],
+            x=[row.macs for row in rows if row.component == slot],
+            orientation="h",
+            hovertext=[text for text, row in zip(about, rows, strict=True) if row.component == slot],
+            hoverinfo="text",
+            marker={"color": colours.get(slot, GREY)},
         )
-        for name, macs, colour in parts
-    ]  # fmt: skip
+        for slot in slots
+    ]
     return make_chart(
-        bars, (ROW + 10) * len(rows) + 90, barmode="stack", xaxis=amount_axis("MACs"), yaxis=numbered_axis(places)
-    )
+        bars, (ROW + 10) * len(rows) + 90, showlegend=len(bars) > 1, xaxis=amount_axis("MACs"),
+        yaxis=numbered_axis(places),
+    )  # fmt: skip
 
 
-def _layer_label(row: AttentionRow) -> str:
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """The names without their middle if they are long, but never so that two different ones read the same."""
+    half = LONGEST_PLACE // 2
+    shortened = [name if len(name) <= LONGEST_PLACE else f"{name[:half]}…{name[-half:]}" for name in names]
+    full = {
+        short: {name for name, other in zip(names, shortened, strict=True) if other == short} for short in shortened
+    }
+    return [name if len(full[short]) > 1 else short for name, short in zip(names, shortened, strict=True)]
+
+
+def _layer_label(row: AttentionRow, place: str) -> str:
     site = row.site
     tokens = f"{numbers.exact(site.query_tokens)} x {numbers.exact(site.key_tokens)}"
-    place = numbers.shorten(f"{row.component}.{site.module}", LONGEST_PLACE)
     return join_lines(
         f"{escape(site.relation)}, {tokens} tokens", f"<span style='font-size:11px'>{escape(place)}</span>"
     )

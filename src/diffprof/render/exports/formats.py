@@ -66,6 +66,15 @@ def _text(view: View) -> str:
     return run_text(view.profile, view.width, view.table, view.verbose, view.encoding)
 
 
+def _markdown(view: View) -> str:
+    from diffprof.render.blocks import markdown
+    from diffprof.render.profile_blocks import counted_blocks, measured_blocks
+
+    if isinstance(view.table, ProfileTable):
+        return markdown(counted_blocks(view.profile, view.table, view.depth, view.verbose))
+    return markdown(measured_blocks(view.profile, view.table))
+
+
 def _speedscope(view: View) -> str:
     from diffprof.render.exports.speedscope import speedscope_json
 
@@ -81,6 +90,7 @@ def _chrome_trace(view: View) -> str:
 EXPORTS = (
     ExportFormat("json", "The saved profile.", _json, endings=(".json", ".json.gz")),
     ExportFormat("csv", "The table as CSV.", _csv, endings=(".csv",)),
+    ExportFormat("markdown", "The same as Markdown.", _markdown, endings=(".md",)),
     ExportFormat("text", "What the console shows.", _text, endings=(".txt",)),
     ExportFormat("speedscope", "Write the timeline for speedscope.app, of one profile.", _speedscope),
     ExportFormat("chrome-trace", "Write the timeline for ui.perfetto.dev, of one profile.", _chrome_trace),

@@ -16,8 +16,11 @@ SHORT = 32
 """Cells up to this length stay on one line."""
 
 
-def html_table(columns: Sequence[Column], total: bool = False) -> Markup:
-    """The columns as a table that scrolls sideways; with `total`, the last row is set apart."""
+def html_table(columns: Sequence[Column], total: bool = False, keys: Sequence[str] = ()) -> Markup:
+    """The columns as a table that scrolls sideways; with `total`, the last row is set apart.
+
+    `keys` identify the rows for a page on which they can be clicked.
+    """
     if not columns or not columns[0].cells:
         return Markup()
     head = element("tr", *(element("th", column.name, scope="col", class_=_side(column)) for column in columns))
@@ -30,6 +33,7 @@ def html_table(columns: Sequence[Column], total: bool = False) -> Markup:
                 for place, column in enumerate(columns)
             ),
             class_="total" if total and number == last else None,
+            data_run=keys[number] if keys else None,
         )
         for number in range(last + 1)
     ]

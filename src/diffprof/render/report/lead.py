@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.components import component_table
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory import counted_peak_bytes, memory_table
 from diffprof.breakdown.sections import BETWEEN, section_table
 from diffprof.breakdown.throughput import generation
 from diffprof.record.profile import Profile
@@ -12,8 +12,8 @@ from diffprof.render.report.markup import Markup, element
 
 
 def lead(profile: Profile) -> str:
-    """What one generation costs, where most of it goes, and how long it took if it was measured."""
-    return " ".join(part for part in (_cost(profile), _time(profile)) if part)
+    """How long one generation took if it was measured, what it costs, and where most of it goes."""
+    return " ".join(part for part in (_time(profile), _cost(profile)) if part)
 
 
 def _cost(profile: Profile) -> str:
@@ -22,8 +22,9 @@ def _cost(profile: Profile) -> str:
         return "Nothing was counted for this generation." if not profile.calls else "This generation has no MACs."
     most = max(component_table(profile), key=lambda row: row.macs)
     calls = numbers.times(most.calls, "call")
+    whose = "It costs" if generation(profile) else "One generation costs"
     return (
-        f"One generation costs {numbers.macs(total.macs)} ({numbers.flops(total.flops)}); "
+        f"{whose} {numbers.macs(total.macs)} ({numbers.flops(total.flops)}); "
         f"{numbers.percent(most.share)} of that is {most.component} in {calls}."
     )
 
@@ -32,7 +33,7 @@ def _time(profile: Profile) -> str:
     whole = generation(profile)
     if whole is None or profile.measured is None:
         return ""
-    took = f"It took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
+    took = f"One generation took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
     sections = [row for row in section_table(profile.measured.timed) if row.section != BETWEEN]
     if not sections:
         return f"{took}."
@@ -41,17 +42,34 @@ def _time(profile: Profile) -> str:
 
 
 def cards(profile: Profile) -> Markup:
-    """The numbers that people look for first, each with its label."""
+    """The numbers that people look for first: time and memory if they were measured, else the cost and the memory."""
     total = profile.total
     values = [
-        (numbers.macs(total.macs), f"exactly {numbers.exact(total.macs)}"),
-        (numbers.flops(total.flops), "two for each MAC"),
+        *_run_cards(profile),
+        (numbers.macs(total.macs), f"= {numbers.flops(total.flops)}; exactly {numbers.exact(total.macs)} MACs"),
+        *_component_cards(profile),
+        *_peak_cards(profile),
         (numbers.parameters(total.parameters), f"parameters, {numbers.gigabytes(total.weight_bytes)} of weights"),
         *_step_cards(profile),
-        *_run_cards(profile),
     ]
     divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
     return element("div", *divs, class_="cards")
+
+
+def _component_cards(profile: Profile) -> list[tuple[str, str]]:
+    """The component that costs most, where no time says so."""
+    rows = component_table(profile)
+    if profile.measured is not None or not profile.total.macs:
+        return []
+    most = max(rows, key=lambda row: row.macs)
+    return [(f"{numbers.percent(most.share)} {most.component}", f"of the MACs, in {numbers.times(most.calls, 'call')}")]
+
+
+def _peak_cards(profile: Profile) -> list[tuple[str, str]]:
+    """The memory that the count needs, where none was measured."""
+    if profile.measured is not None or not profile.components:
+        return []
+    return [(numbers.gigabytes(counted_peak_bytes(profile)), "at the peak: all weights, and the largest activations")]
 
 
 def _step_cards(profile: Profile) -> list[tuple[str, str]]:
@@ -67,14 +85,14 @@ def _run_cards(profile: Profile) -> list[tuple[str, str]]:
         return []
     times = "one call" if whole.iterations == 1 else f"median of {numbers.exact(whole.iterations)}"
     values = [(numbers.nanoseconds(whole.median_ns), f"per generation, {times}")]
-    if whole.outputs_per_second is not None:
-        values.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
-    if whole.flops_per_second is not None:
-        values.append((numbers.flops_per_second(whole.flops_per_second), "end to end"))
     peaks = memory_table(profile)
     on_device = [row.device_peak_bytes for row in peaks if row.device_peak_bytes is not None]
     if on_device:
         values.append((numbers.gigabytes(max(on_device)), "peak device memory"))
     elif peaks:
         values.append((numbers.gigabytes(max(row.rss_peak_bytes for row in peaks)), "highest resident memory"))
+    if whole.outputs_per_second is not None:
+        values.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
+    if whole.flops_per_second is not None:
+        values.append((numbers.flops_per_second(whole.flops_per_second), "end to end"))
     return values

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.breakdown.operations import OperationRow, operation_table
-from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render import charts, numbers
 from diffprof.render.charts import Measure
 from diffprof.render.columns import Column
 from diffprof.render.device_tables import device_columns, rank_columns
-from diffprof.render.findings import finding_lines
 from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
+from diffprof.render.report.finding_list import findings_list
 from diffprof.render.report.hardware import add_hardware
 from diffprof.render.report.html_table import html_table, profile_html_table
 from diffprof.render.report.lead import cards, lead
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import Page, details, labelled_list, paragraph
+from diffprof.render.report.pictures import MOST_BYTES, embedded_image
 from diffprof.render.report.request import environment_html, request_html
 from diffprof.render.run_sentences import device_line, note_lines, speed_lines, step_lines
 from diffprof.render.run_tables import (
@@ -35,12 +36,15 @@ from diffprof.render.shapes import shapes_text
 from diffprof.render.table_names import ProfileTable
 
 TOP = 25
-TABS = {Measure.macs: "by MACs", Measure.parameters: "by parameters", Measure.time: "by time"}
+TABS = {Measure.time: "by time", Measure.macs: "by MACs", Measure.parameters: "by parameters"}
+"""What was measured comes first, where it was."""
 
 
-def profile_html(profile: Profile) -> str:
-    """The whole page."""
+def profile_html(profile: Profile, image: Path | None = None) -> str:
+    """The whole page, with the image that was generated if there is one."""
     page = Page(headline(profile))
+    if image is not None:
+        page.add("The result", embedded_image(image.name, image, MOST_BYTES), link="Result")
     _add_findings(page, profile)
     _add_components(page, profile)
     _add_steps(page, profile)
@@ -66,22 +70,11 @@ def _add_findings(page: Page, profile: Profile) -> None:
     if profile.measured is None:
         page.add("What to know", *notices)
         return
-    found = [finding_lines(finding) for finding in findings(profile)]
-    items = [
-        element(
-            "li",
-            element("b", lines.title),
-            element("span", lines.evidence, class_="evidence") if lines.evidence else Markup(),
-            element("span", lines.advice) if lines.advice else Markup(),
-        )
-        for lines in found
-    ]
-    content = element("ol", *items, class_="findings") if items else paragraph("Nothing stands out.")
-    page.add("Findings", *notices, content)
+    page.add("Findings", *notices, findings_list(profile))
 
 
 def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
-    """The components by MACs, by parameters and by time."""
+    """The components by time where that was measured, by MACs and by parameters."""
     return page.tabs(
         "What the size of a block is",
         {
@@ -94,7 +87,9 @@ def components_tabs(page: Page, profile: Profile, what: str = "") -> Markup:
 def _add_components(page: Page, profile: Profile) -> None:
     page.add(
         "Where the cost goes",
-        paragraph("Click a block to zoom in and the bar above to zoom out. Equal neighbours are one block.", "note"),
+        paragraph(
+            "Click a block to zoom in and the bar above to zoom out. Equal neighbours are one block.", "note screen"
+        ),
         components_tabs(page, profile),
         profile_html_table(profile, ProfileTable.component, total=True),
         details("Calls of the components", profile_html_table(profile, ProfileTable.call)),
@@ -216,6 +211,10 @@ def _operations(rows: Sequence[OperationRow]) -> list[Column]:
 
 
 def _add_ledger_and_request(page: Page, profile: Profile) -> None:
-    page.add("Ledger and assumptions", labelled_list(summary(profile, verbose=True)), link="Ledger")
+    page.add(
+        "What was counted, and what was assumed",
+        labelled_list(summary(profile, verbose=True, ledger_label="Coverage")),
+        link="Trust",
+    )
     notes = labelled_list(note_lines(profile, profile.measured)) if profile.measured else Markup()
     page.add("Request and environment", join(request_html(profile), notes, environment_html(profile)), link="Request")

@@ -99,6 +99,22 @@
     tabs.addEventListener("click", (event) => event.target.role === "tab" && select(event.target));
     tabs.addEventListener("keydown", moveAlongTabs);
   }
+  for (const block of document.querySelectorAll(".code")) {
+    const copy = document.createElement("button");
+    copy.type = "button";
+    copy.textContent = "Copy";
+    copy.addEventListener("click", async () => {
+      const code = block.querySelector("pre");
+      try {
+        await navigator.clipboard.writeText([...code.children].map((line) => line.textContent).join("\n"));
+        copy.textContent = "Copied";
+      } catch {
+        // A page that was opened as a file may not write to the clipboard: the code is selected instead.
+        getSelection().selectAllChildren(code);
+      }
+    });
+    block.append(copy);
+  }
   addEventListener("beforeprint", preparePrint);
   addEventListener("afterprint", endPrint);
   setTheme(theme);

@@ -19,7 +19,16 @@ from diffprof.traces.result import TraceResult
 from diffprof.traces.views import charts, sentences
 from diffprof.traces.views.checklist import describe_check
 from diffprof.traces.views.comparison_tables import change_columns, change_tables, rank_columns
-from diffprof.traces.views.tables import CAUSE, CURVE, KERNEL, LOCATION, TraceBy, row_count, table_columns
+from diffprof.traces.views.tables import (
+    CAUSE,
+    CURVE,
+    KERNEL,
+    LOCATION,
+    TraceBy,
+    grouped_causes,
+    row_count,
+    table_columns,
+)
 from diffprof.version import __version__
 
 TOP = 25
@@ -40,9 +49,9 @@ def result_html(result: TraceResult) -> str:
 def trace_html(explanation: TraceExplanation) -> str:
     """The whole page of one trace."""
     page = Page(sentences.source_line(explanation))
+    _timeline(page, explanation)
     if explanation.timelines:  # without GPU work, all ten questions would be answered "unknown"
         page.add("Checklist", _checklist(explanation))
-    _timeline(page, explanation)
     _idle(page, explanation)
     _attention(page, explanation)
     _work(page, explanation)
@@ -196,7 +205,8 @@ def _idle(page: Page, explanation: TraceExplanation) -> None:
     chart = page.chart(charts.gaps_chart(explanation), "The longest gaps over time, by cause")
     page.add(
         "Why it was idle",
-        _rows(explanation, TraceBy.cause, TOP),
+        html_table(grouped_causes(explanation)) if explanation.causes else "",
+        details("Each cause, place by place", _rows(explanation, TraceBy.cause, TOP)),
         paragraph(f"Each point is a gap; hover over it to see its cause.{many}", "note") if chart else "",
         chart,
         details("The longest gaps", _rows(explanation, TraceBy.gap, MANY)),

@@ -11,7 +11,7 @@ from diffprof.render import numbers
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column
 from diffprof.render.numbers import exact, milliseconds, percent
-from diffprof.traces.facts import TraceExplanation
+from diffprof.traces.facts import IdleCause, TraceExplanation
 from diffprof.traces.views.names import CAUSES, alternative_name, short, short_path
 
 BAR = 16
@@ -88,6 +88,23 @@ def _causes(explanation: TraceExplanation, ascii_only: bool) -> list[Column]:
         Column("longest", [milliseconds(row.longest_ns) for row in rows], rank=1),
         Column("cause", [CAUSES[row.cause] for row in rows], justify="left", key=CAUSE),
         Column("in", [_location(row) for row in rows], justify="left", least=28, key=LOCATION),
+    ]
+
+
+def grouped_causes(explanation: TraceExplanation) -> list[Column]:
+    """One row for each cause, wherever it was: the places are in the table of causes."""
+    groups: dict[str, list[IdleCause]] = {}
+    for row in explanation.causes:
+        groups.setdefault(row.cause, []).append(row)
+    idle = {cause: sum(row.idle_ns for row in rows) for cause, rows in groups.items()}
+    causes = sorted(groups, key=lambda cause: -idle[cause])
+    return [
+        Column("cause", [CAUSES[cause] for cause in causes], justify="left"),
+        Column("idle for", [milliseconds(idle[cause]) for cause in causes]),
+        _shares([idle[cause] / explanation.idle_ns for cause in causes], ascii_only=False),
+        Column("gaps", [exact(sum(row.gaps for row in groups[cause])) for cause in causes]),
+        Column("longest", [milliseconds(max(row.longest_ns for row in groups[cause])) for cause in causes]),
+        Column("places", [exact(len(groups[cause])) for cause in causes]),
     ]
 
 
