@@ -9,6 +9,7 @@ from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render.blocks import Block
 from diffprof.render.columns import Column
+from diffprof.render.device_tables import device_columns, rank_columns
 from diffprof.render.findings import code_lines, finding_lines
 from diffprof.render.headline import composition, headline, summary
 from diffprof.render.profile_tables import fit_profile_table
@@ -33,6 +34,8 @@ RUN_TABLES: dict[RunTable, Callable[[Profile], list[Column]]] = {
     RunTable.peak: lambda profile: peak_columns(memory_table(profile)),
     RunTable.cache: lambda profile: cache_columns(profile, ascii_only=True),
     RunTable.move: lambda profile: move_columns(profile, ascii_only=True),
+    RunTable.device: lambda profile: device_columns(profile, ascii_only=True),
+    RunTable.rank: lambda profile: rank_columns(profile, ascii_only=True),
 }
 
 
