@@ -9,7 +9,10 @@ from typing import Any
 
 from diffprof.record.history.records import COLUMNS, KeptRun
 
-WHOLE = ("id", "steps", "macs", "parameters", "height", "width", "frames", "iterations", "peak_memory_bytes")
+WHOLE = (
+    *("id", "steps", "requested_steps", "macs", "parameters", "height", "width", "frames", "iterations"),
+    "peak_memory_bytes",
+)
 OPTIONAL = (
     "device",
     "device_kind",
@@ -17,6 +20,7 @@ OPTIONAL = (
     "height",
     "width",
     "frames",
+    "requested_steps",
     "iterations",
     "wall_seconds",
     "peak_memory_bytes",
