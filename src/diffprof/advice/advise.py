@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,7 +194,8 @@ def _spread_over_risks(ranked: Sequence[Evaluated]) -> list[Evaluated]:
     """
     distinct: list[Evaluated] = []
     for one in ranked:
-        if not any(_is_alike(other, one) for other in distinct):
+        is_outdone = any(_is_clearly_better(other, one) for other in ranked)
+        if not is_outdone and not any(_is_alike(other, one) for other in distinct):
             distinct.append(one)
     shared = [one for one in distinct if one.settings.devices > 1][:MOST_SHARED]
     single = [one for one in distinct if one.settings.devices == 1]
@@ -210,12 +212,22 @@ CLOSE, NEAR = 1.03, 1.2
 
 def _is_alike(better: Evaluated, other: Evaluated) -> bool:
     """Whether one that ranks before another, and risks no more, does about the same."""
-    if RISKS.index(better.plan.risk) > RISKS.index(other.plan.risk):
-        return False
-    if better.settings.devices > other.settings.devices:
-        return False
-    slower, larger = better.seconds / other.seconds, better.peak.device_bytes / other.peak.device_bytes
+    slower, larger = _ratios(better, other)
     return (slower <= CLOSE and larger <= NEAR) or (slower <= NEAR and larger <= CLOSE)
+
+
+def _is_clearly_better(one: Evaluated, other: Evaluated) -> bool:
+    """Whether one that risks no more is about as good in time or memory, and much better in the other of them."""
+    slower, larger = _ratios(one, other)
+    return (slower <= CLOSE and larger <= 1 / NEAR) or (slower <= 1 / NEAR and larger <= CLOSE)
+
+
+def _ratios(one: Evaluated, other: Evaluated) -> tuple[float, float]:
+    """Time and memory of one against another; infinite where it risks more, or takes more devices."""
+    is_riskier = RISKS.index(one.plan.risk) > RISKS.index(other.plan.risk)
+    if is_riskier or one.settings.devices > other.settings.devices:
+        return math.inf, math.inf
+    return one.seconds / other.seconds, one.peak.device_bytes / other.peak.device_bytes
 
 
 def advise(

@@ -62,7 +62,7 @@ def options_block(advice: Advice) -> Block:
     """A row for each option, the best for the goal first."""
     rows = advice.options
     columns = [
-        Column("option", [option.name for option in rows], justify="left", style="bold"),
+        Column("option", [option.name for option in rows], justify="left", style="bold", least=30),
         Column("time of one", [numbers.estimate(option.seconds) for option in rows]),
         Column("speed-up", [_speedup(advice, option) for option in rows], rank=3),
         Column("nvidia-smi", [numbers.gibibytes(option.peak.device_bytes) for option in rows]),
