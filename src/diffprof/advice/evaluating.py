@@ -135,7 +135,7 @@ class Evaluator:
         price = ["--price", f"{self.usd_per_hour:g}"] if self.usd_per_hour is not None else []
         request = one.plan.request
         return Option(
-            changes=one.plan.names,
+            changes=(*one.plan.names, *_other_size(self.source.profile, one.profile)),
             model=one.profile.request.model,
             settings=one.settings,
             risk=one.plan.risk,
@@ -171,6 +171,14 @@ class Evaluator:
                 )
             )
         )
+
+
+def _other_size(requested: Profile, made: Profile) -> tuple[str, ...]:
+    """The size that another model makes, where it is not the one of the request: it is a part of what is different."""
+    sizes = [[one.request.value(name) for name in ("num_frames", "height", "width")] for one in (requested, made)]
+    if sizes[0] == sizes[1] or requested.request.model == made.request.model:
+        return ()
+    return ("x".join(str(number) for number in sizes[1] if number),) if any(sizes[1]) else ()
 
 
 def _results(profile: Profile) -> int:

@@ -69,6 +69,6 @@ def _time(profile: Profile, accelerator: str) -> _Shown:
         cards.append((numbers.estimate(time.step_seconds), "for each step"))
     line = (
         f"Time: predicted for eager diffusers with all weights on the device, limited by {LIMITED[time.limited_by]}. "
-        f"`diffprof advise` says what to change."
+        "diffprof advise says what to change."
     )
     return cards, [line]
