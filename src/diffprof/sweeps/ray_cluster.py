@@ -88,8 +88,8 @@ class RayCluster:
         if wanted > there:
             self.close()
             raise RequestError(
-                f"Each task is to have {wanted:g} GPUs, and the cluster has {there:g}; "
-                "take fewer with --gpus-per-task, 0 to measure on CPUs."
+                f"--gpus-per-task asks for {wanted:g} of the cluster's GPUs, and it has {there:g}; "
+                "take fewer, or 0 to measure on CPUs."
             )
         return wanted
 
