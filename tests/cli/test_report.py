@@ -53,7 +53,7 @@ def test_time_lines_and_tables_are_written_without_a_page(run: Run, at_work: Pat
     assert written(at_work) == {"s.json", "t.json", "tables"}
     assert json.loads((at_work / "s.json").read_text())["profiles"][0]["unit"] == "nanoseconds"
     assert json.loads((at_work / "t.json").read_text())["traceEvents"]
-    assert len(list((at_work / "tables").glob("*.csv"))) == 16
+    assert len(list((at_work / "tables").glob("*.csv"))) == 18
 
 
 def test_tables_of_several_profiles_have_a_folder_each(run: Run, at_work: Path) -> None:
