@@ -1,4 +1,4 @@
-"""A profile from the disk cache when it was counted before, else from the engine."""
+"""The profile of a request: by the law of its model, from the disk cache when it was counted before, else counted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.errors import needs_torch
+from diffprof.laws.programs import OutsideOfLaw
+from diffprof.laws.selection import can_count, profile_by_law, refusal
 from diffprof.record import cache
 from diffprof.record.changes import Changes
 from diffprof.record.inputs import plain_input
@@ -23,18 +25,29 @@ from diffprof.record.request import Request
 from diffprof.settings.work_limits import work_limits
 
 
-def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
-    """The profile of the request; torch is imported only when it has to be counted."""
+def count_request(
+    request: Request, use_cache: bool = True, progress: Progress | None = None, by_law: bool = True
+) -> Profile:
+    """The profile of the request; torch is imported only when it has to be counted.
+
+    The law of the model says the same as a count, where it was proved; with `by_law` False it is not asked.
+    """
     resolved = resolve(request.model)
     request = add_recommended(request)
-    use_cache = use_cache and not registered_operations()  # their formulas are known to this process only
-    key = _key(request, resolved) if use_cache else None
+    own_formulas = registered_operations()  # known to this process only
+    if by_law and not own_formulas:
+        try:
+            return profile_by_law(request, resolved)
+        except OutsideOfLaw as error:
+            if not can_count():
+                raise refusal(error) from None
+    key = _key(request, resolved) if use_cache and not own_formulas else None
     cached_profile = cache.read(key) if key else None
     if cached_profile is not None:
         return cached_profile
     with needs_torch("Counting a model"):
         profile = _count(request, progress)
-    if use_cache:
+    if use_cache and not own_formulas:
         # Opening a hub id may have fetched files: what was counted is what is there now.
         key = _key(request, resolved) if resolved.place is Place.hub else key
         if key:

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 
 from diffprof.counting.formulas import kinds
-from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder
+from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.pipelines.patching import Patches
+from diffprof.record.executed import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 EAGER = (

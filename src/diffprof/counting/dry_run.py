@@ -6,8 +6,8 @@ import functools
 import gc
 import hashlib
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -49,6 +49,7 @@ from diffprof.pipelines.components import (
 )
 from diffprof.pipelines.failures import panics_as_errors, pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
+from diffprof.record.executed import ExecutedCall
 from diffprof.record.profile import Call, ComputedSize, Cost, Stage
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.texts import EncodedText
@@ -68,6 +69,12 @@ class DryRunResult:
     computed_size: ComputedSize | None = None
     """Where the pipeline computes at another size than that of what came out."""
     texts: tuple[EncodedText, ...] = ()
+    executed: Mapping[int, ExecutedCall] = field(default_factory=dict)
+    """By the identity of each distinct cost: the single operations that it is made of."""
+    call_stages: tuple[int | None, ...] = ()
+    """The number of the stage that each call belongs to."""
+    decoded: Mapping[str, int] = field(default_factory=dict)
+    """Height and width of what the VAE put out last."""
 
 
 def dry_run(
@@ -144,6 +151,7 @@ class _DryRun:
         self.known: dict[Any, list[_CountedCall]] = {}
         self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
         """Equal costs are one object, also where they could not be known beforehand to be equal."""
+        self.executed: dict[int, ExecutedCall] = {}
         self.slots: dict[int, str] = {}
         self.paths: dict[int, str] = {}
         for slot, component in self.components.items():
@@ -190,23 +198,30 @@ class _DryRun:
             self.recorder.assume("code of no known library still holds tensors of this count, which have no data")
 
     def result(self) -> DryRunResult:
-        stages = []
+        stages: list[Stage] = []
+        call_stages: list[int | None] = [None] * len(self.calls)
         for slot, steps in self.steps.items():
             for number, members in enumerate(steps):
                 for index in members:
                     self.calls[index] = replace(self.calls[index], step=number)
+                    call_stages[index] = len(stages)
             slots = dict.fromkeys(self.calls[index].component for step in steps for index in step)
             denoisers = [name for name in slots if self.roles[name] == "denoiser"]
             macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
             stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
+        executed = self.recorder.outside.executed()
+        outside = executed.cost(peak_live_bytes=0)
         return DryRunResult(
             calls=tuple(self.calls),
             stages=tuple(stages),
-            outside=self.recorder.outside.cost(peak_live_bytes=0),
+            outside=outside,
             assumptions=tuple(self.recorder.assumptions),
             sizes=self.sizes,
             computed_size=self._computed_size(),
             texts=tuple(self.texts.encoded),
+            executed={**self.executed, id(outside): executed},
+            call_stages=tuple(call_stages),
+            decoded=self.decoded,
         )
 
     def _computed_size(self) -> ComputedSize | None:
@@ -349,8 +364,10 @@ class _DryRun:
             else:
                 output = original(module, *args, **kwargs)
             inputs_read = frozenset(call.origins.inputs_read)
-            cost = call.cost(recorder.live.peak - call.live_bytes_before)
+            executed = call.executed()
+            cost = executed.cost(recorder.live.peak - call.live_bytes_before)
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
+        self.executed.setdefault(id(cost), executed)
         return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read)), call.log
 
     def _note(self, slot: str, method: str, function: Any, args: Any, kwargs: Any, cost: Cost) -> None:

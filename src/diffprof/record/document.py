@@ -17,12 +17,13 @@ from diffprof.record.profile import Call, Cost, Profile, Total, Work
 
 _BY_TYPE = (
     *("request", "environment", "steps", "components", "resized", "computed_size", "placement", "texts", "ledger"),
+    "counted_by",
 )
 """Fields of a profile that the codec reads and writes as their types say."""
 
 _ORDER = (
     *("request", "environment", "total", "steps", "components", "calls", "costs"),
-    *("resized", "computed_size", "placement", "texts", "ledger"),
+    *("resized", "computed_size", "placement", "texts", "ledger", "counted_by"),
 )
 """The keys of the file."""
 

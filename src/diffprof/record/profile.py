@@ -6,13 +6,13 @@ and every MAC can be followed from the total to a component, a call, a module an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from diffprof.record.allocations import NO_ALLOCATIONS, Allocations
+from diffprof.record.allocations import Allocations
 from diffprof.record.changes import Changes
 from diffprof.record.inputs import recorded_input
 from diffprof.record.measured import Measured
@@ -151,11 +151,35 @@ class Cost:
     work: Work
     peak_live_bytes: int
     """Most bytes of activations that were alive at one time during the call, inputs and weights not included."""
-    operations: tuple[Operation, ...] = ()
-    modules: tuple[ModuleWork, ...] = ()
-    attention: tuple[Attention, ...] = ()
-    allocations: Allocations = field(default=NO_ALLOCATIONS, compare=False)
+    operations: tuple[Operation, ...] = field(default_factory=tuple)
+    modules: tuple[ModuleWork, ...] = field(default_factory=tuple)
+    attention: tuple[Attention, ...] = field(default_factory=tuple)
+    allocations: Allocations = field(default_factory=Allocations, compare=False)
     """What memory the call takes and gives back; nothing where that was not recorded."""
+
+    @classmethod
+    def deferred(cls, work: Work, peak_live_bytes: int, complete: Callable[[], Cost]) -> Cost:
+        """A cost whose sums are known; `complete` works out all of it, when somebody asks for more than the sums."""
+        cost = object.__new__(cls)
+        vars(cost).update(work=work, peak_live_bytes=peak_live_bytes, _complete=complete)
+        return cost
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called for what is not there only: the tables of a deferred cost.
+            complete = vars(self).pop("_complete", None) if name in _TABLES else None
+            if complete is None:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            whole = complete()
+            vars(self).update({table: getattr(whole, table) for table in _TABLES})
+            return vars(self)[name]
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return type(self), tuple(getattr(self, one.name) for one in fields(self))
+
+
+_TABLES = ("operations", "modules", "attention", "allocations")
 
 
 @dataclass(frozen=True)
@@ -388,6 +412,10 @@ class MacsRange:
     most: int
 
 
+DRY_RUN, LAW = "dry run", "law"
+"""The ways to count."""
+
+
 @dataclass(frozen=True)
 class Profile(ProfileViews):
     """The cost of one generation, and where it goes."""
@@ -409,6 +437,8 @@ class Profile(ProfileViews):
     """What real runs took; None where it was only counted."""
     texts: tuple[EncodedText, ...] = ()
     """What text encoders were given; empty also where it was not recorded."""
+    counted_by: str = field(default=DRY_RUN, compare=False)
+    """``dry run``, or ``law``: the law of the model, which was proved to say the same."""
 
     @cached_property
     def total(self) -> Total:

@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-
-from diffprof.record.allocations import (
-    ALLOCATE,
-    CALL,
-    MASKED_ATTENTION,
-    OPERATION,
-    RELEASE,
-    AllocationEvent,
-    Allocations,
-    compress,
-    step_number,
-)
-
-if TYPE_CHECKING:
-    from diffprof.counting.operations.recorder import ExecutedOp
 
 
 class AllocationLog:
@@ -38,29 +22,6 @@ class AllocationLog:
         self.raw.append((size, owner))
         self.count += 1
         return self.count - 1
-
-    def record(self, modules: Mapping[str, int], number_of: Callable[[ExecutedOp], int | None]) -> Allocations:
-        """The sequence, with modules and operations by the numbers that they have in the `Cost`."""
-        events: dict[tuple[str, int, int], int] = {}
-        numbers: list[int] = []
-        allocated = latest_owner = 0
-        for entry in self.raw:
-            if entry.__class__ is int:
-                key = (RELEASE, allocated - entry, 0)
-            elif entry is None:
-                key = (CALL, 0, 0)
-            elif entry[0].__class__ is int:
-                owner = modules[entry[1]]
-                key = (ALLOCATE, entry[0], step_number(owner - latest_owner))
-                latest_owner = owner
-                allocated += 1
-            else:
-                number = number_of(entry[0])
-                if number is None:
-                    continue
-                key = (MASKED_ATTENTION if entry[1] else OPERATION, number, 0)
-            numbers.append(events.setdefault(key, len(events)))
-        return compress([AllocationEvent(*key) for key in events], numbers)
 
 
 class LiveBytes:

@@ -12,11 +12,12 @@ from torch.overrides import TorchFunctionMode
 from diffprof.counting.formulas.products import AttentionShape, attention_shape
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.packed_linear import packed_linear
-from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
+from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.stand_in_values import stand_in
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.pipelines.packed_weights import packed_weight
+from diffprof.record.executed import ExecutedOp
 
 
 class FunctionMode(TorchFunctionMode):

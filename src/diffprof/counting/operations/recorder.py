@@ -6,10 +6,9 @@ of every operation that executes; the component boundaries and `ModuleCalls` tel
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,37 +23,12 @@ from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
-from diffprof.record.allocations import Allocations
-from diffprof.record.profile import Attention, Cost, ModuleWork, Operation, Work
+from diffprof.record.executed import ExecutedCall, ExecutedOp, ModuleTally
+from diffprof.record.profile import Attention, Cost
 from diffprof.record.tensors import OperationShapes, Shape
 
 PIPELINE = "pipeline"
 """The slot of operations that the pipeline's own code executes outside of any component: schedulers, latents."""
-
-
-@dataclass(frozen=True, eq=False)
-class ExecutedOp:
-    """One operation on certain shapes: the same object each time it executes, so that a tally is one addition."""
-
-    name: str
-    kind: str
-    shapes: OperationShapes
-    dtype: str
-    macs: int
-    other_flops: int
-    read_bytes: int
-    written_bytes: int
-    strided_bytes: int = 0
-
-    def as_attention(self) -> ExecutedOp:
-        """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
-        variant = _ATTENTION_VARIANTS.get(self)
-        if variant is None:
-            variant = _ATTENTION_VARIANTS[self] = replace(self, kind=kinds.ATTENTION)
-        return variant
-
-
-_ATTENTION_VARIANTS: weakref.WeakKeyDictionary[ExecutedOp, ExecutedOp] = weakref.WeakKeyDictionary()
 
 
 def executed_op(
@@ -168,35 +142,17 @@ class CallTally:
             self.module_classes[path] = class_name
         return tally
 
-    def cost(self, peak_live_bytes: int) -> Cost:
-        operations: dict[tuple[str, str, OperationShapes, str], list[int]] = {}
-        modules = []
-        for path, tally in self.by_module.items():
-            sums = [0, 0, 0, 0]
-            for op, count in tally.items():
-                row = operations.setdefault((op.name, op.kind, op.shapes, op.dtype), [0, 0, 0, 0, 0, 0])
-                row[0] += count
-                row[5] += op.strided_bytes * count
-                for i, amount in enumerate((op.macs, op.other_flops, op.read_bytes, op.written_bytes)):
-                    row[i + 1] += amount * count
-                    sums[i] += amount * count
-            modules.append(ModuleWork(path, self.module_classes[path], self.module_calls.get(path, 0), Work(*sums)))
-        rows = [item for item in sorted(operations.items(), key=lambda item: -item[1][1]) if item[1][0]]
-        return Cost(
-            work=sum((module.work for module in modules), Work()),
-            peak_live_bytes=peak_live_bytes,
-            operations=tuple(
-                Operation(*key, row[0], Work(*row[1:5]), known=key[1] != kinds.UNKNOWN, strided_bytes=row[5])
-                for key, row in rows
-            ),
-            modules=tuple(modules),
-            attention=tuple(_attention_record(call, count) for call, count in self.attention.items()),
-            allocations=self._allocations({key: number for number, (key, _) in enumerate(rows)}),
-        )
+    def executed(self) -> ExecutedCall:
+        """What was executed until now."""
+        modules = [
+            ModuleTally(path, self.module_classes[path], self.module_calls.get(path, 0), tuple(tally.items()))
+            for path, tally in self.by_module.items()
+        ]
+        attention = [(_attention_record(call, count), call.scaled) for call, count in self.attention.items()]
+        return ExecutedCall(modules, attention, tuple(self.log.raw))
 
-    def _allocations(self, numbers: Mapping[tuple[str, str, OperationShapes, str], int]) -> Allocations:
-        places = {path: place for place, path in enumerate(self.by_module)}
-        return self.log.record(places, lambda op: numbers.get((op.name, op.kind, op.shapes, op.dtype)))
+    def cost(self, peak_live_bytes: int) -> Cost:
+        return self.executed().cost(peak_live_bytes)
 
 
 def _attention_record(call: AttentionCall, count: int) -> Attention:

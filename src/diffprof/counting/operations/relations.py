@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from diffprof.counting.operations.recorder import ExecutedOp
+    from diffprof.record.executed import ExecutedOp
 
 
 @dataclass

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diffprof.counting.formulas.kinds import ATTENTION
 from diffprof.counting.formulas.products import AttentionShape
+from diffprof.record.executed import ExecutedOp
 
 if TYPE_CHECKING:
-    from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder
+    from diffprof.counting.operations.recorder import OperationRecorder
 
 
 class UnfusedAttention:
@@ -41,15 +45,15 @@ class UnfusedAttention:
             return
         multiplied, tally, shape, head_size = product
         if shape.numel() == probabilities.numel() and shape[-1] == probabilities.shape[-1]:
-            self.recorder.replace(tally, multiplied, multiplied.as_attention())
-            self.recorder.replace(self.recorder.tally, op, op.as_attention())
+            self.recorder.replace(tally, multiplied, as_attention(multiplied))
+            self.recorder.replace(self.recorder.tally, op, as_attention(op))
             self.scores = (probabilities.shape, head_size, shape[0])
 
     def _see_result(self, op: ExecutedOp, result: torch.Tensor) -> None:
         assert self.scores is not None
         shape, head_size, products = self.scores
         self.scores = None
-        self.recorder.replace(self.recorder.tally, op, op.as_attention())
+        self.recorder.replace(self.recorder.tally, op, as_attention(op))
         batch, heads = (shape[0], shape[1]) if len(shape) == 4 else (1, products)
         self.recorder.add_attention(
             AttentionShape(batch, heads, heads, shape[-2], shape[-1], head_size, result.shape[-1]),
@@ -67,3 +71,14 @@ WATCHED = PRODUCTS | MASKING | {"_softmax"}
 
 def _first(result: Any) -> torch.Tensor:
     return result[0] if isinstance(result, (list, tuple)) else result
+
+
+def as_attention(op: ExecutedOp) -> ExecutedOp:
+    """The same matrix product, known to be QKᵀ or AV of an attention written out by hand."""
+    variant = _ATTENTION_VARIANTS.get(op)
+    if variant is None:
+        variant = _ATTENTION_VARIANTS[op] = replace(op, kind=ATTENTION)
+    return variant
+
+
+_ATTENTION_VARIANTS: weakref.WeakKeyDictionary[ExecutedOp, ExecutedOp] = weakref.WeakKeyDictionary()

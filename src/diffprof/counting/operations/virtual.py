@@ -22,11 +22,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
-from diffprof.counting.operations.recorder import ExecutedOp, OperationRecorder, executed_op
+from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.stand_in_values import LARGEST_REAL, empty_virtual, stand_in
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import UncountableError
+from diffprof.record.executed import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten

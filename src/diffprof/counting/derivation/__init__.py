@@ -1,0 +1,1 @@
+"""Exact laws found from dry runs, and proved on others."""

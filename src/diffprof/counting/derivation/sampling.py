@@ -1,0 +1,46 @@
+"""Dry runs of one model for many requests in one process, each with the values that laws are fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.catalogue.recommended import add_recommended
+from diffprof.counting.attempts import count
+from diffprof.counting.derivation.program_values import program_values
+from diffprof.counting.profile import compose_profile
+from diffprof.pipelines.arguments import call_arguments
+from diffprof.pipelines.opening import OpenedPipeline, open_virtual
+from diffprof.pipelines.patching import DRY_RUN_LOCK
+from diffprof.pipelines.quiet import quiet_libraries
+from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One counted request."""
+
+    request: Request
+    profile: Profile
+    values: dict[str, Any]
+
+
+class Sampler:
+    """A model that was opened once."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        with DRY_RUN_LOCK, quiet_libraries():
+            self.opened: OpenedPipeline = open_virtual(model, None, None)
+
+    def run(self, arguments: Mapping[str, Any]) -> Sample:
+        """Count the call with these arguments, and what is recommended for the others."""
+        request = add_recommended(Request.create(self.model, arguments))
+        pipeline = self.opened.pipeline
+        with DRY_RUN_LOCK, quiet_libraries():
+            call = call_arguments(pipeline, request.arguments, self.opened.call)
+            result, used = count(pipeline, call, lambda: None, None)
+            profile = compose_profile(self.opened, call, used, result, recommended=request.recommended)
+        return Sample(request, profile, program_values(pipeline, call, used, result, profile))

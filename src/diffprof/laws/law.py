@@ -1,0 +1,162 @@
+"""The law of one model: its programs, the requests each of them was proved for, and the `Profile` of such a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.laws.profiles import GivenCall, compose_profile
+from diffprof.laws.programs import OutsideOfLaw, Program
+from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+from diffprof.settings.limits import OTHER_NAMES
+
+PLAIN = Request("")
+"""A request in which nothing but call arguments is given."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of one number that a program was proved for."""
+
+    least: int
+    most: int
+    multiple: int = 1
+    """Of which it must be a multiple, after `offset` is taken away."""
+    offset: int = 0
+
+    def __contains__(self, value: int) -> bool:
+        return self.least <= value <= self.most and (value - self.offset) % self.multiple == 0
+
+    def __str__(self) -> str:
+        step = "" if self.multiple == 1 else f" in steps of {self.multiple}"
+        return f"{self.least:,} to {self.most:,}{step}"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The requests that a program was proved for."""
+
+    ranges: Mapping[str, Range]
+    """By source, such as ``height``."""
+    guidance: tuple[str, ...] = ()
+    """The classes of guidance scales, of `GUIDANCE_CLASSES`; empty where the pipeline has none."""
+    most_pixels: int | None = None
+    """Of height x width x images; None for any."""
+
+    def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
+        if guidance is not None and guidance not in self.guidance:
+            return False
+        if any(numbers[source] not in bounds for source, bounds in self.ranges.items()):
+            return False
+        return self.most_pixels is None or pixels <= self.most_pixels
+
+
+USUAL_SIDE = 1024
+
+
+def requested_pixels(given: Mapping[str, Any]) -> int:
+    """Of all images together; a side that is not given counts as usual, as it does when the call is made."""
+    sides = [int(given.get(side) or USUAL_SIDE) for side in ("height", "width")]
+    return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1)
+
+
+GUIDANCE_CLASSES = ("none", "below 1", "1", "above 1")
+
+
+def guidance_class(scale: float) -> str:
+    """Pipelines guide where the scale is above 1, or above 0, or not 0."""
+    return "none" if scale <= 0 else "below 1" if scale < 1 else "1" if scale == 1 else "above 1"
+
+
+@dataclass(frozen=True)
+class Law:
+    """All programs of one model."""
+
+    model: str
+    versions: Mapping[str, str]
+    """Of torch, diffusers and transformers: the law was proved with these."""
+    parameters: tuple[str, ...]
+    """The names that the pipeline's call has for its arguments."""
+    sources: Mapping[str, str]
+    """For each number of the law the call argument that it comes from; none where the pipeline has no such."""
+    defaults: Mapping[str, Any]
+    """The values of those arguments, and of the guidance scale, where they are not given."""
+    fixed: Mapping[str, Any]
+    """Other arguments that are always given, as they are recommended for the model."""
+    guidance: str | None
+    """The argument that is the guidance scale."""
+    programs: tuple[Program, ...]
+    domains: tuple[Domain, ...]
+
+    def profile(self, request: Request) -> Profile:
+        """The profile of a request, to which what is recommended was added; `OutsideOfLaw` where it was not proved."""
+        given = self._own_names(request)
+        numbers, scale = self._numbers(given)
+        program = self._program(numbers, scale, requested_pixels(given))
+        return compose_profile(program.at(numbers), GivenCall(given, request.recommended, self.versions))
+
+    def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int) -> Program:
+        group = None if self.guidance is None else guidance_class(scale)
+        for program, domain in zip(self.programs, self.domains, strict=True):
+            if domain.contains(numbers, group, pixels):
+                return program
+        raise OutsideOfLaw(self._refusal(numbers))
+
+    def _refusal(self, numbers: Mapping[str, int]) -> str:
+        for source, number in numbers.items():
+            bounds = [domain.ranges[source] for domain in self.domains if source in domain.ranges]
+            if bounds and not any(number in one for one in bounds):
+                proved = " or ".join(dict.fromkeys(map(str, bounds)))
+                return f"the law of {self.model} was proved for {self.sources[source]} of {proved}, not for {number:,}"
+        return f"the law of {self.model} was not proved for this combination of sizes and guidance"
+
+    def _own_names(self, request: Request) -> dict[str, Any]:
+        """The call arguments under the pipeline's own names; refused where one of them is not of the law."""
+        self._check_switches(request)
+        given = {}
+        for name, value in request.arguments.items():
+            own = next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in self.parameters), None)
+            if own is None:
+                raise OutsideOfLaw(f"the pipeline of {self.model} has no call argument {name}")
+            given[own] = value
+        variable = {*self.sources.values(), self.guidance}
+        for name, value in given.items():
+            if name not in variable and (name not in self.fixed or self.fixed[name] != value):
+                raise OutsideOfLaw(f"the law of {self.model} does not depend on {name}")
+        for name in self.fixed:
+            if name not in given:
+                raise OutsideOfLaw(f"the law of {self.model} was proved with {name}={self.fixed[name]!r}")
+        return given
+
+    def _check_switches(self, request: Request) -> None:
+        for name in ("dtype", "scheduler", "enable", "config", "component", "inputs", "assume_defaults", "changes"):
+            if getattr(request, name) != getattr(PLAIN, name):
+                raise OutsideOfLaw(f"the law of {self.model} does not depend on {name}")
+
+    def _numbers(self, given: Mapping[str, Any]) -> tuple[dict[str, int], Any]:
+        numbers = {}
+        for source, argument in self.sources.items():
+            value = given.get(argument)
+            value = self.defaults.get(argument) if value is None else value
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise OutsideOfLaw(f"the law of {self.model} needs a whole number for {argument}")
+            numbers[source] = value
+        scale = None
+        if self.guidance is not None:
+            scale = given[self.guidance] if self.guidance in given else self.defaults[self.guidance]
+            if not isinstance(scale, int | float) or isinstance(scale, bool):
+                raise OutsideOfLaw(f"the law of {self.model} needs a number for {self.guidance}")
+        return numbers, scale
+
+
+def summary(domains: Sequence[Domain]) -> dict[str, list[str]]:
+    """The proved values of each number, in words."""
+    found: dict[str, list[str]] = {}
+    for domain in domains:
+        for source, bounds in domain.ranges.items():
+            words = found.setdefault(source, [])
+            if str(bounds) not in words:
+                words.append(str(bounds))
+    return found

@@ -1,0 +1,199 @@
+"""Programs made of merged samples: every number fitted, sums worked out symbolically, equal parts stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from diffprof.errors import DiffprofError
+from diffprof.laws.fitting import Fitter
+from diffprof.laws.folding import LOOP
+from diffprof.laws.polynomials import (
+    Monomial,
+    Polynomial,
+    PolynomialTable,
+    add,
+    constant,
+    is_dominated,
+    multiply,
+    negate,
+)
+from diffprof.laws.programs import CostSums, Program
+from diffprof.laws.templates import CONSTANT, NUMBER, TUPLE, TemplateBuilder, TemplateMerger
+from diffprof.laws.variables import Variable
+from diffprof.record.allocations import ALLOCATE, RELEASE
+from diffprof.record.executed import UNKNOWN
+
+
+class NoLaw(DiffprofError):
+    """No closed form was found for what a pipeline executes."""
+
+
+@dataclass
+class _Draft:
+    """A program whose polynomials are still values."""
+
+    root: tuple[bool, int]
+    variables: tuple[Variable, ...]
+    sums: list[CostSums] = field(default_factory=list)
+
+
+class Packer:
+    """Makes programs that share one template and one table of polynomials."""
+
+    def __init__(self) -> None:
+        self._merger = TemplateMerger()
+        self._polynomials: dict[tuple[tuple[Monomial, Fraction], ...], int] = {}
+        self._drafts: list[_Draft] = []
+
+    def add(self, samples: Sequence[Any], fitter: Fitter) -> None:
+        """One more program, of the values of its samples."""
+        builder = TemplateBuilder()
+        root = builder.merge(samples)
+        fitted = _fit_all(builder, fitter)
+        numbers = [self._number(polynomial) for polynomial in fitted]
+        places = self._merger.add(builder.node_list, numbers)
+        used = {name for polynomial in fitted for monomial in polynomial for name, _ in monomial}
+        draft = _Draft(places[root], tuple(one for one in fitter.variables if one.name in used))
+        walker = _Walker(builder.node_list, fitted)
+        for cost in walker.children(walker.key(root, "costs")):
+            draft.sums.append(self._sums(walker, cost))
+        self._drafts.append(draft)
+
+    def programs(self) -> list[Program]:
+        template = self._merger.template()
+        table = PolynomialTable.pack([dict(key) for key in self._polynomials])
+        return [
+            Program(template, self._merger.number(draft.root), table, draft.variables, tuple(draft.sums))
+            for draft in self._drafts
+        ]
+
+    def _number(self, polynomial: Polynomial) -> int:
+        return self._polynomials.setdefault(tuple(sorted(polynomial.items())), len(self._polynomials))
+
+    def _sums(self, walker: _Walker, cost: int) -> CostSums:
+        work: list[Polynomial] = [{}, {}, {}, {}]
+        executed: Polynomial = {}
+        known: Polynomial = {}
+        known_bytes: Polynomial = {}
+        unknown: dict[str, Polynomial] = {}
+        for (op, count), times in walker.executed_operations(cost).items():
+            row, *amounts = walker.children(op)
+            repeated = multiply(walker.polynomial(count), constant(times))
+            parts = [multiply(walker.polynomial(amount), repeated) for amount in amounts[:4]]
+            work = [add(one, part) for one, part in zip(work, parts, strict=True)]
+            executed = add(executed, repeated)
+            name, kind = (walker.constant(child) for child in walker.children(row)[:2])
+            if kind == UNKNOWN:
+                unknown[name] = add(unknown.get(name, {}), repeated)
+            else:
+                known = add(known, repeated)
+                known_bytes = add(known_bytes, parts[2], parts[3])
+        peaks = walker.peaks(cost)
+        return CostSums(
+            work=(self._number(work[0]), self._number(work[1]), self._number(work[2]), self._number(work[3])),
+            executed_ops=self._number(executed),
+            known_ops=self._number(known),
+            known_bytes=self._number(known_bytes),
+            unknown={name: self._number(count) for name, count in unknown.items()},
+            peaks=None if peaks is None else tuple(self._number(peak) for peak in peaks),
+        )
+
+
+def _fit_all(builder: TemplateBuilder, fitter: Fitter) -> list[Polynomial]:
+    fitted = []
+    for vector, number in builder.vectors.items():
+        polynomial = fitter.fit(vector)
+        if polynomial is None:
+            raise NoLaw(f"{builder.paths[number]} follows no polynomial: {vector}")
+        fitted.append(polynomial)
+    return fitted
+
+
+class _Walker:
+    """Reads merged values: constants, and polynomials where they differ."""
+
+    def __init__(self, nodes: Sequence[tuple[Any, ...]], fitted: Sequence[Polynomial]) -> None:
+        self._nodes = nodes
+        self._fitted = fitted
+
+    def children(self, node: int) -> Sequence[int]:
+        children: Sequence[int] = self._nodes[node][-1]
+        return children
+
+    def key(self, node: int, name: str) -> int:
+        _, keys, children = self._nodes[node]
+        number: int = children[keys.index(name)]
+        return number
+
+    def constant(self, node: int) -> Any:
+        kind, value, *_ = self._nodes[node]
+        return value if kind == CONSTANT else None
+
+    def polynomial(self, node: int) -> Polynomial:
+        kind, value, *_ = self._nodes[node]
+        return self._fitted[value] if kind == NUMBER else constant(value)
+
+    def executed_operations(self, cost: int) -> dict[tuple[int, int], int]:
+        """Operations and their counts in a module, with how many modules have them."""
+        found: dict[tuple[int, int], int] = {}
+        for module in self.children(self.key(cost, "modules")):
+            for pair in self.children(self.children(module)[3]):
+                op, count = self.children(pair)
+                found[op, count] = found.get((op, count), 0) + 1
+        return found
+
+    def peaks(self, cost: int) -> list[Polynomial] | None:
+        """Live bytes after each allocation, without those that others exceed everywhere; None where loops vary."""
+        if not self.constant(self.key(cost, "has_peak")):
+            return []
+        events = self._unfold(self.key(cost, "events"))
+        if events is None:
+            return None
+        sizes: list[Polynomial] = []
+        live: Polynomial = {}
+        peaks: dict[tuple[Any, ...], Polynomial] = {}
+        falls = True
+        for event in events:
+            kind, value, _ = self.children(event)
+            if self.constant(kind) == ALLOCATE:
+                sizes.append(self.polynomial(value))
+                live = add(live, sizes[-1])
+                falls = False
+            elif self.constant(kind) == RELEASE:
+                age = self.constant(value)
+                if age is None:
+                    return None
+                if not falls:
+                    peaks.setdefault(tuple(sorted(live.items())), live)
+                live = add(live, negate(sizes[-age]))
+                falls = True
+        peaks.setdefault(tuple(sorted(live.items())), live)
+        return _largest(list(peaks.values()))
+
+    def _unfold(self, node: int) -> list[int] | None:
+        events: list[int] = []
+        for child in self.children(node):
+            parts = self.children(child)
+            if self.constant(parts[0]) != LOOP:
+                events.append(child)
+                continue
+            count, body = self.constant(parts[1]), self._unfold(parts[2])
+            if count is None or body is None:
+                return None
+            events += body * count
+        return events
+
+
+def _largest(polynomials: list[Polynomial]) -> list[Polynomial]:
+    kept: list[Polynomial] = []
+    # The largest leading terms first, so that most are found to be smaller at once.
+    for one in sorted(polynomials, key=lambda p: -sum(map(float, p.values()))):
+        if not any(is_dominated(one, other) for other in kept):
+            kept.append(one)
+    return kept
+
+
+__all__ = ["CONSTANT", "TUPLE", "NoLaw", "Packer"]

@@ -1,0 +1,94 @@
+"""Polynomials with rational coefficients in a few whole numbers, which are themselves whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm, prod
+
+Monomial = tuple[tuple[str, int], ...]
+"""Names of variables and their powers, by name; empty for 1."""
+
+Polynomial = Mapping[Monomial, Fraction]
+"""Its coefficients, none of them 0."""
+
+ONE: Monomial = ()
+
+
+def constant(value: int) -> dict[Monomial, Fraction]:
+    return {ONE: Fraction(value)} if value else {}
+
+
+def add(*terms: Polynomial) -> dict[Monomial, Fraction]:
+    total: dict[Monomial, Fraction] = {}
+    for term in terms:
+        for monomial, coefficient in term.items():
+            total[monomial] = total.get(monomial, Fraction(0)) + coefficient
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+
+
+def multiply(one: Polynomial, other: Polynomial) -> dict[Monomial, Fraction]:
+    total: dict[Monomial, Fraction] = {}
+    for left, a in one.items():
+        for right, b in other.items():
+            monomial = multiply_monomials(left, right)
+            total[monomial] = total.get(monomial, Fraction(0)) + a * b
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+
+
+def negate(one: Polynomial) -> dict[Monomial, Fraction]:
+    return {monomial: -coefficient for monomial, coefficient in one.items()}
+
+
+def multiply_monomials(left: Monomial, right: Monomial) -> Monomial:
+    powers = dict(left)
+    for name, power in right:
+        powers[name] = powers.get(name, 0) + power
+    return tuple(sorted(powers.items()))
+
+
+def monomial_value(monomial: Monomial, values: Mapping[str, int]) -> int:
+    return prod(values[name] ** power for name, power in monomial)
+
+
+def is_dominated(one: Polynomial, other: Polynomial) -> bool:
+    """Whether `other` is at least as large wherever no variable is negative."""
+    return all(coefficient >= 0 for coefficient in add(other, negate(one)).values())
+
+
+class PolynomialTable:
+    """Many polynomials over few monomials, evaluated together."""
+
+    def __init__(self, monomials: Sequence[Monomial], rows: Sequence[Sequence[int]]) -> None:
+        self.monomials = monomials
+        self.rows = rows
+        """For each polynomial: the denominator, then numbers of monomials and numerators in turn."""
+
+    @classmethod
+    def pack(cls, polynomials: Iterable[Polynomial]) -> PolynomialTable:
+        numbers: dict[Monomial, int] = {}
+        rows = []
+        for polynomial in polynomials:
+            denominator = lcm(*(coefficient.denominator for coefficient in polynomial.values()))
+            row = [denominator]
+            for monomial, coefficient in sorted(polynomial.items()):
+                row += [numbers.setdefault(monomial, len(numbers)), int(coefficient * denominator)]
+            rows.append(row)
+        return cls(list(numbers), rows)
+
+    def polynomial(self, number: int) -> dict[Monomial, Fraction]:
+        row = self.rows[number]
+        return {self.monomials[row[i]]: Fraction(row[i + 1], row[0]) for i in range(1, len(row), 2)}
+
+    def evaluate(self, values: Mapping[str, int]) -> list[int | None]:
+        """The value of each polynomial; None where it is no whole number of 0 or more."""
+        terms = [monomial_value(monomial, values) for monomial in self.monomials]
+        return [_evaluate_row(row, terms) for row in self.rows]
+
+
+def _evaluate_row(row: Sequence[int], terms: Sequence[int]) -> int | None:
+    total = 0
+    for i in range(1, len(row), 2):
+        total += terms[row[i]] * row[i + 1]
+    whole, rest = divmod(total, row[0])
+    return None if rest or whole < 0 else whole

@@ -1,0 +1,214 @@
+"""The `Profile` that a program gives for one request."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.laws.folding import unfold
+from diffprof.laws.programs import CostValues, FilledProgram
+from diffprof.record.profile import (
+    LAW,
+    NO_WORK,
+    Call,
+    Component,
+    ComputedSize,
+    Cost,
+    Environment,
+    Ledger,
+    Module,
+    Placement,
+    Profile,
+    RecordedRequest,
+    ResizedOutput,
+    Stage,
+    Steps,
+    Work,
+)
+from diffprof.record.tensors import TensorInput, TensorShape
+from diffprof.record.texts import EncodedText
+from diffprof.version import __version__
+
+
+@dataclass(frozen=True)
+class GivenCall:
+    """What is asked of the pipeline, under the names of its own call."""
+
+    arguments: Mapping[str, Any]
+    recommended: tuple[str, ...]
+    versions: Mapping[str, str]
+    """Of torch, diffusers and transformers."""
+
+
+def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
+    """The profile of the call."""
+    costs = filled.costs
+    shared, numbers = _share_equal(costs)
+    calls, call_costs, stages = _calls(filled, shared, numbers)
+    sizes = dict(filled.part("sizes"))
+    work = _Sums([costs[number] for number in numbers], call_costs)
+    return Profile(
+        request=_request(filled, given, sizes),
+        environment=Environment(__version__, platform.python_version(), **given.versions),
+        components=_components(filled, calls, call_costs, work),
+        steps=Steps(stages),
+        calls=calls,
+        ledger=work.ledger(_assumptions(filled, given)),
+        resized=_resized(given.arguments, sizes),
+        computed_size=_computed_size(dict(filled.part("decoded")), sizes),
+        placement=_placement(filled.part("placement")),
+        texts=tuple(EncodedText(*text) for text in filled.part("texts")),
+        counted_by=LAW,
+    )
+
+
+def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
+    """The cost of each number, where those that come out equal for one component are one; and the number of that one."""
+    made: list[Cost] = []
+    numbers: list[int] = []
+    known: dict[tuple[Any, ...], list[int]] = {}
+    for number, cost in enumerate(costs):
+        made.append(cost.as_cost())
+        # Sums first: to compare tables they have to be worked out.
+        alike = known.setdefault((cost.call, cost.work, cost.peak_live_bytes), [])
+        same = next((other for other in alike if made[other] == made[number]), number)
+        if same == number:
+            alike.append(number)
+        numbers.append(same)
+    return [made[number] for number in numbers], numbers
+
+
+def _calls(
+    filled: FilledProgram, costs: Sequence[Cost], numbers: Sequence[int]
+) -> tuple[tuple[Call, ...], list[int], tuple[Stage, ...]]:
+    """All calls in order, the number of the cost of each, and the denoising loops."""
+    schedulers = filled.part("stages")
+    roles = {slot: role for slot, _, role, *_ in filled.part("components")}
+    calls: list[Call] = []
+    call_costs = []
+    step_macs: list[list[int]] = [[] for _ in schedulers]
+    denoisers: list[dict[str, None]] = [{} for _ in schedulers]
+    inputs_of: dict[int, tuple[TensorInput, ...]] = {}
+    for slot, method, inputs, stage, advance, number in unfold(filled.part("calls")):
+        if id(inputs) not in inputs_of:
+            inputs_of[id(inputs)] = tuple(
+                TensorInput(name, tuple(TensorShape(*tensor) for tensor in tensors)) for name, tensors in inputs
+            )
+        step = None
+        if stage is not None:
+            step_macs[stage] += [0] * advance
+            step = len(step_macs[stage]) - 1
+            step_macs[stage][step] += costs[number].work.macs
+            if roles[slot] == "denoiser":
+                denoisers[stage][slot] = None
+        calls.append(Call(slot, method, inputs_of[id(inputs)], step, costs[number]))
+        call_costs.append(numbers[number])
+    stages = [
+        Stage(name, tuple(slots), tuple(macs))
+        for name, slots, macs in zip(schedulers, denoisers, step_macs, strict=True)
+    ]
+    return tuple(calls), call_costs, tuple(stages)
+
+
+class _Sums:
+    """What the calls add up to."""
+
+    def __init__(self, costs: Sequence[CostValues], call_costs: Sequence[int]) -> None:
+        self._costs = costs
+        self._times = Counter(call_costs)
+
+    def ledger(self, assumptions: Sequence[str]) -> Ledger:
+        executed = known = moved = known_bytes = 0
+        unknown: dict[str, int] = {}
+        for number, times in self._times.items():
+            cost = self._costs[number]
+            executed += cost.executed_ops * times
+            known += cost.known_ops * times
+            moved += cost.work.moved_bytes * times
+            known_bytes += cost.known_bytes * times
+            for name, count in cost.unknown.items():
+                unknown[name] = unknown.get(name, 0) + count * times
+        return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
+
+
+def _components(
+    filled: FilledProgram, calls: Sequence[Call], call_costs: Sequence[int], sums: _Sums
+) -> dict[str, Component]:
+    number_of_calls = Counter(call.component for call in calls)
+    works: dict[str, Work] = {}
+    peaks: dict[str, int] = {}
+    first = {(call.component, number): call for call, number in zip(calls, call_costs, strict=True)}
+    for (slot, number), times in Counter(zip((call.component for call in calls), call_costs, strict=True)).items():
+        cost = first[slot, number].cost
+        works[slot] = works.get(slot, NO_WORK) + cost.work * times
+        peaks[slot] = max(peaks.get(slot, 0), cost.peak_live_bytes)
+    components = {}
+    for slot, class_name, role, dtype, parameters, buffers, weight_bytes, by_dtype, modules in filled.part(
+        "components"
+    ):
+        components[slot] = Component(
+            slot, class_name, role, dtype, parameters, buffers, weight_bytes,
+            calls=number_of_calls[slot], work=works.get(slot, NO_WORK), peak_live_bytes=peaks.get(slot, 0),
+            modules=filled.once(modules, _modules), weight_bytes_by_dtype=dict(by_dtype),
+        )  # fmt: skip
+    return components
+
+
+def _modules(values: Sequence[tuple[Any, ...]]) -> tuple[Module, ...]:
+    return tuple(Module(*value) for value in values)
+
+
+def _request(filled: FilledProgram, given: GivenCall, sizes: Mapping[str, int]) -> RecordedRequest:
+    model, source, pipeline, dtype = filled.part("request")
+    stand_ins = {name: value for name, value, _ in filled.part("stand_ins") if name not in given.arguments}
+    defaults = {
+        name: value
+        for name, value in filled.part("parameters")
+        if name not in given.arguments and name not in stand_ins
+    }
+    return RecordedRequest(
+        model=model,
+        source=source,
+        pipeline=pipeline,
+        arguments=dict(given.arguments),
+        defaults={name: _thawed(value) for name, value in {**defaults, **sizes, **stand_ins}.items()},
+        dtype=dtype,
+        recommended=tuple(name for name in given.recommended if name in given.arguments),
+    )
+
+
+def _assumptions(filled: FilledProgram, given: GivenCall) -> list[str]:
+    stand_ins = [
+        f"{name} was not given: {value!r} stands in" if is_text else f"{name} was not given: {_thawed(value)} stands in"
+        for name, value, is_text in filled.part("stand_ins")
+        if name != "output_type" and name not in given.arguments
+    ]
+    return [*stand_ins, *filled.part("assumptions")]
+
+
+def _resized(arguments: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[ResizedOutput, ...]:
+    return tuple(
+        ResizedOutput(name, arguments[name], size)
+        for name, size in sizes.items()
+        if isinstance(arguments.get(name), int | float) and arguments[name] != size
+    )
+
+
+def _computed_size(decoded: Mapping[str, int], sizes: Mapping[str, int]) -> ComputedSize | None:
+    sides = [found.get(side) for found in (decoded, sizes) for side in ("width", "height")]
+    known = [side for side in sides if side is not None]
+    return ComputedSize(*known) if len(known) == 4 and known[:2] != known[2:] else None
+
+
+def _placement(values: Any) -> Placement | None:
+    return None if values is None else Placement(*values)
+
+
+def _thawed(value: Any) -> Any:
+    """A JSON value with lists for tuples."""
+    if isinstance(value, tuple):
+        return [_thawed(part) for part in value]
+    return {name: _thawed(part) for name, part in value.items()} if isinstance(value, dict) else value

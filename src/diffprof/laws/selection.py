@@ -1,0 +1,84 @@
+"""Whether a request is answered by a law: one of the package that was proved with the versions that are installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from diffprof.catalogue.names import Place, ResolvedModel
+from diffprof.errors import RequestError
+from diffprof.laws.law import Law
+from diffprof.laws.law_file import packaged_law
+from diffprof.laws.programs import OutsideOfLaw
+from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+
+LIBRARIES = ("torch", "diffusers", "transformers")
+
+
+class OtherVersions(OutsideOfLaw):
+    """The law was proved with other versions than those that are installed."""
+
+
+def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
+    """The profile of a request, to which what is recommended was added; `OutsideOfLaw` says why there is none."""
+    if resolved.place is not Place.catalogue:
+        raise OutsideOfLaw("laws are those of models in the catalogue")
+    law = packaged_law(resolved.name)
+    if law is None:
+        raise OutsideOfLaw(f"no law of {resolved.name} was proved")
+    check_versions(law)
+    return law.profile(request)
+
+
+def check_versions(law: Law) -> None:
+    """Refuse a law of other versions than those that are installed; where none are, it says what they would do."""
+    installed = installed_versions()
+    different = [name for name, found in installed.items() if found != law.versions[name]]
+    if different:
+        name = different[0]
+        raise OtherVersions(
+            f"the law of {law.model} was proved with {name} {law.versions[name]}, and {installed[name]} is installed"
+        )
+    attention = sys.modules.get("diffusers.models.attention_dispatch")
+    if attention is not None or os.environ.get("DIFFUSERS_ATTN_BACKEND", "native") != "native":
+        _check_settings(attention)
+
+
+def _check_settings(attention: object) -> None:
+    """Settings of the process that change what is counted must be the usual ones."""
+    registry = getattr(attention, "_AttentionBackendRegistry", None)
+    backend = getattr(registry, "_active_backend", None) or os.environ.get("DIFFUSERS_ATTN_BACKEND", "native")
+    if str(getattr(backend, "value", backend)) != "native":
+        raise OutsideOfLaw(f"the attention backend {backend} is in force")
+    torch = sys.modules.get("torch")
+    if torch is not None and str(torch.get_default_dtype()) != "torch.float32":
+        raise OutsideOfLaw(f"the default dtype of this process is {torch.get_default_dtype()}")
+
+
+def installed_versions() -> Mapping[str, str]:
+    """The versions of the libraries that count, as far as they are installed; none of them is imported."""
+    from importlib import metadata
+
+    versions = {}
+    for library in LIBRARIES:
+        loaded = sys.modules.get(library)
+        if loaded is None and find_spec(library) is None:
+            continue
+        try:
+            versions[library] = getattr(loaded, "__version__", None) or metadata.version(library)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def can_count() -> bool:
+    """Whether the libraries are installed that a dry run needs."""
+    return all(library in sys.modules or find_spec(library) is not None for library in LIBRARIES)
+
+
+def refusal(error: OutsideOfLaw) -> RequestError:
+    """What to say where a request can be neither answered by a law nor counted."""
+    return RequestError(f"{error}, and it cannot be counted without torch; install diffprof[torch].")

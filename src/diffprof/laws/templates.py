@@ -1,0 +1,149 @@
+"""Many values of one form as one template: what they have in common, and numbers by which they differ.
+
+A value is made of dictionaries, tuples, texts, numbers and None. Equal parts of a template are stored once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from diffprof.errors import DiffprofError
+
+
+class DifferentForms(DiffprofError):
+    """Values that were to be merged are not of one form: the pipeline did different things."""
+
+
+CONSTANT, NUMBER, TEXT, TUPLE, DICTIONARY = "c", "n", "t", "l", "d"
+_DIGITS = re.compile(r"(\d+)")
+
+
+class TemplateBuilder:
+    """Merges values into nodes; numbers that differ are known by their values in all samples."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple[Any, ...], int] = {}
+        self.node_list: list[tuple[Any, ...]] = []
+        self.vectors: dict[tuple[int, ...], int] = {}
+        self.paths: list[str] = []
+        """Where each vector was first seen."""
+
+    def merge(self, values: Sequence[Any], path: str = "") -> int:
+        """The number of the node that stands for all these values."""
+        first = values[0]
+        if isinstance(first, dict):
+            return self._merge_dictionaries(values, path)
+        if isinstance(first, tuple):
+            if any(not isinstance(value, tuple) or len(value) != len(first) for value in values):
+                lengths = [len(value) if isinstance(value, tuple) else value for value in values]
+                raise DifferentForms(f"{path}: lengths {lengths}")
+            children = [self.merge(parts, f"{path}.{i}") for i, parts in enumerate(zip(*values, strict=True))]
+            return self._node((TUPLE, tuple(children)))
+        if all(value == first and type(value) is type(first) for value in values):
+            # The type belongs to it: 1, 1.0 and True are equal.
+            return self._node((CONSTANT, first, type(first).__name__))
+        return self._merge_scalars(values, path)
+
+    def _merge_scalars(self, values: Sequence[Any], path: str) -> int:
+        if all(type(value) is int for value in values):
+            number = self.vectors.setdefault(tuple(values), len(self.vectors))
+            if number == len(self.paths):
+                self.paths.append(path)
+            return self._node((NUMBER, number))
+        if all(type(value) is str for value in values):
+            # A sentence or a size in which numbers differ.
+            parts = [tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(text)) for text in values]
+            if any("".join(map(str, part)) != text for part, text in zip(parts, values, strict=True)):
+                raise DifferentForms(f"{path}: {values[0]!r}")
+            _, children = self.node_list[self.merge(parts, path)]
+            return self._node((TEXT, children))
+        different = [value for value in values if value != values[0]]
+        raise DifferentForms(f"{path}: {values[0]!r} and {different[:1]!r}")
+
+    def _merge_dictionaries(self, values: Sequence[Any], path: str) -> int:
+        keys = tuple(values[0])
+        if any(not isinstance(value, dict) or tuple(value) != keys for value in values):
+            raise DifferentForms(f"{path}: other keys than {keys}")
+        children = [self.merge([value[key] for value in values], f"{path}.{key}") for key in keys]
+        return self._node((DICTIONARY, keys, tuple(children)))
+
+    def _node(self, node: tuple[Any, ...]) -> int:
+        number = self.nodes.setdefault(node, len(self.nodes))
+        if number == len(self.node_list):
+            self.node_list.append(node)
+        return number
+
+
+@dataclass(frozen=True)
+class Template:
+    """The nodes of merged values; a node comes after those that it is made of, and constant ones come first."""
+
+    nodes: Sequence[Sequence[Any]]
+    constants: int
+    """How many of the nodes have no numbers that differ."""
+    known: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Values of constant nodes."""
+
+    def fill(self, number: int, numbers: Any, known: dict[int, Any]) -> Any:
+        """The value that a node stands for, with these numbers; what is `known` is not made again."""
+        if number < self.constants:
+            known = self.known
+        if number in known:
+            return known[number]
+        node = self.nodes[number]
+        kind = node[0]
+        value: Any
+        if kind == CONSTANT:
+            value = node[1]
+        elif kind == NUMBER:
+            value = numbers[node[1]]
+        elif kind == TUPLE:
+            value = tuple([self.fill(child, numbers, known) for child in node[1]])
+        elif kind == TEXT:
+            value = "".join([str(self.fill(child, numbers, known)) for child in node[1]])
+        else:
+            value = {key: self.fill(child, numbers, known) for key, child in zip(node[1], node[2], strict=True)}
+        known[number] = value
+        return value
+
+
+class TemplateMerger:
+    """Collects the nodes of several builders, with the numbers of polynomials instead of those of vectors."""
+
+    def __init__(self) -> None:
+        self._constant: dict[tuple[Any, ...], int] = {}
+        self._variable: dict[tuple[Any, ...], int] = {}
+
+    def add(self, nodes: Sequence[tuple[Any, ...]], polynomials: Sequence[int]) -> list[tuple[bool, int]]:
+        """For each node whether it is constant, and its number among those."""
+        places: list[tuple[bool, int]] = []
+        for node in nodes:
+            children = node[-1] if node[0] in (TUPLE, TEXT, DICTIONARY) else ()
+            if node[0] == NUMBER:
+                node = (NUMBER, polynomials[node[1]])
+            elif children:
+                node = (*node[:-1], tuple(places[child] for child in children))
+            is_constant = node[0] != NUMBER and all(places[child][0] for child in children)
+            known = self._constant if is_constant else self._variable
+            places.append((is_constant, known.setdefault(node, len(known))))
+        return places
+
+    def template(self) -> Template:
+        ends = len(self._constant)
+        nodes = [_renumber(node, ends) for node in (*self._constant, *self._variable)]
+        return Template(nodes, ends)
+
+    def number(self, place: tuple[bool, int]) -> int:
+        """The number of a node in the template, once all are added."""
+        return place[1] if place[0] else len(self._constant) + place[1]
+
+
+def _renumber(node: tuple[Any, ...], ends: int) -> tuple[Any, ...]:
+    if node[0] == CONSTANT:
+        return (CONSTANT, node[1])
+    if node[0] == NUMBER:
+        return node
+    return (*node[:-1], tuple(number if is_constant else ends + number for is_constant, number in node[-1]))
