@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from diffprof.cli import main
+from diffprof.laws import law_file
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from tests.sample_profiles import stable_diffusion
@@ -73,6 +74,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     module = ModuleType("diffprof.counting.profile")
     module.profile_model = stand_in.profile_model  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "diffprof.counting.profile", module)
+    monkeypatch.setattr(law_file, "FOLDER", Path("no laws"))
     return stand_in
 
 

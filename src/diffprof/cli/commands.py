@@ -15,6 +15,7 @@ COMMANDS = {
     "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
     "advise": "Say what to change about one generation on an accelerator: faster, smaller, cheaper.",
     "sweep": "Say what every combination of models, sizes, steps and accelerators costs.",
+    "scale": "Say how the cost of a model grows with size, steps, images and frames.",
     "run": "Run a model for real and measure where its time and memory go.",
     "generate": "Generate an image or a video, and measure what that takes.",
     "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",

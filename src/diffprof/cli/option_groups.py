@@ -71,7 +71,7 @@ class RequestOptions:
         sizes = {name: typed.get(name.removesuffix("_image")) for name in INPUTS}
         names = (
             *("dtype", "scheduler", "enable", "seed", "device", "offload", "random_weights", "config"),
-            *("assume_defaults", "pipeline_defaults", *CHANGES, *PREPARATIONS),
+            *("assume_defaults", "pipeline_defaults", "count", *CHANGES, *PREPARATIONS),
         )
         rest = {name: typed[name] for name in names if name in typed}
         return Request.parse(model, numbers, typed.get("settings") or (), texts=texts, sizes=sizes, **rest, **others)
@@ -127,6 +127,7 @@ class CountOptions(InputOptions):
 
     limit_memory: options.LimitMemory = None
     limit_time: options.LimitTime = None
+    count: options.Count = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,7 @@ class ProfileOptions(ChangeOptions):
     guidance_interval: options.GuidanceInterval = None
     limit_memory: options.LimitMemory = None
     limit_time: options.LimitTime = None
+    count: options.Count = False
 
 
 @dataclass(frozen=True)

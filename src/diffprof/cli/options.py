@@ -81,6 +81,9 @@ PipelineDefaults = Annotated[
         "--pipeline-defaults", help="The pipeline's own defaults instead of what is recommended for the model."
     ),
 ]
+Count = Annotated[
+    bool, typer.Option("--count", help="Count by a dry run also where a law of the model was proved to say the same.")
+]
 Seed = Annotated[str | None, typer.Option(metavar="N", help="Random seed, used for every iteration.")]
 RandomWeights = Annotated[
     bool, typer.Option("--random-weights", help="Use random weights in the real architecture; nothing is downloaded.")

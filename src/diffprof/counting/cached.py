@@ -25,17 +25,15 @@ from diffprof.record.request import Request
 from diffprof.settings.work_limits import work_limits
 
 
-def count_request(
-    request: Request, use_cache: bool = True, progress: Progress | None = None, by_law: bool = True
-) -> Profile:
+def count_request(request: Request, use_cache: bool = True, progress: Progress | None = None) -> Profile:
     """The profile of the request; torch is imported only when it has to be counted.
 
-    The law of the model says the same as a count, where it was proved; with `by_law` False it is not asked.
+    A law of the model says the same as a count, where it was proved.
     """
     resolved = resolve(request.model)
     request = add_recommended(request)
     own_formulas = registered_operations()  # known to this process only
-    if by_law and not own_formulas:
+    if not request.count and not own_formulas:
         try:
             return profile_by_law(request, resolved)
         except OutsideOfLaw as error:
@@ -73,7 +71,9 @@ def _count(request: Request, progress: Progress | None) -> Profile:
 def _key(request: Request, resolved: ResolvedModel) -> str | None:
     """The key of the request in the cache; None if it cannot be cached."""
     # Every field belongs to the key, also those that are added later.
-    values = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "model"}
+    values = {
+        field.name: getattr(request, field.name) for field in fields(request) if field.name not in ("model", "count")
+    }
     values |= {
         "enable": list(request.enable),
         "recommended": list(request.recommended),

@@ -23,6 +23,7 @@ from diffprof.counting.boundary import (
     with_real_zeros,
 )
 from diffprof.counting.isolation import (
+    no_garbage_collection,
     refuse_nesting,
     refuse_unknown_code,
     scheduler_copies,
@@ -92,7 +93,10 @@ def dry_run(
     values which depend on weights is given large ones instead of zeros.
     """
     autocast = environment_patches.autocast_around(pipeline)
-    with DRY_RUN_LOCK, refuse_nesting(), single_thread(), environment_patches.without_autocast():
+    with (
+        DRY_RUN_LOCK, refuse_nesting(), single_thread(), no_garbage_collection(),
+        environment_patches.without_autocast(),
+    ):  # fmt: skip
         snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
         refuse_unknown_code(pipeline, snapshot)
         try:

@@ -8,6 +8,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
+from diffprof.errors import DiffprofError
+
+
+class NegativeCount(DiffprofError):
+    """A loop whose count makes no sense: the sequence is not of this form for the request."""
+
+
 LOOP = "loop"
 """The first of the three parts of a loop: this word, how often, and what is repeated."""
 
@@ -73,6 +80,8 @@ def unfold(sequence: Iterable[Any]) -> list[Any]:
     items: list[Any] = []
     for item in sequence:
         if is_loop(item):
+            if item[1] < 0:
+                raise NegativeCount("something would be repeated less than 0 times")
             items += unfold(item[2]) * item[1]
         else:
             items.append(item)

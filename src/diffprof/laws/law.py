@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from diffprof.laws.profiles import GivenCall, compose_profile
-from diffprof.laws.programs import OutsideOfLaw, Program
+from diffprof.laws.programs import FilledProgram, OutsideOfLaw, Program
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.settings.limits import OTHER_NAMES
@@ -89,13 +89,34 @@ class Law:
     """The argument that is the guidance scale."""
     programs: tuple[Program, ...]
     domains: tuple[Domain, ...]
+    needs_both_sides: bool = False
+    """Whether height and width are only proved together: the pipeline ignores one that is given alone."""
 
     def profile(self, request: Request) -> Profile:
         """The profile of a request, to which what is recommended was added; `OutsideOfLaw` where it was not proved."""
+        given = GivenCall(self._own_names(request), request.recommended, self.versions)
+        return compose_profile(self.filled(request), given)
+
+    def filled(self, request: Request) -> FilledProgram:
+        """The program of a request, with its numbers."""
+        program, numbers = self.program(request)
+        return program.at(numbers)
+
+    def program(self, request: Request) -> tuple[Program, dict[str, int]]:
+        """The program that a request follows, and the numbers of the request."""
         given = self._own_names(request)
         numbers, scale = self._numbers(given)
-        program = self._program(numbers, scale, requested_pixels(given))
-        return compose_profile(program.at(numbers), GivenCall(given, request.recommended, self.versions))
+        return self._program(numbers, scale, requested_pixels(given)), numbers
+
+    def proved(self) -> dict[str, list[str]]:
+        """The values of each number that the law was proved for, in words."""
+        found: dict[str, list[str]] = {}
+        for domain in self.domains:
+            for source, bounds in domain.ranges.items():
+                words = found.setdefault(source, [])
+                if str(bounds) not in words:
+                    words.append(str(bounds))
+        return found
 
     def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int) -> Program:
         group = None if self.guidance is None else guidance_class(scale)
@@ -128,6 +149,9 @@ class Law:
         for name in self.fixed:
             if name not in given:
                 raise OutsideOfLaw(f"the law of {self.model} was proved with {name}={self.fixed[name]!r}")
+        sides = [self.sources[side] for side in ("height", "width") if side in self.sources]
+        if self.needs_both_sides and len({name in given for name in sides}) > 1:
+            raise OutsideOfLaw(f"the law of {self.model} was proved for height and width together")
         return given
 
     def _check_switches(self, request: Request) -> None:
@@ -149,14 +173,3 @@ class Law:
             if not isinstance(scale, int | float) or isinstance(scale, bool):
                 raise OutsideOfLaw(f"the law of {self.model} needs a number for {self.guidance}")
         return numbers, scale
-
-
-def summary(domains: Sequence[Domain]) -> dict[str, list[str]]:
-    """The proved values of each number, in words."""
-    found: dict[str, list[str]] = {}
-    for domain in domains:
-        for source, bounds in domain.ranges.items():
-            words = found.setdefault(source, [])
-            if str(bounds) not in words:
-                words.append(str(bounds))
-    return found

@@ -28,12 +28,25 @@ MOST_BYTES = 256 * 1024 * 1024
 
 FOLDER = Path(__file__).parent / "data"
 ENDING = ".law"
+REASONS = FOLDER / "without.json"
+"""Why models of the catalogue have no law."""
 
 
 def packaged_law(model: str) -> Law | None:
     """The law of a model of the catalogue, if there is one in the package."""
     path = FOLDER / f"{model}{ENDING}"
     return _read_once(path) if path.is_file() else None
+
+
+def reasons() -> dict[str, str]:
+    """Models of the catalogue for which a law was looked for and not proved, and why."""
+    found: dict[str, str] = json.loads(REASONS.read_text(encoding="utf-8")) if REASONS.is_file() else {}
+    return found
+
+
+def models_with_laws() -> list[str]:
+    """The models of the catalogue that have a law in the package."""
+    return sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}"))
 
 
 @lru_cache(maxsize=4)
@@ -79,6 +92,7 @@ def _encode(law: Law) -> dict[str, Any]:
         "defaults": dict(law.defaults),
         "fixed": dict(law.fixed),
         "guidance": law.guidance,
+        "needs_both_sides": law.needs_both_sides,
         "domains": [asdict(domain) for domain in law.domains],
         "constants": template.constants,
         "nodes": _encode_nodes(template.nodes),
@@ -96,9 +110,9 @@ def _encode(law: Law) -> dict[str, Any]:
 
 
 def _encode_nodes(nodes: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Column by column, and children by how far back they are: like stands beside like, which compresses best."""
+    """Kinds and values apart: like stands beside like, which compresses best."""
     kinds, values = [], []
-    for number, node in enumerate(nodes):
+    for node in nodes:
         kinds.append(node[0])
         if node[0] in (CONSTANT, NUMBER):
             values.append(node[1])
@@ -121,6 +135,7 @@ def _decode(values: Mapping[str, Any]) -> Law:
         defaults=values["defaults"],
         fixed=values["fixed"],
         guidance=values["guidance"],
+        needs_both_sides=values["needs_both_sides"],
         programs=tuple(
             Program(
                 template,

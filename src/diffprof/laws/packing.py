@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
 from diffprof.errors import DiffprofError
+from diffprof.laws.events import RELEASE_NEXT
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.folding import LOOP
 from diffprof.laws.polynomials import (
@@ -21,10 +22,14 @@ from diffprof.laws.polynomials import (
     negate,
 )
 from diffprof.laws.programs import CostSums, Program
-from diffprof.laws.templates import CONSTANT, NUMBER, TUPLE, TemplateBuilder, TemplateMerger
+from diffprof.laws.templates import CONSTANT, NUMBER, TemplateBuilder, TemplateMerger
 from diffprof.laws.variables import Variable
 from diffprof.record.allocations import ALLOCATE, RELEASE
 from diffprof.record.executed import UNKNOWN
+from diffprof.record.profile import Attention
+
+QK_MACS, AV_MACS = ([field.name for field in fields(Attention)].index(name) for name in ("qk_macs", "av_macs"))
+"""Places in a row of attention."""
 
 
 class NoLaw(DiffprofError):
@@ -58,8 +63,9 @@ class Packer:
         used = {name for polynomial in fitted for monomial in polynomial for name, _ in monomial}
         draft = _Draft(places[root], tuple(one for one in fitter.variables if one.name in used))
         walker = _Walker(builder.node_list, fitted)
-        for cost in walker.children(walker.key(root, "costs")):
-            draft.sums.append(self._sums(walker, cost))
+        calls = walker.calls(walker.key(root, "calls"), constant(1))
+        for number, cost in enumerate(walker.children(walker.key(root, "costs"))):
+            draft.sums.append(self._sums(walker, cost, calls.get(number, {})))
         self._drafts.append(draft)
 
     def programs(self) -> list[Program]:
@@ -73,7 +79,7 @@ class Packer:
     def _number(self, polynomial: Polynomial) -> int:
         return self._polynomials.setdefault(tuple(sorted(polynomial.items())), len(self._polynomials))
 
-    def _sums(self, walker: _Walker, cost: int) -> CostSums:
+    def _sums(self, walker: _Walker, cost: int, calls: Polynomial) -> CostSums:
         work: list[Polynomial] = [{}, {}, {}, {}]
         executed: Polynomial = {}
         known: Polynomial = {}
@@ -99,6 +105,8 @@ class Packer:
             known_bytes=self._number(known_bytes),
             unknown={name: self._number(count) for name, count in unknown.items()},
             peaks=None if peaks is None else tuple(self._number(peak) for peak in peaks),
+            calls=self._number(calls),
+            attention_macs=self._number(walker.attention_macs(cost)),
         )
 
 
@@ -145,6 +153,27 @@ class _Walker:
                 found[op, count] = found.get((op, count), 0) + 1
         return found
 
+    def calls(self, node: int, times: Polynomial) -> dict[int, Polynomial]:
+        """How often each cost is called, by its number."""
+        found: dict[int, Polynomial] = {}
+        for child in self.children(node):
+            parts = self.children(child)
+            if self.constant(parts[0]) == LOOP:
+                inner = self.calls(parts[2], multiply(times, self.polynomial(parts[1])))
+            else:
+                inner = {self.constant(parts[5]): times}
+            for number, count in inner.items():
+                found[number] = add(found.get(number, {}), count)
+        return found
+
+    def attention_macs(self, cost: int) -> Polynomial:
+        """Of QKᵀ and AV."""
+        total: Polynomial = {}
+        for row in self.children(self.key(cost, "attention")):
+            parts = self.children(row)
+            total = add(total, self.polynomial(parts[QK_MACS]), self.polynomial(parts[AV_MACS]))
+        return total
+
     def peaks(self, cost: int) -> list[Polynomial] | None:
         """Live bytes after each allocation, without those that others exceed everywhere; None where loops vary."""
         if not self.constant(self.key(cost, "has_peak")):
@@ -155,17 +184,18 @@ class _Walker:
         sizes: list[Polynomial] = []
         live: Polynomial = {}
         peaks: dict[tuple[Any, ...], Polynomial] = {}
-        falls = True
+        falls, age = True, 0
         for event in events:
             kind, value, _ = self.children(event)
             if self.constant(kind) == ALLOCATE:
                 sizes.append(self.polynomial(value))
                 live = add(live, sizes[-1])
                 falls = False
-            elif self.constant(kind) == RELEASE:
-                age = self.constant(value)
-                if age is None:
+            elif self.constant(kind) in (RELEASE, RELEASE_NEXT):
+                change = self.constant(value)
+                if change is None:
                     return None
+                age = change if self.constant(kind) == RELEASE else age + change
                 if not falls:
                     peaks.setdefault(tuple(sorted(live.items())), live)
                 live = add(live, negate(sizes[-age]))
@@ -194,6 +224,3 @@ def _largest(polynomials: list[Polynomial]) -> list[Polynomial]:
         if not any(is_dominated(one, other) for other in kept):
             kept.append(one)
     return kept
-
-
-__all__ = ["CONSTANT", "TUPLE", "NoLaw", "Packer"]

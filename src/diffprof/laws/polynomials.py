@@ -79,16 +79,3 @@ class PolynomialTable:
     def polynomial(self, number: int) -> dict[Monomial, Fraction]:
         row = self.rows[number]
         return {self.monomials[row[i]]: Fraction(row[i + 1], row[0]) for i in range(1, len(row), 2)}
-
-    def evaluate(self, values: Mapping[str, int]) -> list[int | None]:
-        """The value of each polynomial; None where it is no whole number of 0 or more."""
-        terms = [monomial_value(monomial, values) for monomial in self.monomials]
-        return [_evaluate_row(row, terms) for row in self.rows]
-
-
-def _evaluate_row(row: Sequence[int], terms: Sequence[int]) -> int | None:
-    total = 0
-    for i in range(1, len(row), 2):
-        total += terms[row[i]] * row[i + 1]
-    whole, rest = divmod(total, row[0])
-    return None if rest or whole < 0 else whole

@@ -49,14 +49,13 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
     shared, numbers = _share_equal(costs)
     calls, call_costs, stages = _calls(filled, shared, numbers)
     sizes = dict(filled.part("sizes"))
-    work = _Sums([costs[number] for number in numbers], call_costs)
     return Profile(
         request=_request(filled, given, sizes),
         environment=Environment(__version__, platform.python_version(), **given.versions),
-        components=_components(filled, calls, call_costs, work),
+        components=_components(filled, calls, call_costs),
         steps=Steps(stages),
         calls=calls,
-        ledger=work.ledger(_assumptions(filled, given)),
+        ledger=_ledger(costs, call_costs, _assumptions(filled, given)),
         resized=_resized(given.arguments, sizes),
         computed_size=_computed_size(dict(filled.part("decoded")), sizes),
         placement=_placement(filled.part("placement")),
@@ -66,7 +65,7 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
 
 
 def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
-    """The cost of each number, where those that come out equal for one component are one; and the number of that one."""
+    """The cost of each number, where equal ones of a component are one, and the number of that one."""
     made: list[Cost] = []
     numbers: list[int] = []
     known: dict[tuple[Any, ...], list[int]] = {}
@@ -106,37 +105,26 @@ def _calls(
                 denoisers[stage][slot] = None
         calls.append(Call(slot, method, inputs_of[id(inputs)], step, costs[number]))
         call_costs.append(numbers[number])
-    stages = [
-        Stage(name, tuple(slots), tuple(macs))
-        for name, slots, macs in zip(schedulers, denoisers, step_macs, strict=True)
-    ]
+    loops = zip(schedulers, denoisers, step_macs, strict=True)
+    stages = [Stage(name, tuple(slots), tuple(macs)) for name, slots, macs in loops]
     return tuple(calls), call_costs, tuple(stages)
 
 
-class _Sums:
-    """What the calls add up to."""
-
-    def __init__(self, costs: Sequence[CostValues], call_costs: Sequence[int]) -> None:
-        self._costs = costs
-        self._times = Counter(call_costs)
-
-    def ledger(self, assumptions: Sequence[str]) -> Ledger:
-        executed = known = moved = known_bytes = 0
-        unknown: dict[str, int] = {}
-        for number, times in self._times.items():
-            cost = self._costs[number]
-            executed += cost.executed_ops * times
-            known += cost.known_ops * times
-            moved += cost.work.moved_bytes * times
-            known_bytes += cost.known_bytes * times
-            for name, count in cost.unknown.items():
-                unknown[name] = unknown.get(name, 0) + count * times
-        return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
+def _ledger(costs: Sequence[CostValues], call_costs: Sequence[int], assumptions: Sequence[str]) -> Ledger:
+    executed = known = moved = known_bytes = 0
+    unknown: dict[str, int] = {}
+    for number, times in Counter(call_costs).items():
+        cost = costs[number]
+        executed += cost.executed_ops * times
+        known += cost.known_ops * times
+        moved += cost.work.moved_bytes * times
+        known_bytes += cost.known_bytes * times
+        for name, count in cost.unknown.items():
+            unknown[name] = unknown.get(name, 0) + count * times
+    return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
 
 
-def _components(
-    filled: FilledProgram, calls: Sequence[Call], call_costs: Sequence[int], sums: _Sums
-) -> dict[str, Component]:
+def _components(filled: FilledProgram, calls: Sequence[Call], call_costs: Sequence[int]) -> dict[str, Component]:
     number_of_calls = Counter(call.component for call in calls)
     works: dict[str, Work] = {}
     peaks: dict[str, int] = {}
@@ -146,13 +134,11 @@ def _components(
         works[slot] = works.get(slot, NO_WORK) + cost.work * times
         peaks[slot] = max(peaks.get(slot, 0), cost.peak_live_bytes)
     components = {}
-    for slot, class_name, role, dtype, parameters, buffers, weight_bytes, by_dtype, modules in filled.part(
-        "components"
-    ):
+    for values in filled.part("components"):
+        slot, class_name, role, dtype, parameters, buffers, weight_bytes, by_dtype, modules = values
         components[slot] = Component(
-            slot, class_name, role, dtype, parameters, buffers, weight_bytes,
-            calls=number_of_calls[slot], work=works.get(slot, NO_WORK), peak_live_bytes=peaks.get(slot, 0),
-            modules=filled.once(modules, _modules), weight_bytes_by_dtype=dict(by_dtype),
+            slot, class_name, role, dtype, parameters, buffers, weight_bytes, number_of_calls[slot],
+            works.get(slot, NO_WORK), peaks.get(slot, 0), filled.once(modules, _modules), dict(by_dtype),
         )  # fmt: skip
     return components
 

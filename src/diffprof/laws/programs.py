@@ -6,12 +6,13 @@ rows are grouped for each request anew, exactly as the engine groups them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from diffprof.errors import DiffprofError
+from diffprof.laws.events import with_ages
 from diffprof.laws.folding import unfold
 from diffprof.laws.polynomials import PolynomialTable, monomial_value
 from diffprof.laws.templates import Template
@@ -21,6 +22,7 @@ from diffprof.record.executed import (
     Event,
     ExecutedOp,
     ModuleTally,
+    OperationRow,
     group_operations,
     number_events,
     operation_records,
@@ -44,6 +46,9 @@ class CostSums:
     unknown: Mapping[str, int] = field(default_factory=dict)
     peaks: tuple[int, ...] | None = None
     """The largest of these is the peak of live bytes; None where it has to be found in the events."""
+    calls: int = 0
+    """How often it is called in one generation."""
+    attention_macs: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,12 @@ class Program:
         """The nodes of the parts of the program, by name."""
         _, keys, children = self.template.nodes[self.root]
         return dict(zip(keys, children, strict=True))
+
+    @cached_property
+    def cost_calls(self) -> list[tuple[str, str]]:
+        """Component and method of each cost."""
+        filled = FilledProgram(self, _NO_VALUES)
+        return [cost.call for cost in filled.costs]
 
     def at(self, numbers: Mapping[str, int]) -> FilledProgram:
         """The program for the numbers of a request."""
@@ -86,10 +97,13 @@ class Values:
             for i in range(1, len(row), 2):
                 total += terms[row[i]] * row[i + 1]
             value, rest = divmod(total, row[0])
-            if rest or value < 0:
-                raise OutsideOfLaw("a number of the law is not a whole number of 0 or more here")
+            if rest:
+                raise OutsideOfLaw("a number of the law is not whole here")
             self._known[number] = value
         return value
+
+
+_NO_VALUES = Values(PolynomialTable([], []), {})
 
 
 class FilledProgram:
@@ -141,6 +155,16 @@ class CostValues:
         parts: dict[str, Any] = self._program.fill(self._node)
         return parts
 
+    @property
+    def calls(self) -> int:
+        """How often it is called."""
+        return self._program.value(self._sums.calls)
+
+    @property
+    def attention_macs(self) -> int:
+        """Of one call."""
+        return self._program.value(self._sums.attention_macs)
+
     @cached_property
     def call(self) -> tuple[str, str]:
         """Component and method."""
@@ -177,7 +201,17 @@ class CostValues:
 
     @cached_property
     def events(self) -> list[Event]:
-        return unfold(self._parts["events"])
+        return list(with_ages(unfold(self._parts["events"])))
+
+    def _events_with_rows(self) -> Iterator[Event]:
+        rows: dict[int, OperationRow] = {}
+        for kind, value, step in self.events:
+            if isinstance(value, tuple):
+                if id(value) not in rows:
+                    rows[id(value)] = operation_row(value)
+                yield kind, rows[id(value)], step
+            else:
+                yield kind, value, step
 
     def as_cost(self) -> Cost:
         return Cost.deferred(self.work, self.peak_live_bytes, self._complete)
@@ -189,17 +223,14 @@ class CostValues:
             for path, class_name, calls, operations in self._parts["modules"]
         ]
         works, rows = group_operations(modules)
-        numbers = {
-            (name, kind, shapes.inputs, shapes.outputs, dtype): i
-            for i, ((name, kind, shapes, dtype), _) in enumerate(rows)
-        }
+        numbers = {key: number for number, (key, _) in enumerate(rows)}
         return Cost(
             work=sum((module.work for module in works), Work()),
             peak_live_bytes=self.peak_live_bytes,
             operations=operation_records(rows),
             modules=works,
             attention=_group_attention(self._parts["attention"]),
-            allocations=number_events(self.events, numbers),
+            allocations=number_events(self._events_with_rows(), numbers),
         )
 
 
@@ -207,9 +238,14 @@ def _op(known: dict[int, ExecutedOp], value: tuple[Any, ...]) -> ExecutedOp:
     """The operation that a value describes; equal values of one filling are one object."""
     op = known.get(id(value))
     if op is None:
-        (name, kind, inputs, outputs, dtype), *costs = value
-        op = known[id(value)] = ExecutedOp(name, kind, OperationShapes(inputs, outputs), dtype, *costs)
+        row, *costs = value
+        op = known[id(value)] = ExecutedOp(*operation_row(row), *costs)
     return op
+
+
+def operation_row(value: tuple[Any, ...]) -> OperationRow:
+    name, kind, inputs, outputs, dtype = value
+    return name, kind, OperationShapes(tuple(unfold(inputs)), outputs), dtype
 
 
 _SITE = len(fields(AttentionSite))

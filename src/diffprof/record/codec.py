@@ -67,13 +67,8 @@ ADDED: dict[type, tuple[str, ...]] = {
     Operation: ("strided_bytes",),
     Component: ("weight_bytes_by_dtype",),
     Cost: ("allocations",),
-<<<<<<< HEAD
     RecordedRequest: ("changes", "recommended", "config", "component", "method", "inputs", "assume_defaults"),
-    Profile: ("placement", "macs_range", "texts"),
-=======
-    RecordedRequest: ("changes", "recommended"),
     Profile: ("placement", "macs_range", "texts", "counted_by"),
->>>>>>> 381051f (Exact laws: what a model executes, as closed forms found from a few dry runs (work in progress))
     Sample: ("device",),
     Move: ("device_ns",),
     SystemPoint: ("gpu_watts", "gpu_mhz", "gpu_celsius", "gpu_throttle"),

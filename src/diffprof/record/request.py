@@ -62,6 +62,8 @@ class Request:
     """What is changed about the model before the call."""
     preparation: Preparation = field(default_factory=Preparation)
     """How it is prepared where it is really run: files, compilation, devices, ranks."""
+    count: bool = False
+    """Counted by a dry run also where the model has a law, which says the same."""
 
     @property
     def cache(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from diffprof.record.profile import Profile
+from diffprof.record.profile import DRY_RUN, LAW, Profile
 from diffprof.render.clean import clean
 from diffprof.render.columns import print_table
 from diffprof.render.console import print_labelled, render_text
@@ -14,6 +14,12 @@ from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+COUNTED = {
+    LAW: "by the law of the model, which was proved to say what a dry run says; --count for a dry run",
+    DRY_RUN: "by a dry run of the pipeline",
+}
 
 
 def print_profile(
@@ -39,6 +45,7 @@ def print_profile(
         print_labelled(console, label, line)
     if verbose:
         print_labelled(console, "Versions", versions(profile))
+        print_labelled(console, "Counted", COUNTED.get(profile.counted_by, clean(profile.counted_by)))
 
 
 def profile_text(

@@ -7,6 +7,7 @@ import torch
 from diffprof.counting.operations.allocation_log import AllocationLog, LiveBytes
 from diffprof.prediction.timeline import owners
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent
+from diffprof.record.executed import number_events, relative_events
 
 
 def test_allocations_and_releases_are_logged_in_order() -> None:
@@ -16,7 +17,7 @@ def test_allocations_and_releases_are_logged_in_order() -> None:
     live.owner = "block"
     live.add(second)
     del first
-    recorded = live.log.record({"": 0, "block": 1}, lambda op: None)
+    recorded = number_events(relative_events(live.log.raw, {"": 0, "block": 1}), {})
     assert [recorded.events[number] for number in recorded.expand()] == [
         AllocationEvent(ALLOCATE, 400, 0),
         AllocationEvent(ALLOCATE, 200, 2),

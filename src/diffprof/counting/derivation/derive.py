@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.derivation.design import (
+    BASE_IMAGES,
     BASE_SIDES,
     BASE_VIDEO_SIDES,
     SIDES,
@@ -20,7 +21,8 @@ from diffprof.counting.derivation.design import (
 from diffprof.counting.derivation.sampling import Sample, Sampler
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import Fitter
-from diffprof.laws.law import GUIDANCE_CLASSES, Domain, Law, Range
+from diffprof.laws.folding import NegativeCount
+from diffprof.laws.law import GUIDANCE_CLASSES, Domain, Law, Range, guidance_class
 from diffprof.laws.packing import NoLaw, Packer
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.laws.variables import SOURCES
@@ -31,7 +33,7 @@ SCALES = {"none": 0.0, "below 1": 0.5, "1": 1.0, "above 1": 6.5}
 SIDE_RANGE = (256, 2048)
 VIDEO_SIDE_RANGE = (256, 1280)
 MOST_STEPS = 150
-STEP_BASES = ((5, 4, 6, 9), (17, 16, 18, 21))
+STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Steps that are sampled: some schedulers behave differently below 15."""
 
 
@@ -44,9 +46,12 @@ class Derived:
     """Requests that were not used to find it, and came out equal."""
 
 
-def derive_law(model: str, prove: int = 6) -> Derived:
-    """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold."""
-    return _Derivation(Sampler(model)).derive(prove)
+def derive_law(model: str, prove: int = 4, every_guidance: bool = True) -> Derived:
+    """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
+
+    Without `every_guidance`, of guidance scales only those that do what the default one does.
+    """
+    return _Derivation(Sampler(model)).derive(prove, every_guidance)
 
 
 class _Derivation:
@@ -60,13 +65,16 @@ class _Derivation:
         self.is_video = "num_frames" in self.sources
         self.proofs = 0
 
-    def derive(self, prove: int) -> Derived:
+    def derive(self, prove: int, every_guidance: bool) -> Derived:
         defaults = {name: self.default.profile.request.value(name) for name in self.sources.values()}
         self.sources = {source: name for source, name in self.sources.items() if isinstance(defaults[name], int)}
         ranges = self._ranges()
         packer = Packer()
         domains: list[Domain] = []
         groups = self._guidance_groups(self._base(ranges, STEP_BASES[0][0]))
+        if not every_guidance:
+            used = self.default.profile.request.value(self.guidance or "")
+            groups = [one for one in groups if used is None or guidance_class(used) in one[1]] or groups[:1]
         for scale, classes in groups:
             for steps in STEP_BASES:
                 domain = self._add_program(packer, ranges, scale, classes, steps, domains)
@@ -77,8 +85,22 @@ class _Derivation:
         for domain in domains:
             scale = next(scale for scale, classes in groups if classes == domain.guidance)
             self._prove(law, domain, scale, prove)
-        self._check(law, {})
-        return Derived(law, self.proofs)
+        if self._is_inside(law):
+            self._check(law, {})
+        return Derived(replace(law, needs_both_sides=not self._has_single_sides(law)), self.proofs)
+
+    def _is_inside(self, law: Law) -> bool:
+        """Whether the law covers the call in which nothing is given."""
+        try:
+            law.program(self.default.request)
+        except OutsideOfLaw:
+            return False
+        return True
+
+    def _has_single_sides(self, law: Law) -> bool:
+        """Whether one side can be given alone: some pipelines then ignore it."""
+        sides = [side for side in SIDES if side in self.sources]
+        return all(self._holds(law, {side: BASE_SIDES[side] + 128}, None) for side in sides)
 
     def _law(self, packer: Packer, domains: Sequence[Domain], defaults: Mapping[str, Any]) -> Law:
         request = self.default.profile.request
@@ -101,7 +123,7 @@ class _Derivation:
         ranges: dict[str, Range] = {}
         for source, argument in self.sources.items():
             if source in SIDES:
-                step = self._lattice(argument)
+                step = self._lattice(source)
                 least, most = VIDEO_SIDE_RANGE if self.is_video else SIDE_RANGE
                 ranges[source] = Range(-(-least // step) * step, most // step * step, step)
             elif source == "num_frames":
@@ -109,25 +131,22 @@ class _Derivation:
                 used = int(self.default.profile.request.value(argument))
                 ranges[source] = Range(used % step + step, max(used, 121 - 121 % step + used % step), step, used % step)
             elif source == "num_images_per_prompt":
-                ranges[source] = Range(1, 4 if self.is_video else 8)
+                ranges[source] = Range(1, 8)
             else:
                 ranges[source] = Range(1, MOST_STEPS)
         return ranges
 
-    def _lattice(self, argument: str) -> int:
+    def _lattice(self, source: str) -> int:
         """The smallest power of 2 that a side may be a multiple of."""
-        base = (BASE_VIDEO_SIDES if self.is_video else BASE_SIDES)["height"]
+        base = BASE_VIDEO_SIDES if self.is_video else BASE_SIDES
+        sides = {self.sources[side]: base[side] for side in SIDES if side in self.sources}
         for step in (1, 2, 4, 8, 16, 32, 64):
             try:
-                self.sampler.run({argument: base + step, self._steps: 2})
+                self.sampler.run({**sides, self.sources[source]: base[source] + step})
             except DiffprofError:
                 continue
             return step
-        raise NoLaw(f"the pipeline accepts no {argument} near {base}")
-
-    @property
-    def _steps(self) -> str:
-        return self.sources.get("num_inference_steps", "num_inference_steps")
+        raise NoLaw(f"the pipeline accepts no {source} near {base[source]}")
 
     def _frames_per_cell(self) -> int:
         pipeline = self.sampler.opened.pipeline
@@ -144,7 +163,7 @@ class _Derivation:
             elif source == "num_frames":
                 base[source] = bounds.offset + 4 * bounds.multiple
             else:
-                base[source] = 1 if source == "num_images_per_prompt" else steps
+                base[source] = BASE_IMAGES if source == "num_images_per_prompt" else steps
         return base
 
     def _guidance_groups(self, base: Mapping[str, int]) -> list[tuple[float | None, tuple[str, ...]]]:
@@ -184,20 +203,18 @@ class _Derivation:
     ) -> Domain:
         """Fit one program; its domain is where it was found to hold."""
         base = self._base(ranges, steps[0])
-        plan = plan_samples(ranges, base, steps)
+        pixels = None if self.is_video or "height" not in ranges else LARGEST_IMAGE_PIXELS
+        plan = plan_samples(ranges, base, steps, pixels)
         samples = [self._run(numbers, scale) for numbers in plan.samples]
         packer.add([sample.values for sample in samples], Fitter(plan.samples, plan.axes, plan.variables))
-        pixels = None if self.is_video or "height" not in ranges else LARGEST_IMAGE_PIXELS
         domain = Domain(dict(ranges), classes, pixels)
         if "num_inference_steps" not in ranges:
             return domain
         taken = [one.ranges["num_inference_steps"] for one in domains if one.guidance == classes]
         law = self._law(packer, [*domains, domain], dict.fromkeys(self.sources.values(), 0))
         law = replace(law, programs=law.programs[-1:], domains=(domain,))
-        least, most = self._proved_steps(
-            law, base, scale, [n for n in STEPS_TO_PROVE if not any(n in t for t in taken)]
-        )
-        bounds = Range(least, most)
+        tried = [number for number in STEPS_TO_PROVE if not any(number in bounds for bounds in taken)]
+        bounds = Range(*self._proved_steps(law, base, scale, tried))
         return replace(domain, ranges={**ranges, "num_inference_steps": bounds})
 
     def _proved_steps(
@@ -224,14 +241,8 @@ class _Derivation:
         return True
 
     def _prove(self, law: Law, domain: Domain, scale: float | None, number: int) -> None:
-        base = (
-            {
-                source: self._base(domain.ranges, domain.ranges["num_inference_steps"].least)[source]
-                for source in domain.ranges
-            }
-            if "num_inference_steps" in domain.ranges
-            else self._base(domain.ranges, 1)
-        )
+        steps = domain.ranges.get("num_inference_steps")
+        base = self._base(domain.ranges, 1 if steps is None else max(steps.least, 3))
         for numbers in requests_to_prove(domain.ranges, base, domain.most_pixels, number):
             self._check(law, self._arguments(numbers, scale))
 
@@ -239,11 +250,11 @@ class _Derivation:
         """Count a request, and compare."""
         sample = self.sampler.run(arguments)
         try:
-            profile = law.profile(sample.request)
-        except OutsideOfLaw as error:
+            profile = replace(law.profile(sample.request), counted_by=sample.profile.counted_by)
+            is_equal = profile == sample.profile and encode_profile(profile) == encode_profile(sample.profile)
+        except (OutsideOfLaw, NegativeCount) as error:
             raise NoLaw(f"{dict(arguments)} is outside: {error}") from error
-        profile = replace(profile, counted_by=sample.profile.counted_by)
-        if profile != sample.profile or encode_profile(profile) != encode_profile(sample.profile):
+        if not is_equal:
             raise NoLaw(f"the law does not hold for {dict(arguments)}: {_difference(profile, sample.profile)}")
         self.proofs += 1
 
@@ -258,7 +269,6 @@ def _paths(one: Any, other: Any, path: str) -> list[str]:
     if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
         return [found for key in one for found in _paths(one[key], other[key], f"{path}.{key}")][:3]
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [
-            found for i in range(len(one)) if one[i] != other[i] for found in _paths(one[i], other[i], f"{path}.{i}")
-        ][:3]
+        different = [place for place in range(len(one)) if one[place] != other[place]]
+        return [found for place in different[:3] for found in _paths(one[place], other[place], f"{path}.{place}")][:3]
     return [] if one == other else [f"{path.lstrip('.')} is {str(one)[:80]} instead of {str(other)[:80]}"]

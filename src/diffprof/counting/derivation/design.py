@@ -11,13 +11,17 @@ from diffprof.laws.law import Range
 from diffprof.laws.variables import Variable
 
 SIDES = ("height", "width")
-SIDE_STEPS = (-8, 1, 2, 3, 5, 9, 18)
+SIDE_STEPS = (-8, 1, 2, 3, 5, 10)
 """Around the base, in cells of the lattice: all remainders of 2, 4 and 8 occur."""
-FINE_STEPS = (1, 5, 11, 13, 31)
+FINE_STEPS = (1, 11, 31)
 """In pixels, where any number of pixels is accepted and rounded."""
 BASE_SIDES = {"height": 640, "width": 896}
 BASE_VIDEO_SIDES = {"height": 384, "width": 640}
+BASE_IMAGES = 3
+"""Not 1 or 2: operations on one image, or on one with and one without guidance, would be taken for others."""
 LARGEST_ROUNDING = 128
+OFF_AXES = 6
+"""Samples in which everything changes; with frames there are more products to tell apart."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,9 @@ class Plan:
     variables: Sequence[Variable]
 
 
-def plan_samples(ranges: Mapping[str, Range], base: Mapping[str, int], steps: Sequence[int]) -> Plan:
+def plan_samples(
+    ranges: Mapping[str, Range], base: Mapping[str, int], steps: Sequence[int], most_pixels: int | None
+) -> Plan:
     """Samples along each axis from the base, and some off all axes."""
     samples: list[dict[str, int]] = [dict(base)]
     axes: dict[str, list[int]] = {}
@@ -41,8 +47,11 @@ def plan_samples(ranges: Mapping[str, Range], base: Mapping[str, int], steps: Se
                 axes[source].append(len(samples))
                 samples.append({**base, source: value})
     rng = random.Random(0)
-    for _ in range(8):
-        samples.append({source: _random_value(source, ranges[source], base[source], steps, rng) for source in base})
+    enough = len(samples) + (2 * OFF_AXES if "num_frames" in base else OFF_AXES)
+    while len(samples) < enough:
+        sample = {source: _random_value(source, ranges[source], base[source], steps, rng) for source in base}
+        if most_pixels is None or pixels_of(sample) <= most_pixels:
+            samples.append(sample)
     variables = [variable for source in base for variable in _variables(source, ranges[source])]
     return Plan(samples, axes, variables)
 
@@ -55,7 +64,7 @@ def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int]) ->
     if source == "num_frames":
         return [base + bounds.multiple * step for step in (-1, 1, 2, 3, 4, 7)]
     if source == "num_images_per_prompt":
-        return [2, 3]
+        return [4, 5, 7]
     return list(steps[1:])
 
 
@@ -66,7 +75,7 @@ def _random_value(source: str, bounds: Range, base: int, steps: Sequence[int], r
     elif source == "num_frames":
         value = base + bounds.multiple * rng.randint(-1, 9)
     elif source == "num_images_per_prompt":
-        value = rng.randint(1, 4)
+        value = rng.choice((3, 4, 5))
     else:
         value = rng.choice(list(steps))
     return value if value in bounds else base
@@ -91,7 +100,7 @@ def _frame_divisors(bounds: Range) -> list[tuple[int, int]]:
     return [(bounds.multiple, offset)]
 
 
-STEPS_TO_PROVE = (1, 2, 3, 4, 7, 10, 12, 14, 15, 16, 20, 28, 30, 40, 50, 100)
+STEPS_TO_PROVE = (1, 2, 3, 4, 6, 8, 10, 15, 16, 28, 50, 100)
 
 
 def requests_to_prove(
@@ -111,7 +120,7 @@ def requests_to_prove(
             chosen.append(end)
     while len(chosen) < number + len(ends):
         chosen.append({source: _anywhere(source, ranges[source], rng) for source in base})
-    return [one for one in chosen if most_pixels is None or _pixels(one) <= most_pixels]
+    return [one for one in chosen if most_pixels is None or pixels_of(one) <= most_pixels]
 
 
 def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
@@ -120,5 +129,5 @@ def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
     return rng.randrange(first, most + 1, bounds.multiple)
 
 
-def _pixels(numbers: Mapping[str, Any]) -> int:
+def pixels_of(numbers: Mapping[str, Any]) -> int:
     return int(numbers.get("height", 1) * numbers.get("width", 1) * numbers.get("num_images_per_prompt", 1))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from typing import Any
 
 from diffprof.counting.dry_run import DryRunResult
-from diffprof.laws.folding import fold
+from diffprof.laws.events import with_differences
+from diffprof.laws.folding import LOOP, fold
 from diffprof.pipelines.arguments import CallArguments, call_parameters, json_value
 from diffprof.record.executed import ExecutedCall, ExecutedOp
 from diffprof.record.profile import Call, Component, Cost, Profile
@@ -78,7 +79,7 @@ def _cost_values(profile: Profile, number: int, cost: Cost, executed: ExecutedCa
 
     def values_of(op: ExecutedOp) -> tuple[Any, ...]:
         if op not in ops:
-            row = (op.name, op.kind, op.shapes.inputs, op.shapes.outputs, op.dtype)
+            row = (op.name, op.kind, _inputs(op), op.shapes.outputs, op.dtype)
             ops[op] = (row, op.macs, op.other_flops, op.read_bytes, op.written_bytes, op.strided_bytes)
         return ops[op]
 
@@ -88,17 +89,31 @@ def _cost_values(profile: Profile, number: int, cost: Cost, executed: ExecutedCa
         "call": (first.component, first.method),
         "has_peak": first is not profile.calls[-1],
         "modules": tuple(
-            (module.path, module.class_name, module.calls, tuple((values_of(op), n) for op, n in module.operations))
+            (module.path, module.class_name, module.calls, _added_up((values_of(op), n) for op, n in module.operations))
             for module in executed.modules
         ),
         "attention": tuple((*astuple(record), scaled) for record, scaled in executed.attention),
-        "events": fold(
-            [
-                (kind, rows.get(value, value) if isinstance(value, tuple) else value, step)
-                for kind, value, step in executed.events()
-            ]
-        ),
+        "events": fold([(k, rows.get(value, value), step) for k, value, step in with_differences(executed.events())]),
     }
+
+
+def _inputs(op: ExecutedOp) -> tuple[Any, ...]:
+    """A stack of images has as many inputs as there are images."""
+    inputs = op.shapes.inputs
+    is_repeated = op.name in LISTS and len(inputs) > 1 and len(set(inputs)) == 1
+    return ((LOOP, len(inputs), inputs[:1]),) if is_repeated else inputs
+
+
+LISTS = ("stack", "cat")
+"""Operations on any number of tensors."""
+
+
+def _added_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
+    """Equal operations once: the engine tells some apart that differ in nothing that is recorded."""
+    counts: dict[Any, int] = {}
+    for op, count in operations:
+        counts[op] = counts.get(op, 0) + count
+    return tuple(counts.items())
 
 
 def _frozen(value: Any) -> Any:

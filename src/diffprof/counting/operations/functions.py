@@ -15,7 +15,7 @@ from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.stand_in_values import stand_in
 from diffprof.counting.operations.tensors import signature_of, tensors_in
-from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.counting.operations.virtual import VirtualMode, view_of
 from diffprof.pipelines.packed_weights import packed_weight
 from diffprof.record.executed import ExecutedOp
 
@@ -178,10 +178,20 @@ def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
     tensor = args[0]
     if not mode.is_virtual(tensor):
         mode.recorder.mark_read([tensor])
-        return func(*args, **kwargs)
-    if mode.recorder.open is not None:
+        is_image = mode.recorder.open is None and tensor.dim() >= IMAGE_DIMS and tensor.is_floating_point()
+        if not is_image:
+            return func(*args, **kwargs)
+    elif mode.recorder.open is not None:
         mode.recorder.assume(f"values {tuple(tensor.shape)} that depend on weights are read as an array: taken as zero")
-    return func(stand_in(tensor, mode.large_values), *args[1:], **kwargs)
+    # A large image is virtual, and its array is not its memory. That of a small one is not either, so that what is
+    # counted does not depend on which it is.
+    mode.recorder.add(view_of(torch.ops.aten.detach.default))
+    with torch._C._DisableTorchDispatch():  # what stands in is not the pipeline's doing
+        values = stand_in(tensor, mode.large_values) if mode.is_virtual(tensor) else tensor.detach().clone()
+        return func(values, *args[1:], **kwargs)
+
+
+IMAGE_DIMS = 3
 
 
 def _cdist(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

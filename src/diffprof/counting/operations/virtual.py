@@ -265,13 +265,13 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     if tensors and id(tensors[0]) in mode.weights:
         args = _as_meta(args)
     result = func(*args, **kwargs)
-    mode.recorder.add(_view_of(func))
+    mode.recorder.add(view_of(func))
     mode.recorder.propagate(tensors, result)
     return result
 
 
 @cache
-def _view_of(func: Any) -> ExecutedOp:
+def view_of(func: Any) -> ExecutedOp:
     return ExecutedOp(formulas.plain_name(func), kinds.MOVEMENT, OperationShapes(), "", 0, 0, 0, 0)
 
 
@@ -329,7 +329,10 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
     to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
     if to_there and (to_meta if not source.is_meta else device is not None) and not large:
-        return _view(mode, aten.alias.default, (source,), {})  # where all is on one device, nothing is copied
+        # Where all is on one device, nothing is copied, and no operation is executed.
+        result = aten.alias.default(source)
+        mode.recorder.propagate([source], result)
+        return result
     if not mode.is_virtual(source) and not large:
         if to_meta:
             kwargs = {**kwargs, "device": source.device}

@@ -1,0 +1,167 @@
+"""The growth of a model's cost in words, as formulas, as a table, a chart and data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from diffprof.advice.scale import CurvePoint, Scaling, simplified
+from diffprof.laws.polynomials import Monomial, Polynomial
+from diffprof.render import numbers
+from diffprof.render.charts.style import graph_objects, make_chart
+from diffprof.render.csv import table_csv
+from diffprof.render.report.markup import element
+from diffprof.render.report.page import Page, paragraph
+from diffprof.version import __version__
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+NAMES = {
+    "height": "height", "width": "width", "num_frames": "frames", "num_images_per_prompt": "images",
+    "num_inference_steps": "steps",
+}  # fmt: skip
+COLUMNS = ("size", "MACs", "of one step", "attention", "times", "peak of activations")
+CHART_HEIGHT = 420
+
+
+def scale_text(scaling: Scaling) -> str:
+    """All of it as plain text."""
+    lines = [f"{scaling.model}: how its cost grows", ""]
+    lines += [*_formulas(scaling), ""]
+    lines += [*_table(scaling), ""] if scaling.curve else []
+    lines += [*sentences(scaling), ""]
+    lines += [f"Proved for {name} of {values}." for name, values in scaling.domain.items()]
+    versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
+    return "\n".join([*lines, f"Proved with {versions}.", ""])
+
+
+def _formulas(scaling: Scaling) -> Iterator[str]:
+    yield "MACs of one generation, where all divisions come out even:"
+    for part in scaling.components:
+        yield f"  {part.component} = {formula(simplified(part.macs, scaling.variables))}"
+
+
+def formula(polynomial: Polynomial) -> str:
+    """Such as ``3 + 2 height width``, smallest powers first."""
+    terms = sorted(polynomial.items(), key=lambda term: (sum(power for _, power in term[0]), term[0]))
+    return " + ".join(_term(monomial, coefficient) for monomial, coefficient in terms) or "0"
+
+
+def _term(monomial: Monomial, coefficient: Fraction) -> str:
+    factors = [NAMES.get(name, name) + (f"^{power}" if power > 1 else "") for name, power in monomial]
+    number = numbers.exact(coefficient.numerator)
+    if coefficient.denominator != 1:
+        number += f"/{numbers.exact(coefficient.denominator)}"
+    return " ".join([number, *factors] if number != "1" or not factors else factors)
+
+
+def _table(scaling: Scaling) -> list[str]:
+    rows = [COLUMNS, *_rows(scaling)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
+    usual = _nearest(scaling)
+    for point in scaling.curve:
+        yield (
+            f"{point.height}x{point.width}", numbers.macs(point.macs), numbers.macs(point.step_macs),
+            numbers.percent(point.attention_share), f"{numbers.significant(point.macs / usual.macs)}x",
+            numbers.gibibytes(point.peak_live_bytes),
+        )  # fmt: skip
+
+
+def _nearest(scaling: Scaling) -> CurvePoint:
+    """The square of the curve that is nearest to the request."""
+    area = scaling.request["height"] * scaling.request["width"]
+    return min(scaling.curve, key=lambda point: abs(point.height * point.width - area))
+
+
+def sentences(scaling: Scaling) -> Iterator[str]:
+    """The law in words."""
+    doubled = scaling.doubled.get("height and width")
+    if doubled is not None:
+        yield (
+            f"Twice the height and width, 4x the pixels, is {numbers.significant(doubled)}x the compute"
+            f"{', not 16x' if doubled < 15 else ''}."
+        )
+    for source in ("num_frames", "num_images_per_prompt", "num_inference_steps"):
+        if source in scaling.doubled:
+            yield f"Twice the {NAMES[source]} is {numbers.significant(scaling.doubled[source])}x the compute."
+    if not scaling.curve:
+        return
+    last = scaling.curve[-1]
+    if scaling.half_attention_side is not None:
+        side = scaling.half_attention_side
+        yield f"From {side}x{side} on, products of queries, keys and values are more than half of the MACs."
+    else:
+        yield (
+            f"Products of queries, keys and values are less than half of the MACs up to {last.height}x{last.width}, "
+            f"where they are {numbers.percent(last.attention_share)}."
+        )
+    power = scaling.resolution_power
+    if power is not None:
+        size = f"{last.height}x{last.width}"
+        yield f"At {size} the compute grows with the power {numbers.significant(power)} of the side."
+
+
+def scale_data(scaling: Scaling) -> dict[str, Any]:
+    """Everything, as JSON holds it."""
+    return {
+        "model": scaling.model,
+        "request": dict(scaling.request),
+        "components": [
+            {
+                "component": part.component,
+                "macs": formula(part.macs),
+                "calls": formula(part.calls),
+                "attention_macs": formula(part.attention_macs),
+                "even_macs": formula(simplified(part.macs, scaling.variables)),
+            }
+            for part in scaling.components
+        ],
+        "curve": [{**vars(point), "attention_share": point.attention_share} for point in scaling.curve],
+        "doubled": dict(scaling.doubled),
+        "half_attention_side": scaling.half_attention_side,
+        "domain": dict(scaling.domain),
+        "versions": dict(scaling.versions),
+    }
+
+
+def scale_json(scaling: Scaling) -> str:
+    return json.dumps(scale_data(scaling), indent=2) + "\n"
+
+
+def scale_csv(scaling: Scaling) -> str:
+    """The curve."""
+    names = ("height", "width", "macs", "step_macs", "attention_macs", "peak_live_bytes")
+    return table_csv(names, [vars(point) for point in scaling.curve])
+
+
+def scale_chart(scaling: Scaling) -> Figure:
+    """MACs over the side of a square, with the part of attention."""
+    graph = graph_objects()
+    sides = [point.height for point in scaling.curve]
+    traces = [
+        graph.Scatter(name="all", x=sides, y=[point.macs for point in scaling.curve], mode="lines+markers"),
+        graph.Scatter(name="attention", x=sides, y=[point.attention_macs for point in scaling.curve], mode="lines"),
+    ]
+    axes = {"xaxis": {"title": {"text": "side in pixels"}}, "yaxis": {"title": {"text": "MACs"}, "type": "log"}}
+    return make_chart(traces, CHART_HEIGHT, showlegend=True, **axes)
+
+
+def scale_html(scaling: Scaling) -> str:
+    """One self-contained page."""
+    page = Page(f"{scaling.model}: growth")
+    if scaling.curve:
+        page.add(
+            "Compute over the side of a square", page.chart(scale_chart(scaling), "MACs over the side of a square")
+        )
+    page.add("Law", *(paragraph(line) for line in _formulas(scaling)))
+    page.add("In words", element("ul", *(element("li", line) for line in sentences(scaling))))
+    page.add("Proved", *(paragraph(f"{name}: {values}") for name, values in scaling.domain.items()))
+    header = [paragraph("diffprof scale", "made-by"), element("h1", scaling.model)]
+    return page.html(header, f"Made with diffprof {__version__}.")

@@ -1,0 +1,84 @@
+"""Laws of small pipelines: found from dry runs, and equal to others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from diffprof.counting.derivation.derive import derive_law
+from diffprof.counting.derivation.sampling import Sampler
+from diffprof.errors import FileFormatError
+from diffprof.laws.fitting import Fitter
+from diffprof.laws.law import Law
+from diffprof.laws.law_file import read_law, write_law
+from diffprof.laws.packing import Packer
+from diffprof.laws.profiles import GivenCall, compose_profile
+from diffprof.laws.programs import OutsideOfLaw
+from diffprof.record.document import encode_profile
+from tests.pipelines.folders import saved
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved("stable-diffusion", tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def law(folder: Path) -> Law:
+    return derive_law(str(folder), prove=1, every_guidance=False).law
+
+
+def test_a_program_of_one_sample_is_that_sample(folder: Path) -> None:
+    sample = Sampler(str(folder)).run({"height": 64, "width": 96, "num_inference_steps": 4})
+    packer = Packer()
+    packer.add([sample.values], Fitter([{}], {}, []))
+    (program,) = packer.programs()
+    environment = sample.profile.environment
+    versions = {name: getattr(environment, name) for name in ("torch", "diffusers", "transformers")}
+    given = GivenCall(sample.profile.request.arguments, sample.request.recommended, versions)
+    profile = compose_profile(program.at({}), given)
+    assert profile == sample.profile
+    assert encode_profile(replace(profile, counted_by="dry run")) == encode_profile(sample.profile)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"height": 512, "width": 512},
+        {"height": 1000, "width": 344, "num_inference_steps": 3, "num_images_per_prompt": 2},
+        {"height": 264, "width": 1040, "num_inference_steps": 33, "guidance_scale": 3.0},
+    ],
+)
+def test_a_law_says_what_a_dry_run_says(law: Law, folder: Path, arguments: dict[str, float]) -> None:
+    sample = Sampler(str(folder)).run(arguments)
+    profile = law.profile(sample.request)
+    assert profile == sample.profile
+    assert profile.counted_by == "law"
+    assert encode_profile(replace(profile, counted_by="dry run")) == encode_profile(sample.profile)
+
+
+def test_a_law_in_a_file_is_the_same_law(law: Law, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.law"
+    write_law(law, path)
+    request = Sampler(str(folder)).run({"height": 576, "width": 320}).request
+    assert read_law(path).profile(request) == law.profile(request)
+
+
+def test_a_law_file_that_was_changed_is_refused(law: Law, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.law"
+    write_law(law, path)
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(FileFormatError, match="checksum does not fit"):
+        read_law(path)
+
+
+def test_requests_that_were_not_proved_are_refused(law: Law, folder: Path) -> None:
+    request = Sampler(str(folder)).run({"height": 64, "width": 64}).request
+    with pytest.raises(OutsideOfLaw, match="was proved for height of 256 to 2,048 in steps of"):
+        law.profile(request)
+    with pytest.raises(OutsideOfLaw, match="eta"):
+        law.profile(request.with_arguments({"height": 512, "width": 512, "eta": 1.0}))
