@@ -44,13 +44,22 @@ class Domain:
     """The classes of guidance scales, of `GUIDANCE_CLASSES`; empty where the pipeline has none."""
     most_pixels: int | None = None
     """Of height x width x images; None for any."""
+    most_volume: int | None = None
+    """Of height x width x frames of one image or video; None for any."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
             return False
         if any(numbers[source] not in bounds for source, bounds in self.ranges.items()):
             return False
+        if self.most_volume is not None and volume(numbers) > self.most_volume:
+            return False
         return self.most_pixels is None or pixels <= self.most_pixels
+
+
+def volume(numbers: Mapping[str, int]) -> int:
+    """Pixels of one image or video."""
+    return numbers.get("height", 1) * numbers.get("width", 1) * numbers.get("num_frames", 1)
 
 
 USUAL_SIDE = 1024

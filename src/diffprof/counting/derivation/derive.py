@@ -22,7 +22,7 @@ from diffprof.counting.derivation.sampling import Sample, Sampler
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.folding import NegativeCount
-from diffprof.laws.law import GUIDANCE_CLASSES, Domain, Law, Range, guidance_class
+from diffprof.laws.law import GUIDANCE_CLASSES, Domain, Law, Range, guidance_class, volume
 from diffprof.laws.packing import NoLaw, Packer
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.laws.variables import SOURCES
@@ -82,9 +82,11 @@ class _Derivation:
                 if "num_inference_steps" not in ranges or domain.ranges["num_inference_steps"].most == MOST_STEPS:
                     break
         law = self._law(packer, domains, defaults)
+        proved = []
         for domain in domains:
             scale = next(scale for scale, classes in groups if classes == domain.guidance)
-            self._prove(law, domain, scale, prove)
+            proved.append(self._prove(law, domain, scale, prove))
+        law = replace(law, domains=tuple(proved))
         if self._is_inside(law):
             self._check(law, {})
         return Derived(replace(law, needs_both_sides=not self._has_single_sides(law)), self.proofs)
@@ -240,11 +242,25 @@ class _Derivation:
             return False
         return True
 
-    def _prove(self, law: Law, domain: Domain, scale: float | None, number: int) -> None:
+    def _prove(self, law: Law, domain: Domain, scale: float | None, number: int) -> Domain:
+        """The domain, up to the largest size up to which all requests came out equal."""
         steps = domain.ranges.get("num_inference_steps")
         base = self._base(domain.ranges, 1 if steps is None else max(steps.least, 3))
+        if "num_images_per_prompt" in base:
+            base["num_images_per_prompt"] = 1
+        held = 0
         for numbers in requests_to_prove(domain.ranges, base, domain.most_pixels, number):
-            self._check(law, self._arguments(numbers, scale))
+            try:
+                self._check(law, self._arguments(numbers, scale))
+            except NoLaw:
+                if held < volume(self._default_numbers(domain.ranges)):
+                    raise
+                return replace(domain, most_volume=held)
+            held = volume(numbers)
+        return domain
+
+    def _default_numbers(self, ranges: Mapping[str, Range]) -> dict[str, int]:
+        return {source: int(self.default.profile.request.value(self.sources[source])) for source in ranges}
 
     def _check(self, law: Law, arguments: Mapping[str, Any]) -> None:
         """Count a request, and compare."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.laws.law import Range
+from diffprof.laws.law import Range, volume
 from diffprof.laws.variables import Variable
 
 SIDES = ("height", "width")
@@ -100,6 +100,9 @@ def _frame_divisors(bounds: Range) -> list[tuple[int, int]]:
     return [(bounds.multiple, offset)]
 
 
+AREAS = ((512, 768), (1024, 1024), (1280, 1536), (1536, 1536))
+"""Sizes that are always tried: a dry run does not compute large tables for real."""
+
 STEPS_TO_PROVE = (1, 2, 3, 4, 6, 8, 10, 15, 16, 28, 50, 100)
 
 
@@ -115,12 +118,15 @@ def requests_to_prove(
         {**base, **{source: bounds.most for source, bounds in ranges.items() if source == "num_images_per_prompt"}},
         {**base, **{source: bounds.most for source, bounds in ranges.items() if source == "num_frames"}},
     ]
+    if set(SIDES) <= set(ranges):
+        ends += [{**base, "height": height, "width": width} for height, width in AREAS]
     for end in ends:
         if end != dict(base) and end not in chosen:
             chosen.append(end)
     while len(chosen) < number + len(ends):
         chosen.append({source: _anywhere(source, ranges[source], rng) for source in base})
-    return [one for one in chosen if most_pixels is None or pixels_of(one) <= most_pixels]
+    inside = [one for one in chosen if all(one[source] in bounds for source, bounds in ranges.items())]
+    return sorted((one for one in inside if most_pixels is None or pixels_of(one) <= most_pixels), key=volume)
 
 
 def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
