@@ -153,7 +153,7 @@ def open_model(model: str, requested: CountOptions, quiet: bool) -> Source:
         return source_of_request(requested.request(model), progress=progress)
 
 
-def _refuse_given(model: str, requested: LawOptions) -> None:
+def _refuse_given(model: str, requested: CountOptions) -> None:
     """A saved profile was counted with a request of its own: options for another one would be silently lost."""
     given = [field.name for field in fields(requested) if getattr(requested, field.name) != field.default]
     if given:
