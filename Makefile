@@ -31,6 +31,10 @@ check: $(VENV)/.installed-dev $(VENV)/.browser
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
+# Every law of the package against dry runs of random requests: minutes.
+laws: $(VENV)/.installed-dev
+	$(BIN)/python -m calibration.prove_laws
+
 # Mutated files for every command that reads one; SEED=7 CASES=5000 for others. Failures are kept in fuzz-failures.
 SEED ?= $(shell date +%Y%m%d)
 CASES ?= 100000
