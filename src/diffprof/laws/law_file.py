@@ -165,4 +165,4 @@ def _decode_sums(values: Mapping[str, Any]) -> CostSums:
 
 def _decode_domain(values: Mapping[str, Any]) -> Domain:
     ranges = {source: Range(**bounds) for source, bounds in values["ranges"].items()}
-    return Domain(ranges, tuple(values["guidance"]), values["most_pixels"], values["most_volume"])
+    return Domain(ranges, tuple(values["guidance"]), values["most_pixels"], values.get("most_volume"))

@@ -1,0 +1,39 @@
+"""``diffprof scale``"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_the_law_is_printed_as_a_formula_a_table_and_in_words(run: Run) -> None:
+    ended = run("scale", "sd-2.1-base")
+    assert ended.code == 0
+    assert "text_encoder = 45,127,233,536" in ended.out
+    assert "4x the pixels, is 5.76x the compute, not 16x." in ended.out
+    assert "From 1280x1280 on" in ended.out
+
+
+def test_json_has_the_curve_to_the_integer(run: Run) -> None:
+    data = json.loads(run("scale", "sd-2.1-base", "--steps", "30", "--json").out)
+    point = next(point for point in data["curve"] if point["height"] == 512)
+    assert point["step_macs"] == 804_257_464_320
+    assert data["half_attention_side"] == 1280
+
+
+def test_the_curve_is_written_as_csv_and_a_page(run: Run, tmp_path: Path) -> None:
+    assert run("scale", "sd-2.1-base", "-o", str(tmp_path / "curve.csv")).code == 0
+    assert (tmp_path / "curve.csv").read_text().startswith("height,width,macs,step_macs,attention_macs,")
+    assert run("scale", "sd-2.1-base", "-o", str(tmp_path / "curve.html")).code == 0
+    assert "sd-2.1-base" in (tmp_path / "curve.html").read_text()
+
+
+def test_what_has_no_law_is_refused_in_one_sentence(run: Run) -> None:
+    ended = run("scale", "shapes")
+    assert ended.code == 2
+    assert "No law of shapes was proved" in ended.err
+    ended = run("scale", "sd-2.1-base", "--height", "100", "--width", "100")
+    assert ended.code == 2
+    assert "was proved for height of 256 to 2,048 in steps of 8, not for 100" in ended.err
