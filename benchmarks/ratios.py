@@ -14,7 +14,7 @@ FLUX = ("-m", "diffprof", "profile", "flux.1-dev", "--height", "1024", "--width"
 WAN = ("-m", "diffprof", "profile", "wan2.1-t2v-14b", "--width", "832", "--height", "480", "--frames", "81", "--json")
 IMPORTS = "import torch\nfrom diffusers import FluxPipeline\nfrom transformers import T5EncoderModel, CLIPTextModel"
 STEPS = ("-m", "diffprof", "profile", "sd-2.1-base", "--json", "--steps")
-FRESH = ("--no-cache",)
+FRESH = ("--no-cache", "--count")
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,37 @@ def whole_commands(repeats: int) -> Iterator[Result]:
     yield _times("`profile sd-2.1-base`: 50 steps / 1 step", found["fifty steps"], found["one step"], 1.2)
 
 
+BY_LAW = ("-m", "diffprof", "profile", "sd-2.1-base", "--height", "1024", "--width", "1024", "--no-cache")
+MANY_SIZES = """
+import time
+from diffprof.counting.cached import count_request
+from diffprof.record.request import Request
+begun = time.perf_counter()
+for number in range(1000):
+    sides = {"height": 256 + 8 * (number % 100), "width": 256 + 8 * (number // 10)}
+    profile = count_request(Request.create("sd-2.1-base", sides), use_cache=False)
+    assert profile.counted_by == "law" and profile.total.macs
+print(time.perf_counter() - begun)
+"""
+
+
+def laws(repeats: int) -> Iterator[Result]:
+    """A profile by law against the imports that a count needs, and a thousand sizes of one model."""
+    found = interleaved({"imports": lambda: run(("-c", IMPORTS)), "law": lambda: run(BY_LAW)}, repeats)
+    yield _times("`profile sd-2.1-base` by law / importing what a count needs", found["law"], found["imports"], 0.08)
+    yield _memory("`profile sd-2.1-base` by law: peak memory", found["law"], 120)
+    seconds = sorted(float(run(("-c", MANY_SIZES)).output) for _ in range(repeats))[repeats // 2]
+    yield Result("1,000 sizes of one model by law", seconds, 1.0, "s", "one process, its start not included")
+
+
 def cache(repeats: int) -> Iterator[Result]:
     """The same request again, from the shell."""
     firsts, agains = [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
             environment = {"DIFFPROF_CACHE_DIR": folder}
-            first = run(FLUX, environment)
-            again = run(FLUX, environment)
+            first = run((*FLUX, "--count"), environment)
+            again = run((*FLUX, "--count"), environment)
             assert first.output == again.output, "the cache gave another profile"
             firsts.append(first)
             agains.append(again)
@@ -233,6 +256,7 @@ def answers(repeats: int) -> Iterator[Result]:
 
 GROUPS: dict[str, Callable[[int], Iterator[Result]]] = {
     "commands": whole_commands,
+    "laws": laws,
     "cache": cache,
     "start": start,
     "in-process": in_process,

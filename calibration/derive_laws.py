@@ -41,7 +41,10 @@ def derive(name: str) -> None:
 
     FOLDER.mkdir(exist_ok=True)
     try:
-        derived = derive_law(name)
+        try:
+            derived = derive_law(name, every_guidance=False)
+        except DiffprofError:
+            derived = derive_law(name, every_guidance=False, most_images=1)
     except DiffprofError as error:
         found = {**reasons(), name: str(error)[:LONGEST_REASON]}
         replace_file(REASONS, (json.dumps(found, indent=2, sort_keys=True) + "\n").encode())

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from diffprof.catalogue.names import Place, ResolvedModel
 from diffprof.errors import RequestError
+from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import packaged_law
 from diffprof.laws.programs import OutsideOfLaw
@@ -30,7 +31,10 @@ def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
     if law is None:
         raise OutsideOfLaw(f"no law of {resolved.name} was proved")
     check_versions(law)
-    return law.profile(request)
+    try:
+        return law.profile(request)
+    except NegativeCount as error:
+        raise OutsideOfLaw(str(error)) from error
 
 
 def check_versions(law: Law) -> None:

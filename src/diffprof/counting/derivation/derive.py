@@ -33,6 +33,7 @@ SCALES = {"none": 0.0, "below 1": 0.5, "1": 1.0, "above 1": 6.5}
 SIDE_RANGE = (256, 2048)
 VIDEO_SIDE_RANGE = (256, 1280)
 MOST_STEPS = 150
+MOST_IMAGES = 8
 STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Steps that are sampled: some schedulers behave differently below 15."""
 
@@ -46,17 +47,19 @@ class Derived:
     """Requests that were not used to find it, and came out equal."""
 
 
-def derive_law(model: str, prove: int = 4, every_guidance: bool = True) -> Derived:
+def derive_law(model: str, prove: int = 4, every_guidance: bool = True, most_images: int = MOST_IMAGES) -> Derived:
     """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
 
-    Without `every_guidance`, of guidance scales only those that do what the default one does.
+    Without `every_guidance`, of guidance scales only those that do what the default one does. Several images may be
+    computed otherwise than one, as tensors of one image need fewer copies: then `most_images` is 1.
     """
-    return _Derivation(Sampler(model)).derive(prove, every_guidance)
+    return _Derivation(Sampler(model), most_images).derive(prove, every_guidance)
 
 
 class _Derivation:
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: Sampler, most_images: int) -> None:
         self.sampler = sampler
+        self.most_images = most_images
         self.default = sampler.run({})
         self.parameters = call_parameters(sampler.opened.pipeline)
         names = {source: find_argument(self.parameters, source) for source in SOURCES}
@@ -133,7 +136,7 @@ class _Derivation:
                 used = int(self.default.profile.request.value(argument))
                 ranges[source] = Range(used % step + step, max(used, 121 - 121 % step + used % step), step, used % step)
             elif source == "num_images_per_prompt":
-                ranges[source] = Range(1, 8)
+                ranges[source] = Range(1, self.most_images)
             else:
                 ranges[source] = Range(1, MOST_STEPS)
         return ranges
@@ -165,7 +168,7 @@ class _Derivation:
             elif source == "num_frames":
                 base[source] = bounds.offset + 4 * bounds.multiple
             else:
-                base[source] = BASE_IMAGES if source == "num_images_per_prompt" else steps
+                base[source] = min(BASE_IMAGES, self.most_images) if source == "num_images_per_prompt" else steps
         return base
 
     def _guidance_groups(self, base: Mapping[str, int]) -> list[tuple[float | None, tuple[str, ...]]]:

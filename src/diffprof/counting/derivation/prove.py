@@ -33,7 +33,7 @@ def random_arguments(law: Law, rng: random.Random) -> dict[str, Any]:
     while True:
         domain = rng.choice(law.domains)
         numbers = {source: _anywhere(domain, source, rng) for source in domain.ranges}
-        arguments = {law.sources[source]: value for source, value in numbers.items()}
+        arguments: dict[str, Any] = {law.sources[source]: value for source, value in numbers.items()}
         if law.guidance is not None:
             arguments[law.guidance] = SCALES[rng.choice(domain.guidance)]
         if _is_inside(domain, numbers):
