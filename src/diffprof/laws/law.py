@@ -101,9 +101,12 @@ class Law:
     needs_both_sides: bool = False
     """Whether height and width are only proved together: the pipeline ignores one that is given alone."""
 
-    def profile(self, request: Request) -> Profile:
-        """The profile of a request, to which what is recommended was added; `OutsideOfLaw` where it was not proved."""
-        given = GivenCall(self._own_names(request), request.recommended, self.versions)
+    def profile(self, request: Request, versions: Mapping[str, str] | None = None) -> Profile:
+        """The profile of a request, to which what is recommended was added; `OutsideOfLaw` where it was not proved.
+
+        It says that it was made with these versions; of what is not among them, with those of the law.
+        """
+        given = GivenCall(self._own_names(request), request.recommended, {**self.versions, **(versions or {})})
         return compose_profile(self.filled(request), given)
 
     def filled(self, request: Request) -> FilledProgram:

@@ -30,17 +30,17 @@ def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
     law = packaged_law(resolved.name)
     if law is None:
         raise OutsideOfLaw(f"no law of {resolved.name} was proved")
-    check_versions(law)
+    versions = installed_versions()
+    check_versions(law, versions)
     try:
-        return law.profile(request)
+        return law.profile(request, versions)
     except NegativeCount as error:
         raise OutsideOfLaw(str(error)) from error
 
 
-def check_versions(law: Law) -> None:
+def check_versions(law: Law, installed: Mapping[str, str]) -> None:
     """Refuse a law of other versions than those that are installed; where none are, it says what they would do."""
-    installed = installed_versions()
-    different = [name for name, found in installed.items() if found != law.versions[name]]
+    different = [name for name, found in installed.items() if _release(found) != _release(law.versions[name])]
     if different:
         name = different[0]
         raise OtherVersions(
@@ -49,6 +49,11 @@ def check_versions(law: Law) -> None:
     attention = sys.modules.get("diffusers.models.attention_dispatch")
     if attention is not None or os.environ.get("DIFFUSERS_ATTN_BACKEND", "native") != "native":
         _check_settings(attention)
+
+
+def _release(version: str) -> str:
+    """Without the part that says what a build is for, such as ``+cu128``: it changes no count."""
+    return version.partition("+")[0]
 
 
 def _check_settings(attention: object) -> None:
