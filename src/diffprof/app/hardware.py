@@ -26,7 +26,7 @@ def accelerator_choice(name: str) -> Any:
 
     return gr.Dropdown(
         [entry.name for entry in known_accelerators()], value=FIRST_ACCELERATOR, label="Accelerator", elem_id=name,
-        info="Memory and time are predicted for it.",
+        allow_custom_value=True, info="Memory and time are predicted for it.",
     )  # fmt: skip
 
 

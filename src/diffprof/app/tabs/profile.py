@@ -84,7 +84,8 @@ class ProfileTab:
             [self.context.session, self.model, self.accelerator, self.values, *self.sliders], results, **counting,
         )  # fmt: skip
         self.accelerator.change(
-            show_errors(self.message, self.change_accelerator), [self.context.session, self.accelerator], self.hardware,
+            show_errors(self.message, self.change_accelerator), [self.context.session, self.accelerator],
+            [self.message, self.hardware],
             show_progress="hidden", api_visibility="private",
         )  # fmt: skip
         connect_stop_button(self.stop, self.context, TAB, self.message, [opening, moving])
