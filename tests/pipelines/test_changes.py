@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -164,8 +165,26 @@ def test_a_lora_of_other_sizes_is_refused(folder: Path, tmp_path: Path) -> None:
              for name, weight in get_peft_model_state_dict(source.unet).items()}  # fmt: skip
     file = tmp_path / "wider.safetensors"
     save_file(wider, file)
-    with pytest.raises(RequestError, match=r"wider.safetensors is no LoRA for StableDiffusionPipeline"):
+    with pytest.raises(RequestError, match=r"wider.safetensors is no LoRA for StableDiffusionPipeline: size mismatch"):
         requested(folder, lora=str(file))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"_class_name": "SD3ControlNetModel", "num_layers": 1},
+            "is a SD3ControlNetModel, which is no ControlNet for a",
+        ),
+        ({"_class_name": "ControlNetModel", "cross_attention_dim": 48}, "its cross_attention_dim is 48 and not 32"),
+    ],
+)
+def test_a_controlnet_for_another_model_is_refused(
+    config: dict[str, Any], message: str, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RequestError, match=message):
+        requested(folder, controlnet=str(tmp_path))
 
 
 def test_a_file_that_is_no_safetensors_file_is_refused(folder: Path, tmp_path: Path) -> None:

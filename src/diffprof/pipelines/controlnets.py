@@ -49,9 +49,11 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
 
 
 def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
-    if name != USUAL:
-        return _published(name, dtype)
     denoiser: Any = next(part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser")
+    if name != USUAL:
+        net = _published(name, dtype)
+        _check_fit(name, net, denoiser)
+        return net
     import diffusers
 
     with Patches() as patches, virtual_weights(patches, dtype):
@@ -70,6 +72,19 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
     differences = ", ".join(f"{key} {value}" for key, value in depths.items())
     assumptions.append(f"the ControlNet is the transformer with {differences}, as published by InstantX")
     return net
+
+
+def _check_fit(name: str, net: Any, denoiser: Any) -> None:
+    """Refuse a ControlNet that was made for a model of another architecture, or of other sizes."""
+    owner = type(denoiser).__name__
+    known = ("ControlNetModel", "ControlNetUnionModel") if owner == "UNet2DConditionModel" else ()
+    known = USUAL_DEPTHS[owner][:1] if owner in USUAL_DEPTHS else known
+    if known and type(net).__name__ not in known:
+        raise RequestError(f"{name} is a {type(net).__name__}, which is no ControlNet for a {owner}")
+    for key in ("cross_attention_dim", "joint_attention_dim"):
+        own, expected = net.config.get(key), denoiser.config.get(key)
+        if own is not None and expected is not None and own != expected:
+            raise RequestError(f"{name} is no ControlNet for this {owner}: its {key} is {own} and not {expected}")
 
 
 def _parameters(owner: Any) -> Collection[str]:

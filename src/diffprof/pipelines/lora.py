@@ -204,4 +204,7 @@ def _refusal(sentence: str) -> Iterator[None]:
     except RequestError:
         raise
     except Exception as error:
-        raise RequestError(f"{sentence}: {first_line(error)[:300]}") from error
+        # torch lists the weights that do not fit in the lines after its first.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[1] if len(lines) > 1 and "loading state_dict" in lines[0] else first_line(error)
+        raise RequestError(f"{sentence}: {reason[:300].rstrip('.')}") from error
