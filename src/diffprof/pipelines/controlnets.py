@@ -77,8 +77,9 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
 def _check_fit(name: str, net: Any, denoiser: Any) -> None:
     """Refuse a ControlNet that was made for a model of another architecture, or of other sizes."""
     owner = type(denoiser).__name__
-    known = ("ControlNetModel", "ControlNetUnionModel") if owner == "UNet2DConditionModel" else ()
-    known = USUAL_DEPTHS[owner][:1] if owner in USUAL_DEPTHS else known
+    known = ["ControlNetModel", "ControlNetUnionModel"] if owner == "UNet2DConditionModel" else []
+    if owner in USUAL_DEPTHS:
+        known = [USUAL_DEPTHS[owner][0]]
     if known and type(net).__name__ not in known:
         raise RequestError(f"{name} is a {type(net).__name__}, which is no ControlNet for a {owner}")
     for key in ("cross_attention_dim", "joint_attention_dim"):
