@@ -20,7 +20,7 @@ from tests.sample_profiles import everything_measured, hostile, nothing, stable_
 COUNTED = {"components", "kinds", "modules", "attention", "calls", "operations"}
 MEASURED = {
     "sections", "throughput", "steps", "step_samples", "memory_moments", "memory_peaks", "caches", "cache_steps",
-    "moves", "system",
+    "moves", "devices", "ranks", "system",
 }  # fmt: skip
 
 
