@@ -43,14 +43,21 @@ class Summary:
             self.failures.append(result)
 
     @property
+    def figures(self) -> str:
+        """How many cases there were and what they took, on one line."""
+        return (
+            f"seed {self.seed}: {sum(self.cases.values()):,} cases, {len(self.failures):,} failed, "
+            f"slowest {self.slowest['seconds']:.1f} s (case {self.slowest.get('case')}), "
+            f"largest process {self.peak_bytes / 1e9:.2f} GB"
+        )
+
+    @property
     def text(self) -> str:
         """The figures, and the kinds of failures with an example of each."""
         lines = [
-            f"seed {self.seed}: {sum(self.cases.values()):,} cases, {len(self.failures):,} failed",
+            self.figures,
             ", ".join(f"{name} {count:,}" for name, count in sorted(self.cases.items())),
             "exit codes: " + ", ".join(f"{code}: {count:,}" for code, count in sorted(self.codes.items())),
-            f"slowest {self.slowest['seconds']:.1f} s (case {self.slowest.get('case')}), "
-            f"largest process {self.peak_bytes / 1e9:.2f} GB",
         ]
         kinds: dict[str, list[Result]] = {}
         for failure in self.failures:
@@ -96,6 +103,8 @@ class Campaign:
                     if result["problems"]:
                         progress(f"case {result['case']} ({result['subject']}): {result['problems'][0]:.300}")
                     following = result["case"] + stride
+                    if not sum(summary.cases.values()) % 500:
+                        progress(summary.figures)
 
     def _worker(self, place: Path, first: int, end: int, stride: int) -> Iterator[Result]:
         """The results of one worker; the last one says so if it died."""

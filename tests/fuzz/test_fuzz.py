@@ -19,7 +19,7 @@ WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "pi
 
 @pytest.mark.parametrize(
     ("subjects", "cases"),
-    [(WITHOUT_TORCH, 1_880), (("folder", "weights"), 120)],
+    [(WITHOUT_TORCH, 1_930), (("folder", "weights"), 70)],
     ids=["files", "models"],
 )
 def test_no_file_breaks_a_command(subjects: tuple[str, ...], cases: int, tmp_path: Path) -> None:
