@@ -63,8 +63,21 @@ def check_trace(ended: Sequence[Ended]) -> list[str]:
     for end in ended:
         if end.code != 0 or "--json" not in end.command or "--against" in end.command:
             continue
-        found += [f"negative: {place} = {value}" for place, value in _times(json.loads(end.out), "") if value < 0][:3]
+        explained = json.loads(end.out)
+        found += [f"negative: {place} = {value}" for place, value in _times(explained, "") if value < 0][:3]
+        found += [f"does not add up: {part}" for part in _timelines(explained) if not _adds_up(part)]
     return found
+
+
+def _timelines(value: Any) -> list[dict[str, Any]]:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) and "exposed_copy_ns" in value and "busy_ns" in value else []
+    return own + [found for item in items for found in _timelines(item)]
+
+
+def _adds_up(timeline: dict[str, Any]) -> bool:
+    parts = ("computation_ns", "exposed_communication_ns", "exposed_copy_ns")
+    return bool(sum(timeline[part] for part in parts) == timeline["busy_ns"] <= timeline["total_ns"])
 
 
 def _times(value: Any, place: str) -> list[tuple[str, float]]:
@@ -73,6 +86,6 @@ def _times(value: Any, place: str) -> list[tuple[str, float]]:
     elif isinstance(value, list):
         items = list(enumerate(value))
     else:
-        is_time = place.rsplit("/", 1)[-1].endswith(("_ns", "ns_total", "seconds")) and "start" not in place
+        is_time = place.rsplit("/", 1)[-1].endswith(("_ns", "ns_total", "seconds")) and not place.endswith("origin_ns")
         return [(place, value)] if is_time and isinstance(value, int | float) else []
     return [found for key, item in items for found in _times(item, f"{place}/{key}")]

@@ -216,19 +216,7 @@ class Histories(Subject):
             for _ in range(mutator.rng.choice((1, 2, 5))):
                 table = mutator.rng.choice(sorted(self.columns))
                 column = mutator.rng.choice(self.columns[table])
-                value = mutator.hostile()
-                value = (
-                    value
-                    if isinstance(value, str | float | None)
-                    else str(value)[:100]
-                    if isinstance(value, list | dict)
-                    else value
-                )
-                if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                    value = float(value) if abs(value) < 2**1000 else b"\xff\xfe\x00"
-                if isinstance(value, str):
-                    value = value.encode("utf-8", "surrogatepass")
-                    value = value if mutator.rng.random() < 0.3 else value.decode("utf-8", "replace")
+                value = _column_value(mutator)
                 sql = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"
                 if isinstance(value, bytes) and mutator.rng.random() < 0.5:
                     sql = f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?"
@@ -237,6 +225,19 @@ class Histories(Subject):
                 except sqlite3.Error:
                     continue  # the table itself does not take it
         connection.close()
+
+
+def _column_value(mutator: Mutator) -> Any:
+    """A value that SQLite can keep."""
+    value = mutator.hostile()
+    if isinstance(value, list | dict):
+        value = dump(value)[:100].decode("ascii")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value) if abs(value) < 2**1000 else b"\xff\xfe\x00"
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+        return data if mutator.rng.random() < 0.3 else data.decode("utf-8", "replace")
+    return value
 
 
 SETTINGS = """default_model = "shapes"

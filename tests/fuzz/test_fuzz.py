@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -97,3 +98,11 @@ def test_a_negative_time_is_found() -> None:
     assert check_trace([Ended(["trace", "--json"], 0, '{"ops": [{"self_ns": -1}]}', "")]) == [
         "negative: /ops/0/self_ns = -1"
     ]
+
+
+@pytest.mark.parametrize(("copies", "found"), [(1, False), (2, True)])
+def test_times_that_do_not_add_up_are_found(copies: int, found: bool) -> None:
+    parts = {"computation_ns": 3, "exposed_communication_ns": 0, "exposed_copy_ns": copies}
+    timeline = {**parts, "busy_ns": 4, "total_ns": 9}
+    ended = Ended(["trace", "--json"], 0, json.dumps({"traces": [{"timelines": [timeline]}]}), "")
+    assert bool(check_trace([ended])) is found

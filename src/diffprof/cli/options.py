@@ -150,7 +150,7 @@ LimitMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that opening and counting a model may take: 16GB. 1.5 GB by default.",
+        help="Memory that opening and counting a model may take: 16GB. 1.2 GB by default.",
         callback=lambda text: set_option("memory", text),
     ),
 ]

@@ -25,7 +25,9 @@ TEXT_LENGTH_KEYS = ("model_max_length", "max_len", "max_length", "sequence_lengt
 NO_LENGTH = 10**15
 """From here on, transformers writes a length that means that there is none: ``int(1e30)``."""
 
-_COUNTED = re.compile(r"(^|_)(num|n|layers?|blocks?|levels?|depths?|steps|heads|experts|groups|stages|bins|bands)(_|$)")
+_COUNTED = re.compile(
+    r"(^|_)(num|n|layers?|blocks?|levels?|depths?|steps|ids|heads|experts|groups|stages|bins|bands)(_|$)"
+)
 
 
 def check_values(values: Any, where: object) -> None:
