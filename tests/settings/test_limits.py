@@ -79,3 +79,9 @@ def test_short_names_of_the_command_line_become_those_of_the_call() -> None:
 def test_one_argument_under_two_names_is_refused() -> None:
     with pytest.raises(RequestError, match="num_inference_steps are the same call argument; leave one out"):
         with_full_names({"num_inference_steps": 3, "steps": 4})
+
+
+@pytest.mark.parametrize("name", ["guidance_scale", "num_inference_steps"])
+def test_a_number_too_large_for_a_fraction_is_refused(name: str) -> None:
+    with pytest.raises(RequestError, match=f"{name} must be"):
+        LIMITS[name].check(10**400)

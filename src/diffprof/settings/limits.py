@@ -34,7 +34,7 @@ class Limit:
     def check(self, value: Any, where: str = "") -> Any:
         """The number, if it is within the bounds; an error calls it what `where` says, else by its name."""
         is_number = isinstance(value, int if self.is_whole else int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not self.least <= value <= self.most:
+        if not is_number or not _is_finite(value) or not self.least <= value <= self.most:
             raise RequestError(f"{where or self.name} must be {self.description}, not {value!r}.")
         return value
 
@@ -45,6 +45,13 @@ class Limit:
         except ValueError:
             value = text
         return self.check(value, where)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False  # a whole number that is too large for any fraction
 
 
 LARGEST_SEED = 2**63 - 1
