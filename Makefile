@@ -8,8 +8,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 
 .PHONY: demo test lint check bench fuzz clean plotly docs
 
-# What the demo needs: .installed-torch to count, .installed where the answer is known without.
-DEMO := $(VENV)/.installed-torch
+# What the demo needs: .installed where a law answers, .installed-torch where it has to be counted.
+DEMO := $(VENV)/.installed
 
 demo: $(DEMO)
 	$(BIN)/diffprof profile sd-2.1-base --height 512 --width 512 --steps 30 --guidance 7.5

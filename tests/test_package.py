@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.traces.trace_builder import two_denoising_steps
 
 HEAVY = {"torch", "diffusers", "transformers", "accelerate", "huggingface_hub", "safetensors"}
 MOST_BYTES = 25_000_000
-SENTENCE = 'is not installed; install all they need with `pip install "diffprof[torch]"`.'
+SENTENCE = 'install all they need with `pip install "diffprof[torch]"`.'
 
 Diffprof = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -135,6 +136,18 @@ def test_without_torch_a_saved_profile_is_shown_compared_gated_reported_and_pred
     assert "predicted for diffusers" in diffprof("predict", before, "--gpu", "l4").stdout
 
 
+def test_without_torch_a_law_answers_what_is_asked_about_its_model(diffprof: Diffprof) -> None:
+    counted = diffprof("profile", "sd-2.1-base", "--height", "512", "--width", "512", "--steps", "30")
+    assert "exactly 26,234,368,094,208 MACs" in counted.stdout, counted.stderr
+    for words in (("fit", "sd-2.1-base", "--gpu", "l4"), ("predict", "sd-2.1-base", "--gpu", "l4")):
+        ended = diffprof(*words)
+        assert ended.returncode == 0, ended.stderr
+    swept = diffprof("sweep", "models=sd-2.1-base", "sizes=512,768", "steps=30", "gpus=l4", "--json")
+    points = json.loads(swept.stdout)["points"]
+    assert [(point["source"], point["height"]) for point in points] == [("law", 512), ("law", 768)]
+    assert points[0]["macs"] == 26_234_368_094_208
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -179,9 +192,7 @@ def test_nothing_imports_torch_to_show_predict_or_list_where_it_is_installed(tmp
 def test_python_says_the_same(light: Path, tmp_path: Path) -> None:
     code = "import diffprof; diffprof.profile('sdxl', use_cache=False, cache='first_block')"
     ended = _run([light / "venv" / "bin" / "python", "-c", code], tmp_path)
-    assert ended.stderr.splitlines()[-1].startswith(
-        "diffprof.errors.MissingLibraryError: Counting a model needs torch "
-    )
+    assert ended.stderr.splitlines()[-1].startswith("diffprof.errors.MissingLibraryError: ")
     assert SENTENCE in ended.stderr
 
 

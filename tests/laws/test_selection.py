@@ -48,4 +48,4 @@ def test_what_a_law_does_not_depend_on_is_not_answered(
 
 
 def test_without_torch_the_refusal_says_what_to_install() -> None:
-    assert "install diffprof[torch]" in str(refusal(OutsideOfLaw("the law was not proved")))
+    assert 'pip install "diffprof[torch]"' in str(refusal(OutsideOfLaw("the law was not proved")))

@@ -45,6 +45,9 @@ class Answering:
 def answering(monkeypatch: pytest.MonkeyPatch) -> type[Answering]:
     Answering.asked = []
     monkeypatch.setattr(workers, "WorkerProcesses", Answering)
+    # Whatever laws there are: here every request is one for a worker.
+    monkeypatch.setattr(running, "is_known", lambda task: False)
+    monkeypatch.setattr(running, "evaluate_known", lambda task: None)
     return Answering
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from diffprof.catalogue.names import Place, ResolvedModel
-from diffprof.errors import RequestError
+from diffprof.errors import MissingLibraryError
 from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import packaged_law
@@ -88,6 +88,9 @@ def can_count() -> bool:
     return all(library in sys.modules or find_spec(library) is not None for library in LIBRARIES)
 
 
-def refusal(error: OutsideOfLaw) -> RequestError:
+def refusal(error: OutsideOfLaw) -> MissingLibraryError:
     """What to say where a request can be neither answered by a law nor counted."""
-    return RequestError(f"{error}, and it cannot be counted without torch; install diffprof[torch].")
+    return MissingLibraryError(
+        f"{error}, and counting needs torch and diffusers, which are not installed; "
+        'install all they need with `pip install "diffprof[torch]"`.'
+    )

@@ -6,11 +6,17 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diffprof.catalogue.names import resolve
+from diffprof.catalogue.recommended import add_recommended
+from diffprof.counting.formulas.registry import registered_operations
 from diffprof.errors import DiffprofError, error_summary
+from diffprof.laws.law_file import packaged_law
+from diffprof.laws.programs import OutsideOfLaw
+from diffprof.laws.selection import profile_by_law
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.saved import load_saved, saved_file
-from diffprof.sweeps.records import COUNT, PROFILE, RUN, Outcome, Row, Task
+from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Outcome, Row, Task
 
 if TYPE_CHECKING:
     from diffprof.record.fitted import Fit
@@ -31,18 +37,34 @@ def evaluate(task: Task) -> Outcome:
 
 def evaluate_known(task: Task) -> Outcome | None:
     """The same for what is answered at once, in this process; None for what has to be counted or measured."""
-    return evaluate(task) if is_known(task) else None
+    if not is_known(task):
+        return None
+    if saved_file(str(task.request.model)) is not None:
+        return evaluate(task)
+    try:
+        profile = profile_by_law(add_recommended(task.request), resolve(task.request.model))
+        return Outcome(task, tuple(_predicted_rows(task, profile, LAW)))
+    except OutsideOfLaw:
+        return None
+    except DiffprofError as error:
+        return Outcome(task, error=" ".join(str(error).split()))
 
 
 def is_known(task: Task) -> bool:
-    """Whether the task is answered at once: its profile was saved."""
-    return task.measurement is None and saved_file(str(task.request.model)) is not None
+    """Whether the task may be answered at once: its profile was saved, or there is a law of its model."""
+    model = str(task.request.model)
+    if task.measurement is not None or registered_operations():
+        return False
+    return saved_file(model) is not None or packaged_law(resolve(model).name) is not None
 
 
 def _rows(task: Task) -> list[Row]:
     if task.measurement is not None:
         return [_measured_row(task)]
-    profile, source = _profile(task.request)
+    return _predicted_rows(task, *_profile(task.request))
+
+
+def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
     if not task.gpus:
         return [_row(profile, source, _fit(profile, None))]
     from diffprof.advice.predict import PredictionRequest, predict_profile
@@ -57,7 +79,8 @@ def _profile(request: Request) -> tuple[Profile, str]:
         return load_saved(file), PROFILE
     from diffprof.counting.cached import count_request
 
-    return count_request(request), COUNT
+    profile = count_request(request)
+    return profile, LAW if profile.counted_by == LAW else COUNT
 
 
 def _fit(profile: Profile, gpu: str | None) -> Fit | None:
