@@ -95,7 +95,7 @@ def scale_model(request: Request) -> Scaling:
         curve=curve,
         doubled=_doubled(law, complete, numbers),
         half_attention_side=half,
-        domain={law.sources[source]: " or ".join(found) for source, found in law.proved().items()},
+        domain={law.sources.get(name, name): " or ".join(found) for name, found in law.proved().items()},
         versions=law.versions,
     )
 

@@ -128,6 +128,9 @@ class Law:
                 words = found.setdefault(source, [])
                 if str(bounds) not in words:
                     words.append(str(bounds))
+        volumes = [domain.most_volume for domain in self.domains]
+        if None not in volumes:
+            found["height x width"] = [f"at most {max(filter(None, volumes)):,}"]
         return found
 
     def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int) -> Program:
