@@ -32,6 +32,8 @@ class SavedTable(str, Enum):
     peak = "peak"
     cache = "cache"
     move = "move"
+    device = "device"
+    rank = "rank"
     kind = "kind"
     module = "module"
     attention = "attention"
