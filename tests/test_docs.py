@@ -35,6 +35,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "sets up a machine"): 1,
     ("CONTRIBUTING.md", "followed in tests/test_contributing.py"): 17,
     ("docs/app.md", "serves a page until it is interrupted"): 1,
+    ("docs/calculator.md", "serves a page until it is interrupted"): 1,
     ("docs/install.md", "sets up a machine"): 2,
     ("docs/sweeps.md", "takes minutes"): 1,
     ("docs/sweeps.md", "needs a cluster"): 1,

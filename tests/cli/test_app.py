@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,20 @@ def test_it_serves_until_it_is_interrupted() -> None:
     finally:
         page.kill()
         page.wait()
+
+
+def test_the_calculator_is_written_as_plain_files(run: Run, tmp_path: Path) -> None:
+    ended = run("app", "--static", "-o", str(tmp_path / "site"))
+    assert ended.code == 0
+    assert ended.err.startswith(f"Wrote {tmp_path / 'site'} with the laws of")
+    assert {"index.html", "site.json", "law.js"} <= {file.name for file in (tmp_path / "site").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [(("--static",), "--static needs a folder"), (("-o", "site"), "add --static")],
+)
+def test_half_of_the_options_of_the_calculator_is_refused(run: Run, options: tuple[str, ...], sentence: str) -> None:
+    ended = run("app", *options)
+    assert ended.code == 2
+    assert sentence in ended.err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from diffprof.errors import RequestError
 from diffprof.record.request import check_number
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
@@ -39,11 +41,21 @@ def page(
         bool,
         typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
     ] = False,
+    static: Annotated[
+        bool, typer.Option("--static", help="Write the calculator as plain files for any web host, and serve nothing.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FOLDER", help="With --static: a new or empty folder to write into."),
+    ] = None,
 ) -> None:
     """Open a page in the browser: profile, generate, compare and look at kept runs.
 
     The page loads nothing from other machines. It needs Gradio: pip install 'diffprof[app]'.
     """
+    if static or output is not None:
+        _write_calculator(static, output)
+        return
     check_number("profiling_iterations", profiling_iterations, "--profiling-iterations")
     check_number("port", port, "--port")
     from diffprof import settings as config
@@ -59,3 +71,14 @@ def page(
             profiling_iterations=profiling_iterations,
         )
     )
+
+
+def _write_calculator(static: bool, output: Path | None) -> None:
+    if not static:
+        raise RequestError("-o names the folder of the calculator; add --static.")
+    if output is None:
+        raise RequestError("--static needs a folder to write into; name one with -o.")
+    from diffprof.app.static_site import write_site
+
+    models = write_site(output)
+    typer.echo(f"Wrote {output} with the laws of {len(models)} models", err=True)

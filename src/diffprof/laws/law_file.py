@@ -56,7 +56,7 @@ def _read_once(path: Path) -> Law:
 
 def write_law(law: Law, path: Path) -> None:
     """Write the law to a file."""
-    text = json.dumps(_encode(law), separators=(",", ":"), ensure_ascii=True).encode()
+    text = json.dumps(law_document(law), separators=(",", ":"), ensure_ascii=True).encode()
     packed = lzma.compress(text, format=lzma.FORMAT_XZ, check=lzma.CHECK_NONE, preset=9 | lzma.PRESET_EXTREME)
     replace_file(path, MAGIC + hashlib.sha256(packed).digest() + packed)
 
@@ -81,7 +81,8 @@ def read_law(path: Path) -> Law:
     return _decode(values)
 
 
-def _encode(law: Law) -> dict[str, Any]:
+def law_document(law: Law) -> dict[str, Any]:
+    """The law as values of JSON."""
     template, table = law.programs[0].template, law.programs[0].table
     return {
         "format": FORMAT,

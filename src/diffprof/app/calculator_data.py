@@ -1,0 +1,84 @@
+"""What the calculator's script has to know of accelerators and of the time model, as plain numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from diffprof.catalogue.accelerators import Accelerator
+from diffprof.prediction import bounds, call_times, kernel_times, time, transfers
+from diffprof.prediction.device import Device, basis_of, device_of
+from diffprof.prediction.device_memory import WITHOUT_TF32, device_memory
+from diffprof.prediction.workspace import LARGEST_FUSED_HEAD
+
+DTYPES = ("float32", "bfloat16", "float16", "float64", "int64", "int32", "bool", "complex64", "complex128")
+OTHER = "other"
+"""Stands for every dtype that is not listed: all of them are computed alike."""
+
+
+def calculator_device(accelerator: Accelerator) -> dict[str, Any]:
+    """An accelerator as the script needs it; what depends on a dtype is worked out for each."""
+    device = device_of(accelerator)
+    memory = device_memory(accelerator)
+    basis = basis_of(accelerator)
+    known = basis in time.BASIS_SPREAD
+    return {
+        "name": accelerator.name,
+        "title": accelerator.reported_names[0] if accelerator.reported_names else accelerator.name,
+        "efficiency": asdict(device.efficiency),
+        "multiprocessors": device.multiprocessors,
+        "bandwidth": device.bandwidth,
+        "effective_bandwidth": device.effective_bandwidth,
+        "element_rate": device.element_rate,
+        "cache_bytes": device.cache_bytes,
+        "host_link": device.host_link,
+        "board_power_watts": device.board_power_watts,
+        "spread": device.efficiency.spread * time.BASIS_SPREAD[basis] if known else time.UNKNOWN_FAMILY_SPREAD,
+        "rates": {dtype: _rates(device, dtype) for dtype in (*DTYPES, OTHER)},
+        "memory_bytes": memory.memory_bytes,
+        "usable_bytes": memory.usable_bytes,
+        "capacity_bytes": memory.capacity_bytes,
+        "context_bytes": memory.context_bytes,
+        "matrix_workspace_bytes": memory.matrix_workspace_bytes,
+        "has_tf32": memory.architecture not in WITHOUT_TF32,
+        "has_any_fused_head": memory.maker == "NVIDIA",
+        "largest_fused_head": LARGEST_FUSED_HEAD,
+    }
+
+
+def _rates(device: Device, dtype: str) -> dict[str, float | bool]:
+    return {
+        "product": device.product_rate(dtype),
+        "convolution": device.product_rate(dtype, True),
+        "fastest": device.fastest_peak(dtype),
+        "fastest_convolution": device.fastest_peak(dtype, True),
+        "has_cores": device.uses_matrix_cores(dtype),
+        "has_cores_in_convolutions": device.uses_matrix_cores(dtype, True),
+    }
+
+
+def calculator_constants() -> dict[str, Any]:
+    """The constants of the time model, so that each of them is written once."""
+    return {
+        "quantile": time.QUANTILE,
+        "idle_power": time.IDLE_POWER,
+        "busy_power": time.BUSY_POWER,
+        "host_sharpness": call_times.HOST_SHARPNESS,
+        "roof_sharpness": kernel_times.ROOF_SHARPNESS,
+        "tiles": kernel_times.TILES,
+        "split_inner": kernel_times.SPLIT_INNER,
+        "alignment": kernel_times.ALIGNMENT,
+        "unaligned_share": kernel_times.UNALIGNED_SHARE,
+        "vector_share": kernel_times.VECTOR_SHARE,
+        "winograd_speedup": kernel_times.WINOGRAD_SPEEDUP,
+        "attention_rows": kernel_times.ATTENTION_ROWS,
+        "attention_rows_efficient": kernel_times.ATTENTION_ROWS_EFFICIENT,
+        "product_fixed": kernel_times.PRODUCT_FIXED,
+        "memory_fixed": kernel_times.MEMORY_FIXED,
+        "narrow_channels": kernel_times.NARROW_CHANNELS,
+        "narrow_share": kernel_times.NARROW_SHARE,
+        "softmax_passes": kernel_times.SOFTMAX_PASSES,
+        "transfer_spread": time.TRANSFER_SPREAD,
+        "pageable_bytes_per_second": transfers.PAGEABLE_BYTES_PER_SECOND,
+        "fewest_products": bounds.FEWEST_PRODUCTS,
+    }

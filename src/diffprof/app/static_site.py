@@ -1,0 +1,141 @@
+"""The calculator as plain files: pages, scripts and laws that any static host can serve, without a server of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from diffprof import catalogue
+from diffprof.app.calculator_data import calculator_constants, calculator_device
+from diffprof.catalogue.accelerators import accelerators
+from diffprof.catalogue.names import resolve
+from diffprof.catalogue.recommended import recommended_settings
+from diffprof.errors import RequestError
+from diffprof.laws.law import Law, guidance_class
+from diffprof.laws.law_file import FOLDER as LAWS
+from diffprof.laws.law_file import law_document, packaged_law
+from diffprof.record.atomic_files import replace_file
+from diffprof.version import __version__
+
+PAGE = Path(__file__).parent / "calculator"
+FIRST_MODEL, FIRST_DEVICE = "flux.1-dev", "rtx-4090"
+SLIDERS = {
+    "height": "height",
+    "width": "width",
+    "frames": "num_frames",
+    "steps": "num_inference_steps",
+    "batch": "num_images_per_prompt",
+}
+"""What a visitor can move, and the number of a law that it is."""
+
+LARGEST_EXACT = 2**53
+"""Beyond it, a number of JSON is not exact in a browser: it is written as text."""
+
+GUIDANCE_ON = 5.0
+SIDE_STEP = 16
+
+
+def write_site(folder: Path, models: Sequence[str] | None = None) -> list[str]:
+    """Write the calculator into a new or empty folder; gives the names of the models in it."""
+    names = list(models or _models_with_laws())
+    _check_folder(folder)
+    (folder / "laws").mkdir(parents=True, exist_ok=True)
+    entries = [_write_model(folder, name) for name in names]
+    for file in sorted(PAGE.iterdir()):
+        if file.suffix in (".html", ".css", ".js"):
+            replace_file(folder / file.name, file.read_bytes())
+    first = FIRST_MODEL if FIRST_MODEL in names else names[0]
+    site = {
+        "models": entries,
+        "devices": [calculator_device(accelerator) for accelerator in accelerators()],
+        "constants": calculator_constants(),
+        "first_model": first,
+        "first_device": FIRST_DEVICE,
+        "about": f"Made by diffprof {__version__}. MACs and parameters are exact; memory and time are predictions.",
+    }
+    replace_file(folder / "site.json", _json_bytes(site))
+    return names
+
+
+def _models_with_laws() -> list[str]:
+    return [entry.name for entry in catalogue.entries() if (LAWS / f"{entry.name}.law").is_file()]
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise RequestError(f"{folder} is not a folder; name a new one.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise RequestError(f"{folder} is not empty; name a new folder, or remove what is in it.")
+
+
+def _write_model(folder: Path, name: str) -> dict[str, Any]:
+    law = packaged_law(name)
+    if law is None:
+        raise RequestError(f"There is no law of {name}, which the calculator needs; leave it out.")
+    replace_file(folder / "laws" / f"{name}.json", _json_bytes(law_document(law)))
+    return model_entry(law)
+
+
+def model_entry(law: Law) -> dict[str, Any]:
+    """What the page has to know of a model before its law is fetched."""
+    resolved = resolve(law.model)
+    entry = resolved.entry
+    recommended = {**law.defaults, **recommended_settings(resolved)}
+    sources = {name: source for name, source in SLIDERS.items() if source in law.sources}
+    numbers = {name: int(recommended[law.sources[source]] or 1) for name, source in sources.items()}
+    scale = recommended.get(law.guidance) if law.guidance else None
+    return {
+        "name": law.model,
+        "title": entry.title if entry is not None else law.model,
+        "aliases": list(entry.aliases) if entry is not None else [],
+        "file": f"{law.model}.json",
+        "sources": sources,
+        "sliders": {name: _slider(law, source) for name, source in sources.items()},
+        "fixed": {source: _default(law, source) for source in law.sources if source not in sources.values()},
+        "scale": scale,
+        "guidance": _guidance(law, scale),
+        "recommended": numbers if scale is None else {**numbers, "guidance": guidance_class(scale) == "above 1"},
+    }
+
+
+def _default(law: Law, source: str) -> int:
+    return int(law.defaults[law.sources[source]])
+
+
+def _slider(law: Law, source: str) -> dict[str, int]:
+    """The values that some program of the law was proved for."""
+    ranges = [domain.ranges[source] for domain in law.domains if source in domain.ranges]
+    step = min(bounds.multiple for bounds in ranges)
+    if source in ("height", "width"):
+        step = max(step, SIDE_STEP)  # sizes that all models take
+    return {
+        "lowest": min(bounds.least for bounds in ranges),
+        "highest": max(bounds.most for bounds in ranges),
+        "step": step,
+    }
+
+
+def _guidance(law: Law, scale: float | None) -> dict[str, float] | None:
+    """A scale with and one without guidance; None where it makes no difference to what is computed."""
+    groups = {domain.guidance for domain in law.domains if domain.guidance}
+    if scale is None or len(groups) < 2:
+        return None
+    proved = [name for group in groups for name in group]
+    off = 1.0 if "1" in proved else 0.0
+    return {"on": scale if guidance_class(scale) == "above 1" else GUIDANCE_ON, "off": off}
+
+
+def _json_bytes(value: Any) -> bytes:
+    return json.dumps(_exact(value), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _exact(value: Any) -> Any:
+    """The value with numbers as text where a browser would round them."""
+    if isinstance(value, Mapping):
+        return {name: _exact(part) for name, part in value.items()}
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        is_large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST_EXACT
+        return str(value) if is_large else value
+    return [_exact(part) for part in value]
