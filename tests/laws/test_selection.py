@@ -47,5 +47,10 @@ def test_what_a_law_does_not_depend_on_is_not_answered(
         profile(**arguments)
 
 
+def test_the_dtype_that_the_weights_have_anyway_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "installed_versions", dict)
+    assert profile(dtype="fp16") == profile()
+
+
 def test_without_torch_the_refusal_says_what_to_install() -> None:
     assert 'pip install "diffprof[torch]"' in str(refusal(OutsideOfLaw("the law was not proved")))

@@ -20,8 +20,9 @@ def entry(name: str = "sd-2.1-base") -> Entry:
 
 def test_the_list_has_a_row_for_each_model() -> None:
     text = render_text(lambda console: print_models([entry(), entry("flux.1-dev")], console), 240)
-    rows = text.splitlines()[2:]
+    *rows, note = text.splitlines()[2:]
     assert [row.split()[0] for row in rows] == ["sd-2.1-base", "flux.1-dev"]
+    assert note.startswith("Years and licences are not confirmed")
     assert "865.91M" in rows[0]
 
 

@@ -10,7 +10,7 @@ from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import FilledProgram, OutsideOfLaw, Program
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
-from diffprof.settings.limits import OTHER_NAMES
+from diffprof.settings.limits import OTHER_NAMES, dtype_name
 
 PLAIN = Request("")
 """A request in which nothing but call arguments is given."""
@@ -170,7 +170,9 @@ class Law:
         return given
 
     def _check_switches(self, request: Request) -> None:
-        for name in ("dtype", "scheduler", "enable", "config", "component", "inputs", "assume_defaults", "changes"):
+        if request.dtype is not None and dtype_name(request.dtype) != self.programs[0].dtype:
+            raise OutsideOfLaw(f"the law of {self.model} was proved in the dtype of its weights")
+        for name in ("scheduler", "enable", "config", "component", "inputs", "assume_defaults", "changes"):
             if getattr(request, name) != getattr(PLAIN, name):
                 raise OutsideOfLaw(f"the law of {self.model} does not depend on {name}")
 

@@ -75,6 +75,13 @@ class Program:
         filled = FilledProgram(self, _NO_VALUES)
         return [cost.call for cost in filled.costs]
 
+    @cached_property
+    def dtype(self) -> str | None:
+        """The one dtype that all weights have; None where they differ."""
+        filled = FilledProgram(self, _NO_VALUES)
+        dtypes = {dtype for _, _, _, *_, by_dtype, _ in filled.part("components") for dtype, _ in by_dtype}
+        return dtypes.pop() if len(dtypes) == 1 else None
+
     def at(self, numbers: Mapping[str, int]) -> FilledProgram:
         """The program for the numbers of a request."""
         return FilledProgram(self, Values(self.table, values_of(self.variables, numbers)))
