@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 import diffprof
-from diffprof.cli.commands import COMMANDS
+from diffprof.cli.overview import COMMANDS
 from tests.children import run_child
 from tests.cli.conftest import Run
 
@@ -41,6 +41,6 @@ def test_the_version_is_printed(run: Run) -> None:
 def test_help_imports_neither_rich_nor_the_commands() -> None:
     code = (
         "import sys; sys.argv = ['diffprof', '--help']; from diffprof.cli import main; main(); "
-        "assert not {'rich', 'json', 'diffprof.cli.profile', 'diffprof.record'} & set(sys.modules)"
+        "assert not {'rich', 'json', 'typer', 'diffprof.cli.profile', 'diffprof.record'} & set(sys.modules)"
     )
     run_child("-c", code)

@@ -43,6 +43,11 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments in (["--help"], ["-h"]):
+        from diffprof.cli.overview import overview
+
+        sys.stdout.write(f"{overview()}\n")
+        return 0
     # What an option sets for this command does not outlive it, where a program calls several.
     return contextvars.copy_context().run(_run_here, arguments)
 

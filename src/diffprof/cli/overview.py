@@ -1,0 +1,63 @@
+"""What ``diffprof --help`` prints: the commands and what each is for, without the library that parses options."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "profile": "Count what one generation with a model costs, without its weights.",
+    "fit": "Say whether one generation fits in memory, where its peak is, and what would make it fit.",
+    "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
+    "advise": "Say what to change about one generation on an accelerator: faster, smaller, cheaper.",
+    "sweep": "Say what every combination of models, sizes, steps and accelerators costs.",
+    "scale": "Say how the cost of a model grows with size, steps, images and frames.",
+    "run": "Run a model for real and measure where its time and memory go.",
+    "generate": "Generate an image or a video, and measure what that takes.",
+    "trace": "Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.",
+    "memory": "Explain a memory snapshot of torch: the peak, whose memory it was, fragmentation, and what failed.",
+    "compare": "Show what differs between profiles: conditions first, then counts, then measurements.",
+    "gate": "Fail if generation costs more than the limits allow.",
+    "report": "Write a report to share: one self-contained HTML page.",
+    "app": "Open a page in the browser: profile, generate, compare and look at kept runs.",
+    "card": "Print a table for a model card: what one generation costs, as Markdown.",
+    "models": "List the models that diffprof knows by name.",
+    "hardware": "List the accelerators that diffprof knows: peaks, memory, bandwidth and power.",
+    "show": "Print a saved profile.",
+    "history": "Look at runs kept with --keep: list, find, compare, show trends.",
+    "crosscheck": "Count one component with other tools too, and show what each of them missed.",
+    "doctor": "Check on this machine what diffprof promises about measured runs, and print a report for an issue.",
+    "config": "Show the settings in effect, and where each comes from.",
+    "cache": "Look at or empty the cache of profiles.",
+}
+"""Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`."""
+
+OPTIONS = {
+    "--version": "Print the version.",
+    "--debug": "Show a traceback when something fails.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the installation.",
+    "-h, --help": "Show this message and exit.",
+}
+
+SUMMARY = "What a diffusion pipeline costs, where the cost goes and what to change."
+WIDTH = 80
+
+
+def overview() -> str:
+    """The help of the program as a whole."""
+    usage = "Usage: diffprof [OPTIONS] COMMAND [ARGS]..."
+    return "\n".join(
+        [usage, "", f"  {SUMMARY}", "", *_section("Options", OPTIONS), "", *_section("Commands", COMMANDS)]
+    )
+
+
+def _section(title: str, entries: dict[str, str]) -> list[str]:
+    column = max(map(len, entries)) + 4
+    lines = [f"{title}:"]
+    for name, text in entries.items():
+        line = f"  {name}".ljust(column)
+        for word in text.split():
+            if len(line) + len(word) + 1 > WIDTH - 2 and line.strip():
+                lines.append(line.rstrip())
+                line = " " * column
+            line += word if len(line) == column else f" {word}"
+        lines.append(line)
+    return lines

@@ -1,0 +1,26 @@
+"""The help of the program as a whole is written without the library that parses options, and says what that does."""
+
+from __future__ import annotations
+
+import typer
+
+from diffprof.cli.commands import app
+from diffprof.cli.overview import OPTIONS, WIDTH, overview
+from tests.cli.conftest import Run
+
+
+def test_every_option_of_the_parser_is_listed_with_its_sentence() -> None:
+    parser = typer.main.get_command(app)
+    options = {", ".join(option.opts): option.help for option in parser.get_params(parser.make_context("diffprof", []))}  # type: ignore[attr-defined]
+    assert {name: OPTIONS[name] for name in options} == options
+    assert list(options) == list(OPTIONS)
+
+
+def test_no_line_is_longer_than_a_terminal_is_wide() -> None:
+    assert max(map(len, overview().splitlines())) <= WIDTH
+
+
+def test_the_parser_gives_the_same_help(run: Run) -> None:
+    assert run("--debug", "--help").out == run("--help").out == f"{overview()}\n"
+    parser = typer.main.get_command(app)
+    assert parser.get_help(typer.Context(parser)) == overview()  # type: ignore[arg-type]
