@@ -115,7 +115,7 @@ def _request(model: str, requested: GenerateOptions) -> Request:
         if requested.width is not None or requested.height is not None:
             raise RequestError("--size gives width and height; leave --width and --height out.")
         width, height = parse_size(requested.size)
-        requested = replace(requested, width=str(width), height=str(height))
+        requested = replace(requested, size=None, width=str(width), height=str(height))
     return complete(requested.request(model))
 
 
