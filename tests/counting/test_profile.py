@@ -22,7 +22,7 @@ WRONG_REQUESTS: dict[str, tuple[dict[str, Any], tuple[str, ...], str]] = {
     "negative steps": ({"num_inference_steps": -3}, ("--steps", "-3"), "steps"),
     "0 images": ({"num_images_per_prompt": 0}, ("--batch", "0"), ""),
     "an unknown argument": ({"prompd": "a cat"}, ("--set", "prompd=a cat"), "did you mean prompt"),
-    "frames of an image": ({"num_frames": 16}, ("--frames", "16"), "num_frames"),
+    "frames of an image": ({"num_frames": 16}, ("--frames", "16"), "makes images, not videos"),
     "an unknown dtype": ({"dtype": "float3"}, ("--dtype", "float3"), "float3"),
     "an unknown scheduler": ({"scheduler": "hoin"}, ("--scheduler", "hoin"), "hoin"),
     "an unknown switch": ({"enable": "vae_tilink"}, ("--enable", "vae_tilink"), "vae_tiling"),
