@@ -16,7 +16,7 @@ from tests.cli.conftest import Ended, Run
 from tests.pipelines.loadable import saved_with_weights
 
 CALL = ("--height", "8", "--width", "8", "--steps", "3", "--set", "max_sequence_length=24")
-ONCE = ("--iterations", "1", "--warmup", "0", "--sample-hz", "0", "--device", "cpu", "--seed", "1", "-q")
+ONCE = ("--iterations", "1", "--warmup", "0", "--sample-hz", "0", "--device", "cpu", "--seed", "1")
 
 
 @pytest.fixture(scope="module")

@@ -61,10 +61,11 @@ def test_show_rejects_a_file_that_is_not_a_profile(content: str, run: Run, tmp_p
     ],
 )
 def test_show_says_how_to_replace_a_damaged_file(
-    name: str, content: bytes, words: str, run: Run, tmp_path: Path
+    name: str, content: bytes, words: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / name).write_bytes(content)
-    ended = run("show", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    ended = run("show", name)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert words in ended.err
 
@@ -91,10 +92,11 @@ def test_a_file_that_is_not_damaged_need_not_be_made_again(content: str, run: Ru
     ],
 )
 def test_a_file_of_another_kind_is_not_to_be_overwritten(
-    name: str, content: bytes, words: str, run: Run, tmp_path: Path
+    name: str, content: bytes, words: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / name).write_bytes(content)
-    ended = run("show", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    ended = run("show", name)
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert words in ended.err
     assert "make it again" not in ended.err

@@ -73,7 +73,7 @@ def _advice(file: Path, error: FileFormatError) -> str:
     if error.reason is FileProblem.not_text or not file.name.lower().endswith(PROFILE_ENDINGS):
         # It is something else, such as weights or an image, that must not be written over.
         return "a profile is what `diffprof profile MODEL -o FILE.json` writes"
-    again = f"make it again with `diffprof profile ... -o {file}`"
+    again = f"make it again with `diffprof profile ... -o {file.name}`"
     return f"despite its name it is not compressed with gzip, {again}" if _is_falsely_gz(file) else again
 
 
