@@ -28,7 +28,7 @@ class RayCluster:
     """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
 
     def __init__(self, address: str | None = None, measurement: Measurement | None = None) -> None:
-        self._ray = _import_ray()
+        self._ray = import_ray()
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
             self._connect(address)
@@ -105,7 +105,8 @@ def _check_reachable(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
 
 
-def _import_ray() -> Any:
+def import_ray() -> Any:
+    """Ray itself; one sentence where it is not installed."""
     try:
         return importlib.import_module("ray")
     except ImportError as error:

@@ -130,6 +130,10 @@ class _Run:
 
     def result(self) -> SweepResult:
         """Every point, in the order of the sweep."""
+        if self._options.engine is EngineName.ray:
+            from diffprof.sweeps.ray_cluster import import_ray
+
+            import_ray()  # whoever asks for a cluster hears at once that there cannot be one
         slow: list[tuple[int, Task]] = []
         numbered = enumerate(self._sweep.tasks())
         while some := list(itertools.islice(numbered, AT_ONCE)):
