@@ -104,7 +104,7 @@ def run_case(plan: Plan, number: int, chosen: Sequence[Subject], watch: Watch) -
     commands = subject.make(Mutator(rng), folder)
     os.environ.update(
         DIFFPROF_HISTORY=str(folder / "history.sqlite"), DIFFPROF_CACHE_DIR=str(folder / "cache"),
-        DIFFPROF_CATALOGUE_DIR=str(folder / "entries"),
+        DIFFPROF_CATALOGUE_DIR=str(folder / "entries"), DIFFPROF_LIMIT_MEMORY="1.2GB", DIFFPROF_LIMIT_TIME="60",
     )  # fmt: skip
     if (folder / "diffprof.toml").is_file():
         # The file decides.

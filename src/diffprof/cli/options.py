@@ -150,7 +150,7 @@ LimitMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that opening and counting a model may take: 16GB. 1.2 GB by default.",
+        help="Memory that opening and counting a model may take: 16GB. 6 GB by default.",
         callback=lambda text: set_option("memory", text),
     ),
 ]
@@ -158,7 +158,7 @@ LimitTime = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help="Seconds of the processor that opening and counting a model may take. 60 by default.",
+        help="Seconds of the processor that opening and counting a model may take. 300 by default.",
         callback=lambda text: set_option("time", text),
     ),
 ]

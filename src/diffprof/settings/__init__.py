@@ -238,7 +238,7 @@ OPTIONS = dict(
             "limit_memory",
             kinds.amount,
             None,
-            "Memory that opening and counting a model may take; without, 1.2 GB on the command line.",
+            "Memory that opening and counting a model may take; without, 6 GB on the command line.",
         ),
         _option(
             "limit_time",

@@ -19,7 +19,7 @@ class WorkLimits:
     """Of the processor's time, so that a busy machine changes nothing."""
 
 
-COMMAND_LINE = WorkLimits(memory_bytes=1_200_000_000, seconds=60)
+COMMAND_LINE = WorkLimits(memory_bytes=6_000_000_000, seconds=300)
 """Several times what the largest models of the catalogue take, and far less than what stops a machine."""
 
 NO_LIMITS = WorkLimits()
