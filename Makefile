@@ -6,6 +6,17 @@ BIN := $(VENV)/bin
 # Python compiles what it imports; pip would compile every file of every package, one after another.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
+# uv takes a fifth of pip's time for the large installs. It does not read pip's settings, so those that decide what is
+# found are handed on; where it fails, pip does the work.
+pip_setting = $(or $(PIP_$(1)),$(shell $(BIN)/python -m pip config get global.$(2) 2>/dev/null))
+UV = $(BIN)/python -m uv pip install --quiet --python $(VENV) --constraint constraints.txt \
+	--index-strategy unsafe-best-match $(addprefix --default-index=,$(call pip_setting,INDEX_URL,index-url)) \
+	$(addprefix --index=,$(call pip_setting,EXTRA_INDEX_URL,extra-index-url)) \
+	$(addprefix --find-links=,$(call pip_setting,FIND_LINKS,find-links))
+
+# Where this is set, every process compiles torch and diffusers anew: eleven seconds of a core.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint check bench fuzz clean plotly docs
 
 # What the demo needs: .installed where a law answers, .installed-torch where it has to be counted.
@@ -25,8 +36,13 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: $(VENV)/.installed-dev $(VENV)/.browser
+check: $(VENV)/.bytecode $(VENV)/.browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+
+# The workers of a fresh environment would all compile the same libraries at once.
+$(VENV)/.bytecode: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest --collect-only > /dev/null || true
+	touch $@
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
@@ -50,7 +66,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
 
 $(VENV)/.installed-docs: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[docs]'
+	$(UV) --editable '.[docs]' || $(PIP) --editable '.[docs]'
 	touch $(VENV)/.installed $@
 
 clean:
@@ -69,8 +85,13 @@ $(VENV)/.browser: $(VENV)/.created
 		|| { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium; }
 	touch $@
 
-# torch comes first and alone: asked for by name and version, pip takes the build that the constraints file means.
-$(VENV)/.torch: $(VENV)/.created constraints.txt
+$(VENV)/.uv: $(VENV)/.created constraints.txt
+	$(PIP) uv
+	touch $@
+
+# torch comes first, alone and by pip: asked for by name and version, it is the build that the constraints file means.
+# uv might take the one with CUDA, which is gigabytes; one that is installed it leaves alone.
+$(VENV)/.torch: $(VENV)/.uv constraints.txt
 	$(PIP) torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 	touch $@
 
@@ -79,9 +100,9 @@ $(VENV)/.installed: $(VENV)/.created constraints.txt pyproject.toml
 	touch $@
 
 $(VENV)/.installed-torch: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[torch]'
+	$(UV) --editable '.[torch]' || $(PIP) --editable '.[torch]'
 	touch $(VENV)/.installed $@
 
 $(VENV)/.installed-dev: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable '.[dev]'
+	$(UV) --editable '.[dev]' || $(PIP) --editable '.[dev]'
 	touch $(VENV)/.installed $(VENV)/.installed-torch $@

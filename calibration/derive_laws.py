@@ -1,9 +1,11 @@
 """Derives and proves the laws of catalogue models, and writes them into the package.
 
-    python -m calibration.derive_laws [MODEL ...]
+    python -m calibration.derive_laws [--usual-size | --sizes] [MODEL ...]
 
-Models that have a law, or a reason why they have none, are skipped: remove the file or the reason to try again. Each
-model has a process of its own, so that none keeps the memory of the one before.
+Laws cover all sizes, several images and guidance on and off, as far as that is proved; with `--sizes` one image and the
+default guidance, with `--usual-size` only the default size, which takes seconds. Models that have a law of the same
+reach, or a reason why they have none, are skipped: remove the file or the reason to try again. One process derives a
+few models, so that libraries are imported once for them and none keeps the memory of many.
 """
 
 from __future__ import annotations
@@ -12,45 +14,75 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 from diffprof import catalogue
 from diffprof.errors import DiffprofError
-from diffprof.laws.law_file import ENDING, FOLDER, REASONS, reasons, write_law
+from diffprof.laws.law_file import ENDING, FOLDER, REASONS, packaged_law, reasons, write_law
 from diffprof.record.atomic_files import replace_file
 
-ONE = "--one"
-LONGEST_REASON = 200
+HERE, USUAL_SIZE, SIZES = "--here", "--usual-size", "--sizes"
+MODELS_OF_A_PROCESS = 12
+LONGEST_REASON = 300
 
 
 def main() -> None:
-    if sys.argv[1:2] == [ONE]:
-        derive(sys.argv[2])
+    options = [argument for argument in sys.argv[1:] if argument.startswith("--")]
+    names = [argument for argument in sys.argv[1:] if argument not in options]
+    if HERE in options:
+        for name in names:
+            derive(name, options)
         return
-    names = sys.argv[1:] or [entry.name for entry in catalogue.entries()]
-    for name in names:
-        if (FOLDER / f"{name}{ENDING}").is_file() or name in reasons():
-            continue
-        begun = time.monotonic()
-        subprocess.run([sys.executable, "-m", "calibration.derive_laws", ONE, name], check=False)
-        print(name, reasons().get(name, "proved"), round(time.monotonic() - begun), "s", flush=True)  # noqa: T201
+    wanted = [name for name in names or _all_models() if _is_wanted(name, options)]
+    for place in range(0, len(wanted), MODELS_OF_A_PROCESS):
+        part = wanted[place : place + MODELS_OF_A_PROCESS]
+        subprocess.run([sys.executable, "-m", "calibration.derive_laws", HERE, *options, *part], check=False)
 
 
-def derive(name: str) -> None:
+def _all_models() -> list[str]:
+    return [entry.name for entry in catalogue.entries()]
+
+
+def _is_wanted(name: str, options: Sequence[str]) -> bool:
+    law = packaged_law(name)
+    if law is None:
+        return name not in reasons()
+    if USUAL_SIZE in options:
+        return False
+    sides = [domain.ranges["height"] for domain in law.domains if "height" in domain.ranges]
+    has_sizes = any(bounds.least < bounds.most for bounds in sides)
+    return bool(sides) and not has_sizes if SIZES in options else len(law.domains) == 1
+
+
+def derive(name: str, options: Sequence[str]) -> None:
     """Write the law of one model, or the reason why it has none."""
     from diffprof.counting.derivation.derive import derive_law
+    from diffprof.counting.derivation.ways import Reach
 
+    reach = Reach.usual_size if USUAL_SIZE in options else Reach.sizes if SIZES in options else Reach.everything
+
+    begun = time.process_time()
     FOLDER.mkdir(exist_ok=True)
     try:
-        try:
-            derived = derive_law(name, every_guidance=False)
-        except DiffprofError:
-            derived = derive_law(name, every_guidance=False, most_images=1)
-    except DiffprofError as error:
-        found = {**reasons(), name: str(error)[:LONGEST_REASON]}
+        derived = derive_law(name, reach=reach)
+    except (DiffprofError, RecursionError, MemoryError) as error:
+        if not (FOLDER / f"{name}{ENDING}").is_file():
+            _write_reason(name, str(error)[:LONGEST_REASON] or type(error).__name__)
+        outcome = str(error)
+    else:
+        write_law(derived.law, FOLDER / f"{name}{ENDING}")
+        _write_reason(name, None)
+        outcome = f"{len(derived.law.programs)} programs, {derived.proofs} proofs {derived.law.proved_values()}"
+        outcome += "".join(f"; not {reason}" for reason in derived.left_out)
+    print(f"{name}: {time.process_time() - begun:.0f} s: {outcome}", flush=True)  # noqa: T201
+
+
+def _write_reason(name: str, reason: str | None) -> None:
+    before = reasons()
+    found = {other: words for other, words in before.items() if other != name}
+    found |= {} if reason is None else {name: reason}
+    if found != before:
         replace_file(REASONS, (json.dumps(found, indent=2, sort_keys=True) + "\n").encode())
-        return
-    write_law(derived.law, FOLDER / f"{name}{ENDING}")
-    print(name, derived.proofs, "proofs", len(derived.law.programs), "programs", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from pathlib import Path
@@ -66,7 +66,8 @@ def load_of_kernel(row: dict[str, str]) -> Load | None:
     if not shapes or row["category"] == "triton" or float(row["microseconds"]) > 50_000:
         return None
     make = {"GEMM": _gemm, "CONV_fwd": _convolution, "SDPA_fwd": _attention}.get(row["category"], _memory)
-    return make(row["operation"], shapes, dtypes, count, KINDS.get(row["category"], "elementwise"))
+    load = make(row["operation"], shapes, dtypes, count, KINDS.get(row["category"], "elementwise"))
+    return None if load is None else replace(load, strided_bytes=int(row["strided_bytes"] or 0))
 
 
 def _size(dtype: str) -> int:

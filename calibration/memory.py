@@ -96,6 +96,8 @@ def _settings(row: Mapping[str, str]) -> RunSettings:
         quantize=changes.quantize,
         layerwise=changes.layerwise,
         attention=row["attention"] or "sdpa",
+        without=tuple(row["without"].split()),
+        devices=int(row["devices"] or 1),
     )
 
 
@@ -104,6 +106,7 @@ def describe(row: Mapping[str, str]) -> str:
     size = "x".join(row[name] for name in ("frames", "height", "width") if row[name])
     parts = [row["model"], size, f"batch {row['batch']}" if row["batch"] else "", row["dtype"], row["enable"]]
     parts += [f"offload {row['offload']}" if row["offload"] else "", row["quantize"], row["attention"]]
+    parts += [f"without {row['without']}" if row["without"] else "", row["devices"] and f"{row['devices']} devices"]
     parts += [f"layerwise {row['layerwise']}" if row["layerwise"] else "", row["stage"], row["kind"]]
     return ", ".join(part for part in parts if part)
 

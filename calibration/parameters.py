@@ -37,7 +37,7 @@ PARAMETERS = (
     _shared("narrow_head_share", 0.8, 0.2),
     _shared("bandwidth_share", 0.78, 0.1),
     _shared("cache_speedup", 2.5, 0.3),
-    _shared("strided_passes", 3.0, 0.3),
+    _shared("strided_passes", 4.0, 0.3),
     _shared("elements_per_clock", 1.4, 0.2),
     _shared("norm_passes", 1.1, 0.3),
     _shared("conversion_passes", 1.0, 0.5),

@@ -47,7 +47,7 @@ def category_seconds(trace: Trace, numbers: FittedNumbers) -> dict[str, tuple[fl
     each = kernel_times(trace.table, device).seconds * trace.table.count
     found: dict[str, tuple[float, float]] = {}
     for category, predicted, measured in zip(trace.categories, each, trace.seconds, strict=True):
-        if category in ("elementwise", "other", "NORM_fwd"):
+        if category in ("elementwise", "other"):
             predicted *= UNKNOWN_LAYOUT
         before = found.get(category, (0.0, 0.0))
         found[category] = (before[0] + float(predicted), before[1] + measured)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,13 @@ from hypothesis import HealthCheck, settings
 from tests.browsers import browser
 
 __all__ = ["browser"]
+
+# Some virtual machines announce AMX and then refuse its instructions, so that bfloat16 products end the process.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+# Without bytecode, each child process compiles torch and diffusers anew: eleven seconds of a core.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 # How fast examples are made depends on what else the machine does: no reason to fail.

@@ -23,17 +23,16 @@ from diffprof.record.profile import (
     Call,
     Component,
     Cost,
-    Environment,
     Ledger,
     Module,
     ModuleWork,
     Operation,
     Profile,
-    RecordedRequest,
     Stage,
     Steps,
     Work,
 )
+from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.tensors import OperationShapes, Shape, TensorInput, TensorShape
 from tests.sample_iterations import CPU, GPU, in_sequence, interrupted, iteration_on
 

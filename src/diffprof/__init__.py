@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from diffprof.comparison.compare import Comparison, compare
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
+    from diffprof.record.advised import Advice
     from diffprof.record.files import load
     from diffprof.record.fitted import Fit
     from diffprof.record.predicted import Prediction
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from diffprof.sweeps.run import sweep
 
 __all__ = [
+    "Advice",
     "Comparison",
     "DiffprofError",
     "Fit",
@@ -54,6 +56,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Advice": "diffprof.record.advised",
     "Comparison": "diffprof.comparison.compare",
     "Fit": "diffprof.record.fitted",
     "OperationCost": "diffprof.counting.formulas.kinds",
@@ -81,7 +84,7 @@ _MODULES = {
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, *(name for name in globals() if name.startswith("__") and name not in __all__)]
 
 
 def __getattr__(name: str) -> Any:

@@ -41,7 +41,7 @@ def profile(
     layerwise: str | Mapping[str, str] | None = None,
     lora: str | int | Sequence[str | int] | None = None,
     controlnet: str | Sequence[str] | None = None,
-    ip_adapter: str | None = None,
+    ip_adapter: str | bool | None = None,
     attention: str | None = None,
     guidance_interval: tuple[float, float] | None = None,
     cache: str | None = None,

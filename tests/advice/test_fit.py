@@ -112,6 +112,9 @@ def test_a_fit_is_saved_and_read_again(flux: Profile, tmp_path: Path) -> None:
         ({"quantize": {"text_encoder_9": "nf4"}}, "no component"),
         ({"quantize": {"unet": "nf4"}, "layerwise": "fp8"}, "not both|cannot both"),
         ({"devices": 0}, "1 or more"),
+        ({"without": "unet"}, "cannot do without 'unet'"),
+        ({"without": "text_encoder"}, "nothing encodes the prompt"),
+        ({"without": ["text_encoder_9"]}, "has no component 'text_encoder_9'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(small: Profile, options: dict[str, Any], message: str) -> None:
@@ -137,6 +140,7 @@ WAYS_TO_RUN = {
     "layerwise": ({}, RunSettings(layerwise={"unet": "float8_e4m3fn"})),
     "quanto": ({}, RunSettings(quantize={"unet": "quanto:int8", "text_encoder": "quanto:int8"})),
     "scheduler": ({"scheduler": "DDIMScheduler", "enable": ("vae_slicing",)}, RunSettings()),
+    "without": ({}, RunSettings(without=("safety_checker",))),
     "interval": ({"changes": Changes(guidance_interval=(0.0, 0.5))}, RunSettings()),
     **{way: ({}, RunSettings(offload=way, use_stream=False)) for way in ("model", "group", "group-leaf")},
 }

@@ -15,13 +15,20 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from diffprof.app.server import application, bind_socket, create_server
 from diffprof.app.setup import Setup
-from tests.browsers import DESKTOP, Visit, visiting
+from tests.browsers import DESKTOP, Visit, launched_browser, visiting
 from tests.small_pipelines import SMALL_PIPELINES
 
 PATIENCE_MS = 120_000
 QUIET_MS, MOMENT_MS = 160, 20
 HARMLESS = ("log:", "info:", "debug:", "warning:")
 expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """One for all tests of the page: none of them has an event loop of its own."""
+    with launched_browser() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="package")
@@ -153,11 +160,11 @@ def visit(browser: Browser, address: str) -> Iterator[OpenPage]:
     with ExitStack() as stack:
         everybody: list[Visitor] = []
 
-        def open_page(width: int = DESKTOP, dark: bool = False, at: str = address) -> Visitor:
+        def open_page(width: int = DESKTOP, dark: bool = False, at: str = address, text: str = "exactly") -> Visitor:
             visitor = Visitor(stack.enter_context(visiting(browser, at, width, dark)))
             everybody.append(visitor)
             visitor.page.set_default_timeout(PATIENCE_MS)
-            visitor.sees("profile-totals", "exactly")
+            visitor.sees("profile-totals", text)
             return visitor
 
         yield open_page

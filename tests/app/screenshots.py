@@ -24,7 +24,6 @@ from tests.browsers import DESKTOP, TELEPHONE, Visit
 DOCS = Path(__file__).parents[2] / "docs" / "images"
 HEIGHTS = {DESKTOP: 1000, TELEPHONE: 844}
 LOOKS = [(width, theme) for width in HEIGHTS for theme in ("light", "dark")]
-COMPARED = ("sd-1.5", "sdxl")
 
 
 def profile(visitor: Visitor) -> None:
@@ -42,22 +41,26 @@ def generate(visitor: Visitor) -> None:
 
 def compare(visitor: Visitor) -> None:
     visitor.tab("Compare")
-    for model in COMPARED:
-        visitor.choose("compare-models", model)
     visitor.press("compare-start")
     expect(visitor.find("compare-steps").locator(".js-plotly-plot")).to_be_visible()
 
 
+def files(visitor: Visitor) -> None:
+    visitor.tab("Files")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = diffprof.profile("flux.1-dev").save(Path(folder) / "flux.json")
+        visitor.find("files-files").locator("input[type=file]").set_input_files(saved)
+        frame = visitor.page.frame_locator("#files-page iframe")
+        expect(frame.locator(".js-plotly-plot").first).to_be_visible()
+
+
 def history(visitor: Visitor) -> None:
     visitor.tab("History")
-    visitor.find("history-runs").locator("input").click()
-    visitor.page.get_by_role("option", name="unsaved 2").click()
-    visitor.find("history-runs").locator("input").press("Escape")
-    visitor.press("history-open")
+    visitor.find("history-list").locator("tr[data-run]").first.click()
     expect(visitor.find("history-tree").locator(".js-plotly-plot")).to_be_visible()
 
 
-TABS = {"profile": profile, "generate": generate, "compare": compare, "history": history}
+TABS = {"profile": profile, "generate": generate, "compare": compare, "files": files, "history": history}
 
 
 def taken(page: Page, folder: Path) -> None:
@@ -84,12 +87,12 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ |= {"DIFFPROF_HISTORY": f"{scratch}/history.sqlite", "DIFFPROF_OUTPUT_DIR": f"{scratch}/pictures"}
         for steps in (20, 50):
-            History().add(diffprof.profile("dit-xl-2-256", num_inference_steps=steps), "profile")
+            History().add(diffprof.profile("sdxl", num_inference_steps=steps), "profile")
         with served(Setup(port=0)) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
             page = browser.new_page()
             page.set_default_timeout(60_000)
-            page.goto(address)
+            page.goto(f"{address}/?model=flux.1-dev,sdxl,sd3.5-medium&gpu=rtx-4090")
             taken(page, folder)
             browser.close()
 

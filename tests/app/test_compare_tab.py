@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 import diffprof
+from diffprof.app.tabs.compare import EXAMPLE
 from diffprof.render import numbers
 from tests.app.conftest import OpenPage, Visitor
 
@@ -16,7 +17,10 @@ MODELS = ("dit-xl-2-256", "tiny-sd")
 
 
 def choose_models(visitor: Visitor, *models: str) -> None:
+    """Choose these instead of the two that are chosen as an example."""
     box = visitor.find("compare-models").locator("input")
+    for _ in EXAMPLE:
+        box.press("Backspace")
     for model in models:
         box.fill(model)
         box.press("Enter")
@@ -66,13 +70,16 @@ def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, tmp_path: Pat
 def test_profiles_that_cannot_be_compared_are_rejected_with_a_message(visit: OpenPage, tmp_path: Path) -> None:
     visitor = visit()
     visitor.tab("Compare")
+    choose_models(visitor)
     visitor.press("compare-start")
     visitor.sees("compare-message", "Choose at least two models, or upload saved profiles.")
 
     (tmp_path / "broken.json").write_text("{'no': 'json'")
     visitor.find("compare-files").locator("input[type=file]").set_input_files(tmp_path / "broken.json")
     visitor.sees("compare-files", "broken")
-    choose_models(visitor, "dit-xl-2-256")
+    visitor.find("compare-models").locator("input").fill("dit-xl-2-256")
+    visitor.find("compare-models").locator("input").press("Enter")
+    visitor.find("compare-models").locator("input").press("Tab")
     visitor.press("compare-start")
     visitor.sees("compare-message", "Cannot read broken.json: it is not valid JSON")
     visitor.type("compare-steps", "many")

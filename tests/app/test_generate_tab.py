@@ -140,7 +140,8 @@ def test_running_and_waiting_work_can_be_stopped(visit: OpenPage) -> None:
     second.press("generate-start")
     second.sees("generate-message", "queue", to_come=True)
     second.press("generate-stop")
-    second.sees("generate-message", "Nothing is running.", to_come=True)
+    second.sees("generate-message", "Stopped.", to_come=True)
+    expect(second.find("generate-stop")).not_to_be_visible()
     first.press("generate-stop")
     first.sees("generate-message", "Stopped.", to_come=True)
     for thread in threading.enumerate():

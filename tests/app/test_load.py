@@ -39,13 +39,13 @@ class Visitor:
         return json.loads(self.send("GET", "/config")[1])  # type: ignore[no-any-return]
 
     def ask(self, event: dict[str, Any], data: list[Any]) -> dict[str, Any]:
-        """Join the queue with an event of the page, and wait for its end."""
+        """Join the queue with an event of the page, and wait for its end; with all that was sent meanwhile."""
         body = json.dumps({"data": data, "fn_index": event["id"], "session_hash": self.name}).encode()
         assert self.send("POST", "/gradio_api/queue/join", body, **JSON)[0] == 200
         _, stream = self.send("GET", f"/gradio_api/queue/data?session_hash={self.name}")
         told = [json.loads(line[5:]) for line in stream.splitlines() if line.startswith(b"data:")]
         (ended,) = [one for one in told if one["msg"] == "process_completed"]
-        return ended  # type: ignore[no-any-return]
+        return {**ended, "shown": stream.decode()}
 
 
 def profile_event(settings: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
@@ -64,7 +64,7 @@ def test_twenty_visitors_at_once_are_all_answered_and_apart(address: str) -> Non
     with ThreadPoolExecutor(VISITORS) as pool:
         answers = list(pool.map(lambda number: Visitor(address, f"visitor-{number}").ask(event, data), range(VISITORS)))
     assert [answer["success"] for answer in answers] == [True] * VISITORS
-    assert all("tiny-sd" in json.dumps(answer["output"]["data"]) for answer in answers)
+    assert all("tiny-sd" in answer["shown"] for answer in answers)
 
 
 def test_two_hundred_requests_leave_no_thread_no_handle_and_little_memory(address: str) -> None:

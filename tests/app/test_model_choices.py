@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.app.model_choices import choose_model, model_choices
+from diffprof import catalogue
+from diffprof.app.model_choices import choose_model, model_choices, model_hint
 from diffprof.errors import RequestError
 
 
@@ -23,9 +24,19 @@ def named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_models_of_the_catalogue_and_of_the_named_folders_are_offered(named: Path) -> None:
     offered = dict(model_choices())
-    assert offered["Stable Diffusion 1.5"] == "sd-1.5"
+    (label,) = (label for label, name in offered.items() if name == "sd-1.5")
+    entry = catalogue.find("sd-1.5")
+    assert entry is not None
+    assert label.startswith("Stable Diffusion 1.5 · sd-1.5 · ")
+    assert all(name in label for name in entry.names), "a search by any of its names finds it"
     assert offered["inside (folder)"] == str(named / "inside")
     assert all(choose_model(name, allow_paths=False) == name for name in offered.values())
+
+
+def test_the_hint_promises_folders_only_where_they_are_opened(named: Path) -> None:
+    assert "path of a folder" in model_hint(allow_paths=True)
+    assert "path" not in model_hint(allow_paths=False)
+    assert "Your model folders are listed first." in model_hint(allow_paths=False)
 
 
 def test_a_folder_is_opened_by_its_name_and_by_its_path(named: Path) -> None:

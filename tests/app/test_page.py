@@ -20,10 +20,10 @@ from diffprof.render import charts
 from tests.app.conftest import OpenPage, served
 from tests.browsers import DESKTOP, TELEPHONE
 
-TABS = ("Profile", "Generate", "Compare", "History")
+TABS = ("Profile", "Generate", "Compare", "Files", "History")
 
 NAMELESS = """() => [...document.querySelectorAll('input, textarea, button, select, [role=slider]')]
-    .filter(one => one.offsetParent !== null && one.type !== 'file')
+    .filter(one => one.checkVisibility({visibilityProperty: true}) && one.type !== 'file')
     .filter(one => !(one.labels?.[0]?.innerText || one.getAttribute('aria-label') || one.innerText || one.title).trim())
     .map(one => one.outerHTML.slice(0, 200))"""
 
@@ -87,6 +87,7 @@ def test_no_other_host_is_contacted_or_linked(visit: OpenPage, address: str) -> 
 
 def test_the_keyboard_is_enough(visit: OpenPage) -> None:
     visitor = visit()
+    expect(visitor.find("profile-width").get_by_role("slider")).to_be_enabled()
     keyboard = visitor.page.keyboard
     visitor.page.get_by_role("tab", name="Profile").focus()
     keyboard.press("Tab")
@@ -96,7 +97,7 @@ def test_the_keyboard_is_enough(visit: OpenPage) -> None:
         keyboard.press("Tab")
         reached.append(visitor.page.evaluate(focused))
         assert visitor.page.evaluate(SEEN), reached[-1]
-    wanted = ["profile-model", "profile-width", "profile-height", "profile-num_inference_steps", "profile-stop"]
+    wanted = ["profile-model", "profile-width", "profile-height", "profile-num_inference_steps", "profile-beside"]
     places = [reached.index(name) for name in wanted]
     assert places == sorted(places)
 

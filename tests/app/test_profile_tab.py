@@ -47,7 +47,7 @@ def test_memory_and_time_follow_the_accelerator_and_the_sliders(visit: OpenPage)
     own = diffprof.profile(LIGHT_MODEL)
     visitor.choose("profile-accelerator", "t4")
     visitor.sees("profile-hardware", "On t4")
-    visitor.sees("profile-hardware", numbers.gibibytes(diffprof.fit(own, gpu="t4").peak.device_bytes))
+    visitor.sees("profile-hardware", numbers.gibibytes(diffprof.fit(own, gpu="t4").peak.device_bytes, brief=True))
     time = diffprof.predict(own, gpu="t4").accelerators["t4"].total_seconds
     visitor.sees("profile-hardware", numbers.estimate(time))
     box = visitor.find("profile-num_inference_steps").get_by_role("spinbutton")
@@ -105,16 +105,45 @@ def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPa
     expect(visitor.find("profile-message")).not_to_contain_text("Unknown")
 
 
-def test_the_charts_follow_the_sliders_and_a_size_that_the_model_refuses_is_named(visit: OpenPage) -> None:
+def test_the_charts_follow_the_sliders_and_a_refused_size_leaves_no_other_result(visit: OpenPage) -> None:
     visitor = visit()
-    for figure, text in (("components", "unet"), ("kinds", "convolution"), ("attention", "4,096 x 77 tokens")):
+    open_model(visitor, "tiny-sd")
+    for figure, text in (("components", "unet"), ("kinds", "convolution"), ("attention", "x 77 tokens")):
         expect(visitor.find(f"profile-{figure}").locator(".js-plotly-plot")).to_contain_text(text)
     box = visitor.find("profile-width").get_by_role("spinbutton")
     box.fill("65")
     box.press("Tab")
     visitor.sees("profile-message", "divisible by 8")
+    expect(visitor.find("profile-totals")).not_to_contain_text("MACs")
+    expect(visitor.find("profile-components")).not_to_be_visible()
     box.fill("64")
     box.press("Tab")
-    counted = diffprof.profile("sd-1.5", width=64, height=512, num_inference_steps=50)
-    visitor.sees("profile-totals", f"exactly {numbers.exact(counted.total.macs)}")
+    visitor.sees("profile-totals", "64 wide x 32 high")
     expect(visitor.find("profile-attention").locator(".js-plotly-plot")).to_contain_text("512 x 77 tokens")
+
+
+def test_a_link_opens_its_state_and_the_address_follows(visit: OpenPage, address: str) -> None:
+    visitor = visit(at=f"{address}/?model=sdxl,flux.1-schnell&gpu=l4&height=768&steps=3")
+    visitor.sees("profile-totals", "sdxl · 1024 wide x 768 high · 3 steps")
+    visitor.sees("profile-hardware", "On l4")
+    expect(visitor.find("profile-hardware").locator(".memory-bar")).to_be_visible()
+    both = [diffprof.profile(model, height=768, num_inference_steps=3) for model in ("sdxl", "flux.1-schnell")]
+    for profile in both:
+        visitor.sees("profile-table", numbers.short(profile.total.macs))
+    expect(visitor.find("profile-stop")).not_to_be_visible()
+
+    slider = visitor.find("profile-num_inference_steps").get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    visitor.sees("profile-totals", "4 steps")
+    assert visitor.page.url == f"{address}/?model=sdxl,flux.1-schnell&gpu=l4&height=768&steps=4"
+
+    visitor.find("profile-table").get_by_role("link", name="flux.1-schnell").click()
+    visitor.sees("profile-totals", "flux.1-schnell · 1024 wide x 768 high · 4 steps")
+
+
+def test_what_a_link_asks_for_and_the_model_does_not_take_is_said(visit: OpenPage, address: str) -> None:
+    visitor = visit(at=f"{address}/?model=sdxl&frames=9", text="")
+    visitor.sees("profile-message", "The model sdxl takes no frames.")
+    visitor.choose("profile-model", "sd3.5-medium")
+    visitor.sees("profile-totals", "sd3.5-medium")

@@ -62,7 +62,7 @@ def test_runs_that_were_never_fitted_are_predicted_as_well() -> None:
 def test_kernels_of_a_real_run_sum_to_its_time(name: str) -> None:
     total, by_category = trace_errors()["h100-sxm", name]
     assert abs(total - 1) <= 0.12
-    for category in ("GEMM", "SDPA_fwd", "elementwise"):
+    for category in {"GEMM", "SDPA_fwd", "elementwise", "NORM_fwd", "CONV_fwd", "reduce"} & set(by_category):
         assert abs(by_category[category] - 1) <= 0.25
 
 

@@ -346,3 +346,8 @@ def test_a_file_that_is_not_toml_is_rejected_with_one_message(tmp_path: Path) ->
     (tmp_path / "own.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(FileFormatError, match=r"is not a text file in UTF-8\.$"):
         read_accelerators(tmp_path / "own.toml")
+
+
+def test_a_file_that_never_ends_is_refused() -> None:
+    with pytest.raises(FileFormatError, match="too large for a file of accelerators"):
+        read_accelerators("/dev/zero")

@@ -47,3 +47,8 @@ def test_a_count_may_be_zero_where_the_file_allows_it() -> None:
 def test_a_number_that_nothing_has_is_refused(number: object) -> None:
     with pytest.raises(FileFormatError, match="In file: peak must be"):
         StrictTable({"peak": number}, "file").number("peak")
+
+
+def test_a_whole_number_that_no_model_has_is_refused() -> None:
+    with pytest.raises(FileFormatError, match="parameters must be at most 9,223,372,036,854,775,807"):
+        StrictTable({"parameters": 10**85}, "mine.toml").take("parameters", int)

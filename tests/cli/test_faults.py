@@ -38,6 +38,8 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def diffprof(*arguments: object, exit_code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    # Without bytecode: where files cannot grow, Python leaves half of it behind, and nobody can import that any more.
+    options["env"] = {**options.get("env", os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
     # Counted: a law would answer before the quick engine is asked.
     return run_child("-m", "tests.cli.quick_engine", *arguments, "--count", exit_code=exit_code, **options)
 

@@ -61,7 +61,7 @@ def test_each_kind_of_file(ending: str, run: Run, file: str, tmp_path: Path) -> 
         (["--gpu", "t4", "--dtype", "bf16"], "t4 does not compute in bfloat16"),
         (["--gpu", "l4", "--memory", "24GB"], "leave out --memory"),
         (["--memory", "x"], "--memory must be an amount of memory such as 24GB, not 'x'."),
-        (["--ram", "0"], "--ram must be more than nothing"),
+        (["--ram", "0"], "--ram must be above 0"),
         (["--offload", "disk"], "Unknown way to offload 'disk'; use one of none, model"),
         (["--devices", "none"], "--devices must be a whole number of 1 or more, not 'none'."),
         (["--layerwise", "int3"], "Layers cannot be stored as 'int3'"),

@@ -38,14 +38,19 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved_with_weights("stable-diffusion-3", tmp_path_factory.mktemp("generate") / "small-sd3")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded_models() -> Iterator[None]:
+    """What one test has loaded serves the next, as it does in a program."""
+    yield
+    get_model_manager().unload_all()
+
+
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A folder and a history of its own; and models of one test are not held for the next."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder and a history of its own."""
     monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "history.sqlite"))
     monkeypatch.setenv("DIFFPROF_DEVICE", "cpu")
     monkeypatch.chdir(tmp_path)
-    yield
-    get_model_manager().unload_all()
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def test_a_model_that_is_not_there_is_rejected_with_the_nearest_names(arguments:
 
 def test_years_and_licences_that_no_file_confirms_are_marked(run: Run) -> None:
     shown = " ".join(run("models", "show", "flux.1-dev").out.split())
-    assert "year and licence: no published file was at hand" in shown
+    assert "year and licence: no published file was available" in shown
     assert json.loads(run("models", "show", "flux.1-dev", "--json").out)["unconfirmed_facts"] == ["year", "licence"]
     assert "Years and licences are not confirmed" in run("models").out
     assert "year and licence" not in run("models", "show", "shapes").out
@@ -111,6 +111,12 @@ def test_models_are_listed_by_family_task_year_and_licence(run: Run) -> None:
         ("svd", "svd-xt"),
         ("kontext", "flux.1-kontext-dev"),
         ("stabilityai/SD-Turbo", "sd-turbo"),
+        ("flux", "flux.1-dev"),
+        ("sd15", "sd-1.5"),
+        ("sd3.5-turbo", "sd3.5-large-turbo"),
+        ("wan21", "wan2.1-t2v-14b"),
+        ("ltxv", "ltx-video"),
+        ("black-forest-labs/FLUX.1-Krea-dev", "flux.1-krea-dev"),
     ],
 )
 def test_models_are_found_by_the_names_that_people_type(typed: str, meant: str) -> None:

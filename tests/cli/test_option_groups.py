@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import pytest
 import typer
 
 from diffprof.cli.option_groups import CallOptions, ComponentOptions, RunOptions, expand_groups
+from diffprof.errors import RequestError
 from diffprof.record.request import Request
 
 
@@ -47,3 +49,10 @@ def test_the_options_of_a_group_are_one_request() -> None:
         dtype="float16", seed=3, random_weights=True,
     )  # fmt: skip
     assert CallOptions().request("sdxl") == ComponentOptions().request("sdxl") == Request("sdxl")
+
+
+def test_a_single_file_is_the_model_and_the_model_says_what_it_is() -> None:
+    request = RunOptions(single_file="flux1-dev.safetensors", steps="4").request("flux.1-dev")
+    assert (request.model, request.config) == ("flux1-dev.safetensors", "flux.1-dev")
+    with pytest.raises(RequestError, match="leave out --config"):
+        RunOptions(single_file="flux1-dev.safetensors", config="sdxl").request("flux.1-dev")

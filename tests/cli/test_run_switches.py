@@ -68,7 +68,7 @@ def graphs() -> Iterator[list[Any]]:
 
 @pytest.mark.parametrize(
     ("options", "way"),
-    [(("--compile",), "whole"), (("--compile", "--verbose"), "whole"), (("--compile", "regional"), "regional")],
+    [(("--compile", "--verbose"), "whole"), (("--compile", "regional"), "regional")],
 )
 def test_compile_stands_alone_or_takes_a_way(
     switched: Callable[..., tuple[Ended, Profile]], graphs: list[Any], loaded: list[Any], options: Any, way: str

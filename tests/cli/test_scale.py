@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from diffprof.advice import scale
 from tests.cli.conftest import Run
 
 
@@ -30,10 +33,18 @@ def test_the_curve_is_written_as_csv_and_a_page(run: Run, tmp_path: Path) -> Non
     assert "sd-2.1-base" in (tmp_path / "curve.html").read_text()
 
 
-def test_what_has_no_law_is_refused_in_one_sentence(run: Run) -> None:
+def test_what_has_no_law_is_counted_at_a_few_sizes(run: Run) -> None:
+    ended = run("scale", "shapes")
+    assert ended.code == 0
+    assert "No law of shapes was proved: these sizes were counted one by one." in ended.out
+    assert "1024x1024" in ended.out
+
+
+def test_without_torch_what_has_no_law_is_refused_in_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale, "can_count", lambda: False)
     ended = run("scale", "shapes")
     assert ended.code == 2
-    assert "No law of shapes was proved" in ended.err
+    assert "o law of shapes was proved, and counting needs torch" in ended.err
     ended = run("scale", "sd-2.1-base", "--height", "100", "--width", "100")
     assert ended.code == 2
     assert "was proved for height of 256 to 2,048 in steps of 8, not for 100" in ended.err

@@ -100,7 +100,9 @@ def test_a_compressed_file_that_ends_too_early_is_not_called_damaged(run: Run, t
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_named(run: Run, tmp_path: Path) -> None:
     assert_refused(run, tmp_path / "none.json", "No such file or directory")
-    assert_refused(run, tmp_path, "Is a directory")
+    empty = run("trace", str(tmp_path))
+    assert (empty.code, empty.out) == (2, "")
+    assert empty.err.startswith(f"diffprof: error: {tmp_path} has no traces in it")
 
 
 def test_a_single_value_without_end_is_rejected_before_memory_is_full(

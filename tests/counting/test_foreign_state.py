@@ -132,7 +132,7 @@ def test_a_kernel_outside_of_torch_is_refused_before_it_is_launched(
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     pipeline.unet.conv_act = NativeModule()
-    with pytest.raises(UncountableError, match="which is no operation of PyTorch and would be launched on memory"):
+    with pytest.raises(UncountableError, match="which is not an operation of PyTorch and would be launched on memory"):
         diffprof.profile(pipeline, **small.arguments())
     assert not launched
 

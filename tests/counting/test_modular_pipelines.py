@@ -77,7 +77,7 @@ def test_blocks_of_another_origin_are_not_run(tmp_path: Path) -> None:
     folder = modular_folder(tmp_path)
     edit(folder / "modular_model_index.json", lambda index: index.update(_blocks_class_name="MyBlocks"))
     profile = diffprof.profile(folder, **CALL)
-    assert "MyBlocks are no blocks of diffusers: StableDiffusionXLAutoBlocks is assumed" in profile.ledger.assumptions
+    assert "MyBlocks are not blocks of diffusers: StableDiffusionXLAutoBlocks is assumed" in profile.ledger.assumptions
 
 
 def test_a_component_that_is_elsewhere_is_named_with_its_place(tmp_path: Path) -> None:

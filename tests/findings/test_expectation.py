@@ -20,7 +20,7 @@ def test_a_slow_component_is_named_with_the_share_that_was_reached() -> None:
     found = the_finding(slow_decoder(), RULE)
     assert (found.case, found.evidence["component"], found.evidence["device"]) == ("component", "vae", "l4")
     assert found.evidence["speed_share"] == pytest.approx(1 / 3, rel=0.01)
-    assert finding_lines(found).title.startswith("This ran at 33.4 % of what is expected on l4")
+    assert finding_lines(found).title.startswith("This ran at 33.4 % of the expected speed on l4")
 
 
 def test_attention_on_the_math_path_is_named() -> None:

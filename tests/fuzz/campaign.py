@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import select
 import subprocess
@@ -96,7 +97,9 @@ class Campaign:
 
     def _run_part(self, number: int, stride: int, summary: Summary, progress: Callable[[str], None]) -> None:
         following, end = self.first + number, self.first + self.cases
-        with tempfile.TemporaryDirectory(prefix="diffprof-fuzz-") as place:
+        # In memory where there is such a place: the databases of a campaign are flushed to it very often.
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="diffprof-fuzz-", dir=memory) as place:
             while following < end:
                 for result in self._worker(Path(place), following, end, stride):
                     summary.add(result)

@@ -40,7 +40,7 @@ class Folders(Subject):
     """Model folders in diffusers layout."""
 
     name = "folder"
-    weight = 10
+    weight = 6
     needs_torch = True
     names: tuple[str, ...] = MANY
 
@@ -107,7 +107,7 @@ class WeightFiles(Subject):
     """Headers of safetensors and GGUF files: alone, in a model's folder and as a LoRA."""
 
     name = "weights"
-    weight = 8
+    weight = 5
     needs_torch = True
 
     def prepare(self, corpus: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
+import marshal
 import random
 import re
+from collections.abc import Sequence
 from typing import Any
 
 LONG = 5_000
@@ -56,24 +57,24 @@ class Mutator:
 
     def tree(self, value: Any, changes: int | None = None) -> Any:
         """A copy of a value of JSON, with a few changes anywhere in it."""
-        value = copy.deepcopy(value)
+        value = _copy(value)
         for _ in range(changes or self.rng.choice((1, 1, 1, 2, 3, 8))):
             value = self._change_somewhere(value)
         return value
 
     def _change_somewhere(self, value: Any) -> Any:
-        places = _places(value)
-        if not places:
+        place = self._place(value)
+        if place is None:
             return self.hostile()
-        parent, key = self.rng.choice(places)
+        parent, key = place
         kind = self.rng.random()
         if kind < 0.6:
             parent[key] = self.near(parent[key])
         elif kind < 0.72:
             del parent[key]
         elif kind < 0.8:
-            other, other_key = self.rng.choice(places)
-            parent[key] = _copy(other[other_key]) if other_key in _keys(other) else self.hostile()
+            other, other_key = self._place(value) or place
+            parent[key] = _copy(other[other_key])
         elif kind < 0.9 and isinstance(parent, dict):
             parent[str(self.rng.choice(TEXTS))] = parent.pop(key)
         elif isinstance(parent, list):
@@ -81,6 +82,16 @@ class Mutator:
         else:
             parent[key] = [parent[key]]
         return value
+
+    def _place(self, value: Any) -> tuple[Any, Any] | None:
+        """A place in a value of JSON, as its container and key: a field counts as much as a list of thousands."""
+        place = None
+        while keys := _keys(value):
+            place = (value, self.rng.choice(keys))
+            value = place[0][place[1]]
+            if self.rng.random() < 0.15:
+                break
+        return place
 
     def near(self, value: Any) -> Any:
         """Another value: often of the same type, which gets further than one of another type."""
@@ -168,8 +179,15 @@ class Mutator:
 
 def dump(value: Any) -> bytes:
     """JSON of a value of any depth and with any text in it."""
+    try:
+        return json.dumps(value, separators=(",", ":")).encode()
+    except (RecursionError, TypeError):
+        return _dump_deep(value)
+
+
+def _dump_deep(value: Any) -> bytes:
+    """Python's own writer stops at the depth of its stack."""
     out: list[str] = []
-    # Python's own writer stops at the depth of its stack.
     stack: list[Any] = [value]
     while stack:
         part = stack.pop()
@@ -204,23 +222,10 @@ def _toml(value: Any) -> str:
 
 def _copy(value: Any) -> Any:
     try:
-        return copy.deepcopy(value)
-    except RecursionError:
+        return marshal.loads(marshal.dumps(value))
+    except ValueError:  # nested too deeply
         return []
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every place of a value of JSON, as the container and the key in it; at most some ten thousand."""
-    found: list[tuple[Any, Any]] = []
-    stack = [value]
-    while stack and len(found) < 20_000:
-        part = stack.pop()
-        for key in _keys(part):
-            found.append((part, key))
-            if isinstance(part[key], dict | list):
-                stack.append(part[key])
-    return found
-
-
-def _keys(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+def _keys(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()

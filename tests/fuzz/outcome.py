@@ -34,13 +34,17 @@ def problems(ended: Sequence[Ended]) -> list[str]:
     found = []
     for end in ended:
         first = end.err.strip().splitlines()[-1:] or [""]
+        # The gate's answer is its exit code: 1 for a limit that is exceeded, 3 for times that are too noisy to tell.
+        is_gate = end.command[0] == "gate"
         if "bug in diffprof" in end.err:
             found.append(f"bug: {end.err.strip():.400}")
         elif isinstance(end.code, str):
             found.append(f"exception: {end.code:.400}")
-        elif end.code not in (0, 1, 2):
+        elif end.code not in ((0, 1, 2, 3) if is_gate else (0, 1, 2)):
             found.append(f"exit code {end.code}")
-        elif end.code and not end.err.strip():
+        elif "No such option" in end.err:
+            found.append(f"a command that does not exist tries nothing: {' '.join(end.command)}")
+        elif end.code and not (end.err + (end.out if is_gate else "")).strip():
             found.append(f"exit code {end.code} without a message: {end.out:.200}")
         elif end.code and len(first[0]) > LONGEST_MESSAGE:
             found.append(f"a refusal of {len(first[0]):,} characters: {first[0]:.100}...")

@@ -73,7 +73,7 @@ class Profiles(Subject):
                 [["show", name, "-v", "--csv"]],
                 [["show", name, "-o", f"{out}.{mutator.rng.choice(('txt', 'csv', 'json', 'json.gz'))}"]],
                 [["compare", self.base, name], ["compare", name, self.base, "--json"]],
-                [["gate", name, "--baseline", self.base]],
+                [["gate", self.base, name], ["gate", name, self.base]],
                 [["predict", name, "--gpu", "rtx-4090"]],
                 [["fit", name, "--gpu", "rtx-4090"]],
                 [["report", name, "--tables", out]],

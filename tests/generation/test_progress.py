@@ -23,11 +23,11 @@ def test_the_time_left_follows_from_the_steps_that_were_done() -> None:
     pace = Pace(clock=clock)
     pace.begin()
     clock.now += 50  # loading takes no part in it
-    assert pace.seconds_left(1, 10) is None
+    assert pace.remaining_seconds(1, 10) is None
     clock.now += 2
-    assert pace.seconds_left(2, 10) == 16
+    assert pace.remaining_seconds(2, 10) == 16
     clock.now += 4
-    assert pace.seconds_left(3, 10) == 3 * 7
+    assert pace.remaining_seconds(3, 10) == 3 * 7
 
 
 def test_models_that_are_still_to_come_take_as_long_as_those_before() -> None:
@@ -38,16 +38,16 @@ def test_models_that_are_still_to_come_take_as_long_as_those_before() -> None:
     pace.end()
     pace.begin()
     clock.now += 10
-    assert pace.seconds_left(1, 3) is None
+    assert pace.remaining_seconds(1, 3) is None
     clock.now += 5
     # 5 s for the step that is left here; this model will take 20 s, the first took 40: 30 s for the third.
-    assert pace.seconds_left(2, 3) == 5 + 30
+    assert pace.remaining_seconds(2, 3) == 5 + 30
 
 
 def test_without_a_known_number_of_steps_there_is_no_remaining_time() -> None:
     pace = Pace(clock=Clock())
     pace.begin()
-    assert [pace.seconds_left(done, None) for done in (1, 2)] == [None, None]
+    assert [pace.remaining_seconds(done, None) for done in (1, 2)] == [None, None]
 
 
 def test_each_step_says_how_long_it_took() -> None:
@@ -73,11 +73,11 @@ def test_a_second_loop_starts_from_zero() -> None:
     pace.begin()
     for done in (1, 2, 3):
         clock.now += 1
-        pace.seconds_left(done, 3)
+        pace.remaining_seconds(done, 3)
     clock.now += 7
-    assert pace.seconds_left(1, 4) is None
+    assert pace.remaining_seconds(1, 4) is None
     clock.now += 2
-    assert pace.seconds_left(2, 4) == 4
+    assert pace.remaining_seconds(2, 4) == 4
 
 
 def test_every_event_has_its_position_in_the_batch() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import pytest
@@ -198,3 +198,15 @@ def test_a_size_that_is_none_is_refused() -> None:
     pipeline, arguments = small("stable-diffusion-img2img", image="cat.png")
     with pytest.raises(RequestError, match="image takes WIDTHxHEIGHT or FRAMESxWIDTHxHEIGHT in pixels, not 'cat"):
         diffprof.profile(pipeline, **arguments)
+
+
+class TextToVideoZero:
+    config: ClassVar[dict[str, Any]] = {}
+
+    def __call__(self, prompt: str, num_inference_steps: int = 50, t0: int = 44, t1: int = 47) -> None: ...
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(50, {}), (10, {"t0": 6, "t1": 9}), (2, {"t0": 0, "t1": 1})])
+def test_frames_move_between_steps_that_are_executed(steps: int, expected: dict[str, int]) -> None:
+    call = call_arguments(TextToVideoZero(), {"num_inference_steps": steps}, {})
+    assert {name: value for name, value in call.stand_ins.items() if name != "prompt"} == expected

@@ -134,7 +134,10 @@ def test_a_cache_that_decides_by_values_gives_a_range(tmp_path: Path) -> None:
             "StableDiffusionPipeline has no component 'nosuch'; it has vae",
         ),
         ({"quantize": {"unet": "int4"}}, "unet (UNet2DConditionModel) cannot be quantized to torchao:int4: its linear"),
-        ({"layerwise": {"text_encoder": "fp8"}}, "text_encoder cannot be stored layer by layer: CLIPTextModel is no"),
+        (
+            {"layerwise": {"text_encoder": "fp8"}},
+            "text_encoder cannot be stored layer by layer: CLIPTextModel is not a",
+        ),
         ({"attention": "flsh"}, "unknown attention backend 'flsh'; did you mean flash"),
         ({"controlnet": "nosuch-model-at-all"}, ""),
         ({"ip_adapter": "huge"}, "unknown IP-Adapter 'huge'; there are base and plus"),

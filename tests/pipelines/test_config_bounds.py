@@ -19,6 +19,7 @@ def nested(depth: int) -> object:
     ("values", "words"),
     [
         ({"num_train_timesteps": 10**6}, "num_train_timesteps is 1,000,000"),
+        ({"max_new_tokens": 10**6}, "max_new_tokens is 1,000,000"),
         ({"num_layers": 2**31}, "num_layers is 2,147,483,648"),
         ({"levels": 10**7}, "levels is 10,000,000"),
         ({"extra_ids": 2**31}, "extra_ids is 2,147,483,648"),

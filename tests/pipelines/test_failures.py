@@ -6,7 +6,15 @@ import pytest
 import torch
 
 from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError
-from diffprof.pipelines.failures import is_out_of_memory, packages_behind, pipeline_failure
+from diffprof.pipelines.failures import (
+    FROM_VALUES,
+    RustPanic,
+    is_out_of_memory,
+    is_own_mistake,
+    packages_behind,
+    panics_as_errors,
+    pipeline_failure,
+)
 
 
 class SomePipeline:
@@ -52,3 +60,30 @@ def test_a_name_that_is_missing_without_a_package_names_the_package() -> None:
 def test_a_module_that_is_not_found_names_its_package() -> None:
     assert packages_behind(ModuleNotFoundError("no", name="torchsde._brownian")) == ["torchsde"]
     assert packages_behind(ValueError("no")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "is_ours"),
+    [
+        ("diffprof.pipelines.building", "None.shape", True),
+        ("diffprof.pipelines.building", "{}['key']", True),
+        ("diffprof.pipelines.building", "range(-1)[0]", False),  # torch refuses values of a configuration like this
+        ("diffusers.models.unets", "None.shape", False),
+        ("diffprofessional", "None.shape", False),
+    ],
+)
+def test_an_error_is_ours_where_a_line_of_ours_raised_it(module: str, statement: str, is_ours: bool) -> None:
+    names = {"__name__": module}
+    exec(f"def fail():\n    {statement}", names)
+    with pytest.raises((AttributeError, LookupError)) as failure:
+        names["fail"]()  # type: ignore[operator]
+    assert is_own_mistake(failure.value, FROM_VALUES) is is_ours
+
+
+def test_a_panic_of_a_library_is_not_our_mistake() -> None:
+    class PanicException(BaseException):
+        """As Rust's Python bindings raise it."""
+
+    with pytest.raises(RustPanic, match="retry-limit") as failure, panics_as_errors():
+        raise PanicException("Regex search error: retry-limit-in-match over")
+    assert not is_own_mistake(failure.value)

@@ -33,7 +33,7 @@ UNSAFE: dict[str, tuple[Damage, str]] = {
         "outside of its folder",
     ),
     "an absolute path": (change_index(**{"/etc": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
-    "a class that is no component": (change_index(unet=["transformers", "TrainingArguments"]), "it is no component"),
+    "a class that is no component": (change_index(unet=["transformers", "TrainingArguments"]), "it is not a component"),
     "the base of all pipelines": (change_index(_class_name="DiffusionPipeline"), "has no pipeline DiffusionPipeline"),
     "the folder above": (change_index(**{"..": ["diffusers", "UNet2DConditionModel"]}), "outside of its folder"),
 }
@@ -77,15 +77,15 @@ NOT_NEEDED: dict[str, tuple[Damage, str]] = {
     ),
     "a slot that the pipeline does not have": (
         change_index(extra=["my_package", "Extra"]),
-        "extra (Extra) is no component of StableDiffusionPipeline: it is left out",
+        "extra (Extra) is not a component of StableDiffusionPipeline: it is left out",
     ),
     "an image encoder of another library": (
         change_index(image_encoder=["my_package", "Encoder"]),
-        "image_encoder: my_package.Encoder is no class of the libraries: it is left out",
+        "image_encoder: my_package.Encoder is not a class of the libraries: it is left out",
     ),
     "a safety checker of another library": (
         change_index(safety_checker=["my_package", "Checker"]),
-        "safety_checker: my_package.Checker is no class of the libraries: it is left out",
+        "safety_checker: my_package.Checker is not a class of the libraries: it is left out",
     ),
 }
 

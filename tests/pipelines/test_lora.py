@@ -13,7 +13,9 @@ from safetensors.torch import save_file
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import RequestError
+from diffprof.pipelines.opening import open_virtual
 from diffprof.pipelines.weights import load_pipeline
+from diffprof.record.changes import Changes
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -46,6 +48,7 @@ def of_kohya(weights: Weights) -> Weights:
 FORMATS: dict[str, Callable[[Weights], Weights]] = {
     "diffusers": lambda weights: {f"unet.{name}": weight for name, weight in weights.items()},
     "peft": lambda weights: {f"base_model.model.{name}": weight for name, weight in weights.items()},
+    "ComfyUI": lambda weights: {f"diffusion_model.{name}": weight for name, weight in weights.items()},
     "no prefix": dict,
     "kohya": of_kohya,
 }
@@ -66,23 +69,40 @@ def test_every_format_adds_what_it_adds_to_a_live_pipeline(
     assert counted.components["unet"].work.macs == real.components["unet"].work.macs > plain.components["unet"].macs
 
 
-def test_fused_projections_of_kohya_for_flux_are_split(tmp_path: Path) -> None:
-    """Whether the parts share rows depends on values that no header has."""
-    width, rank = 3072, 4
-    shapes = {"double_blocks_0_img_attn_qkv": (width, 3 * width), "single_blocks_0_linear1": (width, 7 * width)}
+WIDTH, RANK = 3072, 4
+ORIGINAL_FLUX = {"double_blocks.0.img_attn.qkv": (WIDTH, 3 * WIDTH), "single_blocks.0.linear1": (WIDTH, 7 * WIDTH)}
+"""Layers of FLUX by their original paths, with inputs and outputs."""
+
+
+def of_flux(name_of_layer: Callable[[str], str], down: str = "lora_A", up: str = "lora_B") -> Weights:
     tensors: Weights = {}
-    for name, (inputs, outputs) in shapes.items():
-        tensors[f"lora_unet_{name}.lora_down.weight"] = torch.zeros(rank, inputs)
-        tensors[f"lora_unet_{name}.lora_up.weight"] = torch.zeros(outputs, rank)
-        tensors[f"lora_unet_{name}.alpha"] = torch.tensor(4.0)
-    file = tmp_path / "kohya.safetensors"
-    save_file(tensors, file)
-    small = {"height": 64, "width": 64, "num_inference_steps": 1}
-    done = diffprof.profile("flux.1-dev", lora=str(file), **small)
+    for path, (inputs, outputs) in ORIGINAL_FLUX.items():
+        tensors[f"{name_of_layer(path)}.{down}.weight"] = torch.zeros(RANK, inputs)
+        tensors[f"{name_of_layer(path)}.{up}.weight"] = torch.zeros(outputs, RANK)
+    return tensors
+
+
+FLUX_FORMATS: dict[str, Weights] = {
+    "kohya": of_flux(lambda path: f"lora_unet_{path.replace('.', '_')}", "lora_down", "lora_up")
+    | {f"lora_unet_{path.replace('.', '_')}.alpha": torch.tensor(4.0) for path in ORIGINAL_FLUX},
+    "ComfyUI": of_flux(lambda path: f"diffusion_model.{path}"),
+    "ComfyUI with scales": of_flux(lambda path: f"diffusion_model.{path}", "lora_down", "lora_up")
+    | {f"diffusion_model.{path}.alpha": torch.tensor(2.0) for path in ORIGINAL_FLUX},
+    "PEFT": of_flux(lambda path: f"base_model.model.{path}"),
+    "no prefix": of_flux(str),
+}
+
+
+@pytest.mark.parametrize("form", FLUX_FORMATS)
+def test_fused_projections_of_flux_are_split(form: str, tmp_path: Path) -> None:
+    """Whether the parts share rows depends on values that no header has."""
+    file = tmp_path / "flux.safetensors"
+    save_file(FLUX_FORMATS[form], file)
+    opened = open_virtual("flux.1-dev", None, None, changes=Changes(lora=(str(file),)))
     plain = catalogue.find("flux.1-dev").components["transformer"].parameters
-    added = done.components["transformer"].parameters - plain
-    assert added == rank * (3 * width + 3 * width) + rank * (4 * width + 7 * width)
-    assert any("its fused projections are dense is assumed" in sentence for sentence in done.ledger.assumptions)
+    added = sum(weight.numel() for weight in opened.pipeline.transformer.parameters()) - plain
+    assert added == RANK * (3 * WIDTH + 3 * WIDTH) + RANK * (4 * WIDTH + 7 * WIDTH)
+    assert any("its fused projections are dense is assumed" in sentence for sentence in opened.assumptions)
 
 
 @pytest.mark.parametrize(("kind", "names"), [("LoHa", ("hada_w1_a", "hada_w1_b")), ("LoKr", ("lokr_w1", "lokr_w2"))])

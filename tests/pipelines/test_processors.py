@@ -90,3 +90,22 @@ def test_a_processor_that_asks_for_the_names_of_special_tokens_gets_some() -> No
     encoder = PartPlan("vision_language_encoder", "transformers", "GlmImageForConditionalGeneration")
     found, _ = opened(processor("GlmImageProcessor"), vision_language_encoder=encoder)
     assert found.image_token == "<|image|>"
+
+
+@pytest.mark.parametrize(
+    ("class_name", "model", "model_type", "number"),
+    [
+        ("GlmImageProcessor", "GlmImageForConditionalGeneration", "glm_image", 167855),
+        ("AutoProcessor", "Gemma3ForConditionalGeneration", "gemma3", 262144),
+    ],
+)
+def test_the_tokens_of_an_image_have_the_number_that_the_encoder_looks_for(
+    class_name: str, model: str, model_type: str, number: int
+) -> None:
+    config = {"model_type": model_type, "image_token_id": number}
+    encoder = PartPlan("text_encoder", "transformers", model, config)
+    found, _ = opened(processor(class_name), text_encoder=encoder)
+    chat = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "a cat"}]}]
+    text = found.apply_chat_template(chat, tokenize=False)
+    inputs = found(text=[text], images=[Image.new("RGB", (560, 280))], return_tensors="pt")
+    assert inputs["input_ids"][0].tolist().count(number) > 1

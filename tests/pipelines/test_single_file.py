@@ -156,12 +156,26 @@ def test_an_unknown_architecture_is_described_with_the_nearest(tmp_path: Path) -
     )
 
 
-def test_a_lora_is_no_model(tmp_path: Path) -> None:
-    file = write_shapes(
-        tmp_path / "style.safetensors", {"unet.x.lora_A.weight": (4, 4), "unet.x.lora_B.weight": (4, 4)}
-    )
-    with pytest.raises(RequestError, match=r"is a LoRA.*--lora"):
+@pytest.mark.parametrize(
+    ("tensor", "sentence"),
+    [
+        ("unet.x.lora_A.weight", r"is a LoRA.*--lora"),
+        ("ip_adapter.1.to_k_ip.weight", r"is an IP-Adapter.*--ip-adapter"),
+        ("transformer_blocks.0.qkv_proj.wscales", r"is packed by Nunchaku"),
+        ("emb_params", r"is an embedding for prompts"),
+    ],
+)
+def test_what_is_no_model_is_refused_by_name(tensor: str, sentence: str, tmp_path: Path) -> None:
+    file = write_shapes(tmp_path / "style.safetensors", {tensor: (4, 4)})
+    with pytest.raises(RequestError, match=sentence):
         diffprof.profile(file)
+
+
+def test_a_text_encoder_alone_belongs_to_a_pipeline_and_does_not_choose_its_dtype(tmp_path: Path) -> None:
+    file = write_shapes(tmp_path / "clip_l.safetensors", shapes_of("sd-1.5", "text_encoder"), "F32")
+    profile = diffprof.profile(file, num_inference_steps=1, height=64, width=64)
+    assert profile.request.dtype == "float16"
+    assert profile.components["text_encoder"].weight_bytes_by_dtype == {"float32": 4 * 123_060_480}
 
 
 def test_weights_of_other_shapes_than_the_configuration_are_refused(file: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import call_parameters, json_value
-from diffprof.pipelines.stand_ins import described, sized_input, stand_in
+from diffprof.pipelines.stand_ins import describe_input, sized_input, stand_in
 from diffprof.record.inputs import ImageSize, VideoSize
 
 
@@ -71,7 +71,7 @@ def test_a_requested_size_is_made() -> None:
 
 def test_images_are_described_as_they_can_be_read_again() -> None:
     image = Image.new("RGB", (40, 30))
-    assert described(image) == "image 40x30"
+    assert describe_input(image) == "image 40x30"
     assert json_value([image] * 5) == "5 images 40x30"
     assert json_value([image, Image.new("RGB", (8, 8))]) == ["image 40x30", "image 8x8"]
-    assert described("a cat") is None
+    assert describe_input("a cat") is None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.prediction.allocator import MIB, CachingAllocator, OutOfDeviceMemory, rounded
+from diffprof.prediction.allocator import MIB, CachingAllocator, OutOfDeviceMemory
 
 
 def test_requests_are_rounded_to_512_bytes() -> None:
-    assert [rounded(size) for size in (1, 512, 513, 1024)] == [512, 512, 1024, 1024]
+    assert [CachingAllocator().allocate(size).size for size in (1, 512, 513, 1024)] == [512, 512, 1024, 1024]
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,19 @@ def test_an_emptied_cache_keeps_segments_that_hold_something() -> None:
     allocator.release(held)
     allocator.empty_cache()
     assert allocator.reserved == 0
+
+
+def test_what_begins_with_a_state_goes_on_as_the_one_that_reached_it() -> None:
+    first, second = CachingAllocator(), CachingAllocator()
+    for size in (64 * MIB, 3 * MIB, 700 * 1024, 12 * MIB):
+        first.allocate(size)
+    second.resume(first.as_occupied())
+    for allocator in (first, second):
+        blocks = [allocator.allocate(size) for size in (9 * MIB, 5 * MIB, 300 * 1024, 2 * MIB)]
+        for block in blocks:
+            allocator.release(block)
+        allocator.empty_cache()
+    assert first.free_blocks() == second.free_blocks()
+    assert (first.reserved, first.most_reserved, first.most_requested) == (
+        second.reserved, second.most_reserved, second.most_requested,
+    )  # fmt: skip

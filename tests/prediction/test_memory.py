@@ -42,7 +42,10 @@ def test_the_parts_of_a_peak_add_up_to_it() -> None:
     assert parts == pytest.approx(stage.allocated_bytes, rel=0.002)  # but for rounding and cuBLAS's workspace
 
 
-@pytest.mark.parametrize(("quantize", "published"), [("bitsandbytes:nf4", 12.584), ("bitsandbytes:int8", 19.273)])
+@pytest.mark.parametrize(
+    ("quantize", "published"),
+    [("bitsandbytes:nf4", 12.584), ("bitsandbytes:int8", 19.273), ("torchao:int8", 17.02), ("torchao:int4", 10.635)],
+)
 def test_quantized_weights_take_what_was_published(quantize: str, published: float) -> None:
     both = {"transformer": quantize, "text_encoder_2": quantize}
     load, *_ = predict_memory(counted("flux.1-dev"), RunSettings(quantize=both), HOPPER)
@@ -80,6 +83,12 @@ def test_streams_and_larger_groups_keep_more_blocks_on_the_device() -> None:
 def test_dropped_text_encoders_leave_the_device_before_denoising() -> None:
     stages = predict_memory(counted("flux.1-dev"), RunSettings(drop_text_encoders=True), HOPPER)
     assert {stage.stage: set(stage.weights) for stage in stages}["denoise"] == {"transformer", "vae"}
+
+
+def test_a_component_that_is_not_loaded_takes_nothing() -> None:
+    without = ("text_encoder_2",)
+    stages = predict_memory(counted("flux.1-dev"), RunSettings(without=without), HOPPER)
+    assert all(set(stage.weights) == {"transformer", "text_encoder", "vae"} for stage in stages)
 
 
 def test_devices_share_the_activations_of_the_denoiser() -> None:

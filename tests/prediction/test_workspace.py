@@ -9,12 +9,28 @@ from diffprof.record.profile import NO_WORK, Operation
 from diffprof.record.tensors import OperationShapes
 
 
-def convolution(batch: int, side: int = 1024) -> Operation:
-    shapes = OperationShapes(((batch, 256, side, side), (128, 256, 3, 3)), ((batch, 128, side, side),))
-    return Operation("convolution", "convolution", shapes, "bfloat16", 1, NO_WORK)
+def convolution(batch: int, side: int = 1024, channels: int = 128, dtype: str = "bfloat16") -> Operation:
+    """From 256 channels."""
+    shapes = OperationShapes(((batch, 256, side, side), (channels, 256, 3, 3)), ((batch, channels, side, side),))
+    return Operation("convolution", "convolution", shapes, dtype, 1, NO_WORK)
 
 
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("batch", [1, 4, 8])
 def test_input_output_and_weights_are_copied(batch: int) -> None:
     pixels = batch * 1024**2
     assert convolution_bytes(convolution(batch)) == 2 * (pixels * (256 + 128) + 128 * 256 * 9)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [convolution(4, channels=256), convolution(16), convolution(1, dtype="float32")],
+    ids=["several images", "more elements than 32 bits can number", "float32"],
+)
+def test_the_output_is_written_where_it_is_wanted(operation: Operation) -> None:
+    source, weight = operation.shapes.inputs
+    elements = source[0] * 256 * 1024**2 + weight[0] * 256 * 9
+    assert convolution_bytes(operation) == (4 if operation.dtype == "float32" else 2) * elements
+
+
+def test_one_large_image_is_copied_in_and_out() -> None:
+    assert convolution_bytes(convolution(1, side=2048, channels=256)) == 2 * (2 * 2048**2 * 256 + 256 * 256 * 9)

@@ -12,18 +12,17 @@ from diffprof.record.profile import (
     Component,
     ComputedSize,
     Cost,
-    Environment,
     Ledger,
     Module,
     ModuleWork,
     Operation,
     Profile,
-    RecordedRequest,
     ResizedOutput,
     Stage,
     Steps,
     Work,
 )
+from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.tensors import OperationShapes, TensorInput, TensorShape
 from tests.record.measured_strategies import counts, measured, texts
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from diffprof.record.codec import INLINE_FIELDS, TABLE_ROWS, RecordCodec, Table, codec_of
+from diffprof.record.codec import RecordCodec, Table, codec_of
 from diffprof.record.decoding_error import DecodingError
+from diffprof.record.format_rules import INLINE_FIELDS, TABLE_ROWS
 from diffprof.record.measured import Sample, Span
 from diffprof.record.profile import Work
 

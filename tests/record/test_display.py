@@ -23,4 +23,4 @@ def test_a_record_is_shown_by_the_renderer_of_its_class(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("place", [*display.TEXT.values(), *display.HTML.values()])
 def test_every_renderer_that_is_named_exists(place: str) -> None:
-    assert callable(display.function_named(place))
+    assert callable(display.find_function(place))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import FileFormatError
-from diffprof.record.codec import ADDED
 from diffprof.record.files import from_json, load, to_json
+from diffprof.record.format_rules import ADDED
 from diffprof.record.profile import Profile
 from tests.record.documents import Damage, change
 from tests.sample_profiles import stable_diffusion

@@ -15,8 +15,12 @@ from hypothesis import given, settings
 import diffprof
 from diffprof.errors import FileFormatError, OutputError
 from diffprof.record import files
+from diffprof.record.advised import Advice
 from diffprof.record.files import FORMAT_VERSION, from_json, load, save, to_json
+from diffprof.record.fitted import Fit
+from diffprof.record.predicted import Prediction
 from diffprof.record.profile import Profile
+from diffprof.record.results import Result
 from tests.record.documents import SCHEMA, leaves
 from tests.record.strategies import profiles
 from tests.sample_profiles import (
@@ -163,3 +167,10 @@ def test_a_file_of_version_2_is_read_without_what_came_later() -> None:
     assert profile.components["unet"].macs == 3 * 804_257_464_320
     assert profile.components["unet"].weight_bytes_by_dtype == {}
     assert to_json(profile)["format"]["version"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize("kind", [Advice, Fit, Prediction])
+def test_other_files_of_diffprof_say_what_reads_them(kind: type[Result]) -> None:
+    with pytest.raises(FileFormatError, match=rf"diffprof\.{kind.__name__}\.load"):
+        from_json({"format": {"name": kind.format_name, "version": 1}})
+    assert kind.__name__ in diffprof.__all__

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from diffprof.record.profile import NO_WORK, AttentionSite, Stage, Steps, Work
 from tests.sample_profiles import UNET_CALLS, UNET_MACS, nothing, stable_diffusion
 
@@ -49,10 +47,3 @@ def test_attention_knows_its_site_without_its_cost() -> None:
     site = call.cost.attention[1].site
     assert type(site) is AttentionSite
     assert (site.relation, site.query_tokens, site.key_tokens) == ("cross", 4_096, 77)
-
-
-def test_a_recorded_request_is_repeated_for_another_model_without_its_generator() -> None:
-    recorded = stable_diffusion().request
-    request = replace(recorded, arguments={**recorded.arguments, "generator": "a generator"}).as_request("sdxl")
-    assert (request.model, request.dtype, request.scheduler) == ("sdxl", recorded.dtype, recorded.scheduler)
-    assert dict(request.arguments) == dict(recorded.arguments)

@@ -29,3 +29,14 @@ def test_no_name_becomes_markup() -> None:
     assert markdown([Block("# @team [x](y) `z` | *b* ~s~")]) == (
         "## \\# \\@team \\[x\\](y) \\`z\\` \\| \\*b\\* \\~s\\~\n"
     )
+
+
+def test_code_is_neither_wrapped_nor_listed_so_that_it_can_be_copied() -> None:
+    line = "pipe = " + "x" * 100
+    block = [Block("How", code=["import torch", line])]
+    assert render_text(lambda console: print_blocks(block, console), 60).splitlines() == ["How", "import torch", line]
+    assert markdown(block) == f"## How\n\n```python\nimport torch\n{line}\n```\n"
+
+
+def test_a_fence_is_longer_than_any_inside_of_it() -> None:
+    assert markdown([Block(code=["# ```` x"])]) == "`````python\n# ```` x\n`````\n"

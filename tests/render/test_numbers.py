@@ -170,3 +170,13 @@ def test_milliseconds_have_three_places_and_never_round_to_0(nanoseconds: int, t
 
 def test_power_is_told_in_whole_watts() -> None:
     assert [numbers.watts(power) for power in (7.25, 61.0, 349.6, 1400.0)] == ["7.2 W", "61 W", "350 W", "1,400 W"]
+
+
+def test_what_is_seen_first_has_three_significant_digits() -> None:
+    assert numbers.macs(804_257_464_320, brief=True) == "804 GMACs"
+    assert numbers.macs(999_600_000_000, brief=True) == "1.00 TMACs"
+    assert numbers.parameters(11_901_408_320, brief=True) == "11.9B"
+    assert numbers.gibibytes(39_450_000_000, brief=True) == "36.7 GiB"
+    assert [numbers.brief_time(time) for time in (2.04e9, 59.7e6, 999.6e6, 50_000, 12, 0)] == [
+        "2.04 s", "59.7 ms", "1.00 s", "50.0 us", "12 ns", "0 s",
+    ]  # fmt: skip

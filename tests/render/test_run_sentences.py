@@ -89,7 +89,7 @@ def test_how_a_run_differs_from_its_count_is_a_note() -> None:
     mismatches = (CountMismatch(2, "vae_decode"), CountMismatch(3, uncounted=("unet_forward", "vae_encode")))
     measured = replace(require_measured(profile), mismatches=mismatches)
     differs, uncounted = lines_of(replace(profile, measured=measured), "Note")
-    assert differs.startswith("the run and the count differ from vae_decode number 2 on, so only what was before")
+    assert differs.startswith("the run and the count differ from vae_decode number 2 on, so only earlier calls")
     assert uncounted == "unet_forward, vae_encode ran and was not counted"
 
 

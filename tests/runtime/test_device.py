@@ -69,10 +69,16 @@ def test_a_known_gpu_has_its_published_peaks(gpu: Callable[..., None], float32_a
     gpu("NVIDIA A100-SXM4-80GB", 79.2, 108)
     device = device_of(Pipeline("cuda:0"))
     assert (device.name, device.kind, device.memory_bytes) == ("NVIDIA A100-SXM4-80GB", "cuda", round(79.2 * GIB))
-    assert device.peak_flops_per_second == {"float32": 19.5e12, "bfloat16": 312e12, "float16": 312e12}
+    assert device.peak_flops_per_second == {"float32": 19.5e12, "bfloat16": 312e12, "float16": 312e12, "int8": 624e12}
     assert device.peak_source is not None
     assert device.peak_source.startswith("NVIDIA A100 datasheet (80 GB SXM): dense, accumulated in float32;")
     assert device.threads is None
+
+
+def test_products_in_8_bits_have_their_peaks_where_there_are_any(gpu: Callable[..., None]) -> None:
+    gpu("NVIDIA H100 80GB HBM3", 79.2, 132)
+    peaks = device_of(Pipeline("cuda")).peak_flops_per_second
+    assert (peaks["int8"], peaks["float8_e4m3fn"]) == (1979e12, 1979e12)
 
 
 def test_where_torch_may_use_tf32_that_is_the_peak_of_float32(gpu: Callable[..., None], float32_as_set: None) -> None:
@@ -98,7 +104,7 @@ def test_a_gpu_without_tf32_has_one_peak_for_float32(gpu: Callable[..., None], f
     torch.backends.cuda.matmul.allow_tf32 = True
     gpu("Tesla T4", 15, 40)
     device = device_of(Pipeline("cuda"))
-    assert device.peak_flops_per_second == {"float32": 8.1e12, "float16": 65e12}
+    assert device.peak_flops_per_second == {"float32": 8.1e12, "float16": 65e12, "int8": 130e12}
     assert device.peak_source == "NVIDIA T4 datasheet: dense, accumulated in float32"
 
 

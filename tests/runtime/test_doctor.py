@@ -10,7 +10,9 @@ from diffprof.render.examination import PROMISES, examination_text
 from diffprof.runtime import doctor
 from diffprof.runtime.doctor import CHECKS, Skipped, examine
 
-NEEDS_A_GPU = {"device_times", "rows", "second_device", "sampling", "snapshot"}
+NEEDS_A_GPU = {
+    "cuda_graphs", "device_times", "rows", "second_device", "untouched", "kept_peak", "sampling", "snapshot",
+}  # fmt: skip
 
 
 def test_every_promise_holds_here_and_those_about_a_gpu_are_skipped() -> None:

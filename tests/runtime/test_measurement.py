@@ -13,12 +13,14 @@ from diffusers import EulerDiscreteScheduler
 from peft import LoraConfig
 
 import diffprof
+from diffprof.breakdown.devices import device_table
 from diffprof.breakdown.steps import loop_table, step_table
 from diffprof.breakdown.throughput import generation, throughput_table
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.record.measured import Device, Limitation
 from diffprof.record.profile import Profile
 from diffprof.runtime import measurement as engine
+from diffprof.runtime.instrumentation import pipeline_devices
 from tests.counting.real_run import real_run
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -334,6 +336,19 @@ def test_nothing_is_a_rate_that_was_not_timed_on_the_device(on_a_gpu: list[Devic
     whole = generation(run.profile)
     assert whole is not None and whole.steps_per_second is None
     assert whole.flops_per_second is not None, "the whole call ends with a wait for the device"
+
+
+def test_a_component_on_a_gpu_of_a_pipeline_on_the_cpu_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a map of devices left the first component on the CPU."""
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    monkeypatch.setattr(pipeline_devices, "further_devices", lambda *_: {"unet": torch.device("cuda", 0)})
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        pipeline(**small.arguments())
+    assert Limitation("launch_times") in run.limitations
+    assert {row.component: row.flops_per_second for row in throughput_table(run.profile)}["unet"] is None
+    (row,) = device_table(run.profile)
+    assert (row.device, row.components) == ("cuda:0", ("unet",))
 
 
 def test_a_gpu_that_is_lost_keeps_the_image_and_what_was_measured(

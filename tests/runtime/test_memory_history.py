@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from diffprof.errors import OutOfMemoryError, RequestError
-from diffprof.runtime.memory_history import FILE, memory_snapshot, snapshot_of_failure
+from diffprof.runtime.memory_history import label_allocations, memory_snapshot, snapshot_file, snapshot_of_failure
 from diffprof.traces.memory.explain import explain_snapshot
 
 CONTENT = {"segments": [{"device": 0, "total_size": 8, "blocks": []}], "device_traces": [[]]}
@@ -29,15 +29,16 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_a_requested_snapshot_is_recorded_and_written(gpu: list[dict[str, Any]], tmp_path: Path) -> None:
     with memory_snapshot(tmp_path, requested=True):
         assert "max_entries" in gpu[0]
+        assert gpu[0]["stacks"] == "python", "C++ frames cannot be recorded on ARM, and take minutes to be named"
     assert gpu[1:] == [{"enabled": None}]
-    assert explain_snapshot(tmp_path / FILE)[0].reserved_bytes == 8
+    assert explain_snapshot(snapshot_file(tmp_path))[0].reserved_bytes == 8
 
 
 def test_where_memory_ran_out_one_is_written_without_being_asked_for(gpu: Any, tmp_path: Path) -> None:
     with pytest.raises(OutOfMemoryError) as raised, memory_snapshot(tmp_path, requested=False):
         raise OutOfMemoryError("Pipeline", "2 GiB")
-    assert raised.value.snapshot == tmp_path / FILE
-    assert (tmp_path / FILE).is_file()
+    assert raised.value.snapshot == snapshot_file(tmp_path)
+    assert snapshot_file(tmp_path).is_file()
     assert gpu == [], "nothing was recorded"
 
 
@@ -63,3 +64,45 @@ def test_a_driver_that_fails_again_hides_nothing(gpu: Any, tmp_path: Path, monke
     assert snapshot_of_failure(tmp_path) is None
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     assert snapshot_of_failure(tmp_path) is None
+
+
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.as_tensor(self.linear(x)) + 1
+
+
+class TwoPartPipeline:
+    """What `components_of` needs of a pipeline."""
+
+    def __init__(self) -> None:
+        self.unet, self.vae = Block(), Block()
+        self.config = {"unet": None, "vae": None}
+
+
+def test_allocations_are_labelled_with_the_module_that_is_called(
+    gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels: list[str] = []
+    monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", labels.append)
+    pipeline = TwoPartPipeline()
+    with memory_snapshot(tmp_path, requested=True), label_allocations(pipeline):
+        pipeline.vae(pipeline.unet(torch.ones(1, 2)))
+    pipeline.unet(torch.ones(1, 2))
+    assert labels == ["unet", "unet.linear", "unet", "", "vae", "vae.linear", "vae", ""]
+
+
+def test_nothing_is_labelled_where_nothing_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", lambda label: pytest.fail(label))
+    pipeline = TwoPartPipeline()
+    with memory_snapshot(tmp_path, requested=False), label_allocations(pipeline):
+        pipeline.unet(torch.ones(1, 2))
+
+
+def test_every_rank_writes_a_snapshot_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    assert snapshot_file(tmp_path).name == "memory_snapshot.rank1.pickle"

@@ -136,7 +136,7 @@ def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
         preparation.call(pipeline)
     (limitation,) = run.profile.measured.limitations
     assert limitation.kind == "not_counted"
-    assert limitation.detail.startswith("transformer runs code of no library that diffprof knows")
+    assert limitation.detail.startswith("transformer runs code that is unknown to diffprof")
     assert run.profile.total.macs == 0
 
 

@@ -26,9 +26,9 @@ PATIENCE = 600
 def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Path]:
     """The one profile of two ranks, and the folder that they wrote into."""
     folder = tmp_path_factory.mktemp("ranks")
-    saved_with_weights("flux", folder / "flux")
+    saved_with_weights("flux", folder / "tiny")
     torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = ["-m", "diffprof", "run", "flux", *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0"]
+    command = ["-m", "diffprof", "run", "tiny", *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0"]
     ended = subprocess.run(
         [*torchrun, *command, "--sample-hz", "0", "--seed", "1", "--device", "cpu", "-o", "out", "--json"],
         cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=PATIENCE,
@@ -59,7 +59,7 @@ def test_the_ranks_stand_side_by_side(merged: tuple[Profile, Path]) -> None:
 def test_each_rank_has_its_part_of_the_work_and_says_what_it_communicated(merged: tuple[Profile, Path]) -> None:
     profile, _ = merged
     assert profile.measured is not None
-    alone = diffprof.profile(merged[1].parent / "flux", height=8, width=8, steps=2, max_sequence_length=24)
+    alone = diffprof.profile(merged[1].parent / "tiny", height=8, width=8, steps=2, max_sequence_length=24)
     for row in profile.measured.ranks:
         if row.component == "transformer":
             assert row.macs is not None and row.macs < alone.components["transformer"].macs

@@ -142,6 +142,7 @@ def test_a_stack_that_is_full_is_not_told_as_a_missing_home(monkeypatch: pytest.
         raise RecursionError
 
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/home/nobody-was-asked-for-yet")  # what was found once is not looked up again
     monkeypatch.setattr(Path, "expanduser", full)
     monkeypatch.setattr(Path, "home", full)
     for find in (lambda: values.folder("~/x", Path()), config.user_file):

@@ -64,6 +64,7 @@ def test_size_presets_are_added_to_the_default_ones(monkeypatch: pytest.MonkeyPa
         ("dtype", "int4", "must be one of float32, float16, bfloat16"),
         ("offload", "cloud", "must be one of model, sequential, group"),
         ("size_presets", "poster=big", "must be sizes such as 512x768"),
+        ("cache_dir", "x" * 300, "must be a path that is short enough for a file system"),
     ],
 )
 def test_a_wrong_value_is_rejected_with_its_variable(

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import diffprof
-from diffprof.errors import RequestError
+from diffprof.errors import MissingLibraryError, RequestError
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from diffprof.sweeps import run as running
 from diffprof.sweeps import workers
 from diffprof.sweeps.axes import create_sweep
-from diffprof.sweeps.records import Outcome, Row, Task
+from diffprof.sweeps.records import Measurement, Outcome, Row, Task
 from diffprof.sweeps.run import SweepOptions, run_sweep
 from tests.sample_profiles import stable_diffusion
 from tests.sweeps.saved_sweeps import rows_in_process, saved_sweep
@@ -116,7 +116,7 @@ def test_a_million_points_are_named_and_asked_about(answering: type[Answering]) 
         asked.append(message)
         return False
 
-    with pytest.raises(RequestError, match=r"This sweep has 1,000,000 points.*; say --yes if that is meant"):
+    with pytest.raises(RequestError, match=r"This sweep has 1,000,000 points.*; add --yes to run it anyway"):
         run_sweep(sweep, confirm=no)
     assert "1,000,000 points" in asked[0]
     with pytest.raises(RequestError, match="at most 2,000,000 can be run at once"):
@@ -130,9 +130,15 @@ def test_many_requests_that_take_seconds_are_asked_about(
     assert running.COUNTS_WITHOUT_ASKING == 2_000
     monkeypatch.setattr(running, "COUNTS_WITHOUT_ASKING", 20)
     sweep = create_sweep(Request(""), models="sdxl", heights="1..30", steps=1)
-    with pytest.raises(RequestError, match="more than 20 of which take seconds each"):
+    with pytest.raises(RequestError, match="30 points, and 30 of its requests take seconds each"):
         run_sweep(sweep)
     assert len(run_sweep(sweep, confirm=lambda message: True).rows) == 29, "and one of 13"
+
+
+def test_a_measured_sweep_says_at_once_that_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "can_count", lambda: False)
+    with pytest.raises(MissingLibraryError, match="A measured sweep needs torch and diffusers"):
+        run_sweep(create_sweep(Request(""), Measurement(), models="sdxl", steps="1..30"))
 
 
 def test_a_saved_profile_varies_in_nothing_but_accelerators(tmp_path: Path) -> None:

@@ -51,11 +51,14 @@ def test_clearing_the_cache_forgets_the_answers(task: Task) -> None:
         assert store.rows(task) is None
 
 
-def test_a_damaged_answer_is_answered_again(task: Task) -> None:
+@pytest.mark.parametrize(
+    "change", ["'[[1]]'", "x'ff'", "7", "replace(rows, '\"l4\"', '[]')", "CAST(x'5bff5d' AS TEXT)"]
+)
+def test_a_damaged_answer_is_answered_again(task: Task, change: str) -> None:
     with closing(Store()) as store:
         store.keep(task, evaluate(task).rows)
     with closing(sqlite3.connect(cache.sweeps_file())) as connection:
-        connection.execute("UPDATE answers SET rows = '[[1]]'")
+        connection.execute(f"UPDATE answers SET rows = {change}")
         connection.commit()
     with closing(Store()) as store:
         assert store.rows(task) is None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.errors import RequestError
+from diffprof.errors import FileFormatError, RequestError
 from diffprof.traces import TraceRequest, explain_request
+from diffprof.traces.request import trace_files
 from tests.traces.trace_builder import TraceBuilder, two_denoising_steps
 
 MISSING = Path("missing.json")
@@ -58,3 +59,24 @@ def test_several_traces_are_ranks(tmp_path: Path) -> None:
     assert result.ranks is not None
     assert [row.rank for row in result.ranks.rows] == [0, 1, 2]
     assert len(result.explanations) == 3
+
+
+def test_a_folder_stands_for_the_traces_in_it(tmp_path: Path) -> None:
+    for name in ("memory_log.json", "notes.txt", "host_1.12.pt.trace.json.gz", "host_0.11.pt.trace.json"):
+        (tmp_path / name).write_text("{}")
+    names = [file.name for file in trace_files([tmp_path, MISSING])]
+    assert names == ["host_0.11.pt.trace.json", "host_1.12.pt.trace.json.gz", "missing.json"]
+
+
+def test_in_a_folder_without_traces_by_name_every_json_file_is_one(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="has no traces in it"):
+        trace_files([tmp_path])
+    (tmp_path / "rank0.json").write_text("{}")
+    assert [file.name for file in trace_files([tmp_path])] == ["rank0.json"]
+
+
+def test_a_link_that_leads_in_circles_is_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "t.json").symlink_to("t.json")
+    request = TraceRequest((tmp_path / "t.json",))
+    with pytest.raises(FileFormatError, match="Cannot read"):
+        explain_request(request)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.advice.alternatives import Alternative, Plan, siblings, ways_to_ask, ways_to_compute, ways_to_keep_weights
+from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.evaluating import Evaluated, Evaluator
 from diffprof.advice.sizes import parse_memory
 from diffprof.advice.sources import Source, open_source
@@ -49,7 +50,7 @@ class AdviceRequest:
         if "," in self.accelerator:
             raise RequestError(f"Advice is for one accelerator, not for {self.accelerator}; name one of them.")
         if self.max_seconds is not None and not self.max_seconds > 0:
-            raise RequestError("The longest time must be more than nothing.")
+            raise RequestError("The longest time must be above 0.")
         find_accelerator(self.accelerator, known_accelerators(self.file))
 
 
@@ -58,7 +59,7 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
     request.check()
     if not has_allocations(source.profile):
         raise RequestError(
-            "This profile does not say what memory comes and goes, as one of an earlier version; count the model again."
+            "This profile was saved by an earlier version, without its allocations; count the model again."
         )
     accelerator = find_accelerator(request.accelerator, known_accelerators(request.file))
     settings = resolve_settings(source.profile, request.settings)
@@ -66,7 +67,9 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
     base = Plan((), source.request, settings)
     requested = evaluator.evaluate(base)
     if requested is None:
-        raise RequestError(f"Nothing can be said about {source.profile.request.model} on {accelerator.name}.")
+        raise RequestError(
+            f"The memory and time of {source.profile.request.model} on {accelerator.name} cannot be predicted."
+        )
     tried = [requested, *_search(evaluator, base, source)]
     possible = [one for one in tried if one.fits and _is_within(one, request)]
     kept = _without_pointless(possible, tried)
@@ -94,7 +97,7 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     asking = list(ways_to_ask(profile, base.request))
     tiling = [part for part in asking if part.group.startswith("vae_")]
     others = [part for part in asking if part not in tiling]
-    small = [plan for plan in _combined(base, keeping, 2) if evaluator.can_fit(plan)]
+    small = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
     # Tiles make the decoder smaller: they matter where the decoder is what takes most.
     whose = small if evaluator.peak_stage() == DECODE else [base]
     small += [plan for plan in (plan.add(part) for plan in whose for part in tiling) if plan is not None]
@@ -119,7 +122,7 @@ def _quicker(
     evaluator: Evaluator, plan: Plan, computing: Sequence[Alternative], asking: Sequence[Alternative]
 ) -> Iterator[Evaluated]:
     """The plan with all that could make it quicker."""
-    for faster in _combined(plan, computing, 3):
+    for faster in _combine(plan, computing, 3):
         for other in (faster, *(faster.add(part) for part in asking)):
             if other is not None and len(other.parts) > len(plan.parts):
                 found = evaluator.evaluate(other)
@@ -127,13 +130,13 @@ def _quicker(
                     yield found
 
 
-def _combined(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
+def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
     """The plan with every choice of up to so many parts, none of them first."""
     plans = [plan]
     for number, part in enumerate(parts):
         added = plan.add(part)
         if added is not None and most:
-            plans += _combined(added, parts[number + 1 :], most - 1)
+            plans += _combine(added, parts[number + 1 :], most - 1)
     return plans
 
 
@@ -264,4 +267,5 @@ def advise(
     )
     request.check()
     switches = (enable,) if isinstance(enable, str) else tuple(enable)
+    dtype = dtype_on(model, dtype, [find_accelerator(gpu)])
     return advise_source(open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=switches), request)

@@ -164,12 +164,12 @@ def ways_to_ask(profile: Profile, request: Request) -> Iterator[Alternative]:
         yield Alternative("dtype float16", "dtype", LOW, rewrite=lambda own: replace(own, dtype="float16"))
     for switch, risk in (("vae_tiling", LOW), ("vae_slicing", NO_RISK)):
         if switch not in request.enable and (switch == "vae_tiling" or _images(profile) > 1):
-            yield Alternative(switch.replace("_", " "), switch, risk, rewrite=_enabling(switch))
+            yield Alternative(switch.replace("_", " "), switch, risk, rewrite=_switch_rewrite(switch))
     if _images(profile) == 1 and find_media(profile) == "image":
         yield Alternative(f"batch {BATCH}", "batch", NO_RISK, rewrite=_with(num_images_per_prompt=BATCH))
 
 
-def _enabling(switch: str) -> Rewrite:
+def _switch_rewrite(switch: str) -> Rewrite:
     return lambda own: replace(own, enable=(*own.enable, switch))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from diffprof.advice.dtypes import HALF, dtype_assumption
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.prediction.calibration import Calibration
@@ -39,8 +40,12 @@ def _of_the_time(
         if family_of(entry) not in numbers.families and not numbers.is_known(entry) and not entry.measured
     ]
     if unknown:
-        yield f"no times of {', '.join(unknown)} or their families were at hand: the intervals are wide"
+        yield f"no times of {', '.join(unknown)} or their families were available: the intervals are wide"
     yield from _of_dtypes(profile, accelerators)
+    for entry in accelerators:
+        line = dtype_assumption(profile, entry) if profile.request.dtype == HALF else None
+        if line:
+            yield line
     if settings.offload != "none":
         yield _OFFLOADS[settings.offload]
     if settings.devices > 1:
@@ -48,6 +53,8 @@ def _of_the_time(
             f"the denoiser's sequence is shared by {settings.devices} devices, which exchange queries, keys and values "
             "over NVLink where the board has it, else over the host's link; energy and price are of all of them"
         )
+    if settings.without:
+        yield f"{', '.join(settings.without)}: not loaded and not called"
     if settings.skip_rate:
         yield f"a cache skips {settings.skip_rate:.0%} of the denoiser's calls, and costs nothing itself"
     for component, scheme in settings.quantize.items():

@@ -63,7 +63,7 @@ class _Program:
         self.imports: dict[str, list[str]] = {"diffusers": [profile.request.pipeline]}
 
     def lines(self) -> Iterator[str]:
-        body = [*self._loading(), *self._switches(), *self._placing(), *self._calling()]
+        body = [*self._load_lines(), *self._switches(), *self._place_lines(), *self._call_lines()]
         yield "import torch"
         for module in sorted(self.imports):
             yield f"from {module} import {', '.join(dict.fromkeys(self.imports[module]))}"
@@ -74,8 +74,9 @@ class _Program:
         self.imports.setdefault(module, []).append(name)
         return name.rpartition(" as ")[2]
 
-    def _loading(self) -> Iterator[str]:
+    def _load_lines(self) -> Iterator[str]:
         options = [f'"{model_id(self.request)}"', f"torch_dtype=torch.{self._dtype}"]
+        options += [f"{slot}=None" for slot in self.settings.without]
         if self.settings.quantize:
             config = self._import("diffusers", "PipelineQuantizationConfig")
             yield f"quantization = {config}(quant_mapping={{"
@@ -136,7 +137,7 @@ class _Program:
             yield f"# raise or lower the threshold until {self.settings.skip_rate:.0%} of the steps are skipped"
             yield from (f"pipe.{slot}.enable_cache({name}(threshold=0.1))" for slot in self.denoisers)
 
-    def _placing(self) -> Iterator[str]:
+    def _place_lines(self) -> Iterator[str]:
         settings = self.settings
         if settings.devices > 1:
             config = self._import("diffusers", "ContextParallelConfig")
@@ -160,6 +161,7 @@ class _Program:
     def _encoding(self) -> Iterator[str]:
         """Encode the prompt with the text encoders alone on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
+        encoders = [slot for slot in encoders if slot not in self.settings.without]
         names = ENCODED[self.profile.request.pipeline]
         prompt = self.request.arguments.get("prompt", "a cat")
         others = ""
@@ -172,7 +174,7 @@ class _Program:
         yield "torch.cuda.empty_cache()"
         yield 'pipe.to("cuda")'
 
-    def _calling(self) -> Iterator[str]:
+    def _call_lines(self) -> Iterator[str]:
         given: dict[str, str] = {}
         if self.settings.drop_text_encoders:
             given = {name: name for name in ENCODED[self.profile.request.pipeline] if name != "_"}

@@ -103,5 +103,7 @@ def _setting_words(settings: RunSettings) -> Iterator[str]:
         yield "--compile"
     if settings.devices != 1:
         yield from ("--devices", str(settings.devices))
+    for slot in settings.without:
+        yield from ("--without", slot)
     if settings.skip_rate:
         yield from ("--skip-rate", f"{settings.skip_rate:g}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diffprof.advice.dtypes import dtype_assumption, dtype_on
 from diffprof.advice.fit_changes import NeededMemory, changes_that_fit
 from diffprof.advice.sizes import parse_memory
 from diffprof.advice.sources import Source, open_source, source_of_profile
@@ -17,6 +18,7 @@ from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.host_memory import predict_host_memory
 from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stages
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
@@ -62,7 +64,7 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
     request = request or FitRequest()
     if not has_allocations(profile):
         raise RequestError(
-            "This profile does not say what memory comes and goes, as one of an earlier version; count the model again."
+            "This profile was saved by an earlier version, without its allocations; count the model again."
         )
     request = replace(request, settings=resolve_settings(profile, request.settings))
     accelerator = _accelerator(request)
@@ -87,13 +89,18 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
         host=outcome.host,
         fits=outcome.fits,
         changes=changes,
-        assumptions=memory_assumptions(profile, request.settings, device),
+        assumptions=(*_dtype_lines(profile, accelerator), *memory_assumptions(profile, request.settings, device)),
         settings=request.settings,
         accelerator=accelerator.name if accelerator else None,
         memory_bytes=device.memory_bytes,
         usable_bytes=device.usable_bytes,
         ram_bytes=request.ram_bytes,
     )
+
+
+def _dtype_lines(profile: Profile, accelerator: Accelerator | None) -> list[str]:
+    line = dtype_assumption(profile, accelerator) if accelerator else None
+    return [line] if line else []
 
 
 def _count_nothing(request: Request) -> Profile:
@@ -124,31 +131,11 @@ def _attempt(
 
 def outcome_of(profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None) -> Outcome:
     """What the settings need, and whether the device and the host have it."""
-    capacity = device.capacity_bytes
-    fits: bool | None = None
-    try:
-        stages = predict_memory(profile, settings, device, capacity)
-        fits = None if capacity is None else True
-    except OutOfDeviceMemory:
-        stages = predict_memory(profile, settings, device)
-        fits = False
+    stages, fits = MemoryOnDevices(profile, settings).on(device)
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
         fits = False
     return Outcome(stages, peak_of_stages(stages), host, fits)
-
-
-def peak_of_stages(stages: Sequence[StageMemory]) -> MemoryPeak:
-    """The stage with most memory allocated; what is reserved is the most of all stages."""
-    most = max(stages, key=lambda stage: stage.allocated_bytes)
-    return MemoryPeak(
-        allocated_bytes=most.allocated_bytes,
-        reserved_bytes=max(stage.reserved_bytes for stage in stages),
-        device_bytes=max(stage.device_bytes for stage in stages),
-        stage=most.stage,
-        component=most.component,
-        module=most.module,
-    )
 
 
 def _accelerator(request: FitRequest) -> Accelerator | None:
@@ -205,6 +192,8 @@ def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMe
         lines.append("compiled code needs as much memory as eager code: published peaks of both are equal")
     if settings.quantize or settings.layerwise:
         lines.append("linear layers are quantized, nothing else; layers of 8 bits and less are unpacked one at a time")
+    if settings.without:
+        lines.append(f"{', '.join(settings.without)}: not loaded and not called")
     if settings.devices > 1:
         lines.append("the denoiser's activations are shared equally by the devices; each has all weights")
     lines.append("weights are read from safetensors files into the host's memory before they are moved")
@@ -227,6 +216,7 @@ def fit(
     compile: bool = False,
     devices: int = 1,
     skip_rate: float = 0.0,
+    without: str | Sequence[str] = (),
     dtype: Any = None,
     scheduler: str | None = None,
     enable: str | Sequence[str] = (),
@@ -242,9 +232,12 @@ def fit(
     settings = RunSettings(
         offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
         drop_text_encoders, attention, compile, devices, skip_rate,
+        (without,) if isinstance(without, str) else tuple(without),
     )  # fmt: skip
     request = FitRequest(
         gpu, parse_memory("memory", memory), parse_memory("ram", ram), settings, dtype=dtype_name(dtype)
     )
+    accelerator = _accelerator(request)
+    dtype = dtype_on(model, dtype, [accelerator] if accelerator else [])
     source = open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable)
     return fit_profile(source.profile, request, source)

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.advice.assumptions import assumptions_of
+from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.sources import open_source
 from diffprof.catalogue.accelerators import Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.calibration import Calibration, calibrate_on
 from diffprof.prediction.device import basis_of, device_of
-from diffprof.prediction.needed_memory import NeededMemory
+from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.memory_on_devices import MemoryOnDevices
 from diffprof.prediction.on_accelerator import USUAL
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
@@ -45,21 +47,19 @@ class PredictionRequest:
 def predict_profile(
     profile: Profile, request: PredictionRequest | None = None, measured: Profile | None = None
 ) -> Prediction:
-    """How long the generation of a profile takes; a `measured` run corrects what is said about its machine."""
+    """How long the generation of a profile takes; a `measured` run corrects the prediction for its machine."""
     request = request or PredictionRequest()
     known = known_accelerators(request.file)
     calibration = calibrate_on(measured, known) if measured is not None else None
-    chosen = _chosen(request, known, calibration)
+    chosen = _choose_accelerators(request, known, calibration)
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
     job = job_of(profile, request.settings)
-    needed = NeededMemory(profile, request.settings, chosen[0]) if has_allocations(profile) else None
-    times = {
-        entry.name: replace(
-            _time_on(entry, job, request, calibration), fits=None if needed is None else needed.fits(entry)
-        )
-        for entry in chosen
-    }
+    needed = MemoryOnDevices(profile, job.settings) if has_allocations(profile) else None
+    times = {}
+    for entry in chosen:
+        fits = None if needed is None else needed.fits(device_memory(entry))
+        times[entry.name] = replace(_time_on(entry, job, request, calibration), fits=fits)
     return Prediction(
         model=profile.request.model,
         settings=request.settings,
@@ -75,7 +75,7 @@ def check_request(request: PredictionRequest) -> None:
             _check_dtype(find_accelerator(name, known_accelerators(request.file)), request.dtype)
 
 
-def _chosen(
+def _choose_accelerators(
     request: PredictionRequest, known: Sequence[Accelerator], calibration: Calibration | None
 ) -> list[Accelerator]:
     if request.accelerators == (ALL,):
@@ -127,6 +127,7 @@ def predict(
     attention: str = "sdpa",
     devices: int = 1,
     skip_rate: float = 0.0,
+    without: str | Sequence[str] = (),
     price: float | Mapping[str, float] | None = None,
     profile: Profile | str | Path | None = None,
     dtype: Any = None,
@@ -137,16 +138,19 @@ def predict(
     """How long one call of a pipeline takes on accelerators, without having any of them.
 
     `model` is a name, a hub id, a folder, a saved profile or its file, or a live pipeline; `gpu` are names of
-    accelerators; `profile` is a measured run that corrects what is said about its machine. All other arguments are
+    accelerators; `profile` is a measured run that corrects the prediction for its machine. All other arguments are
     those of the pipeline's own call.
     """
     changes = Changes.create(quantize=quantize, layerwise=layerwise)
     settings = RunSettings(
         offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
         drop_text_encoders, attention, compile, devices, skip_rate,
+        (without,) if isinstance(without, str) else tuple(without),
     )  # fmt: skip
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
     names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)
     request = PredictionRequest(names, settings, prices, dtype=dtype_name(dtype))
+    known = () if profile is not None else [find_accelerator(name) for name in names if name != ALL]
+    dtype = dtype_on(model, dtype, known)
     counted = open_source(model, arguments, dtype=dtype, scheduler=scheduler, enable=enable).profile
     return predict_profile(counted, request, open_source(profile).profile if profile is not None else None)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
 
-from diffprof.catalogue.names import resolve
+from diffprof.catalogue.names import Place, resolve
 from diffprof.catalogue.recommended import add_recommended
-from diffprof.errors import RequestError
+from diffprof.counting.cached import count_request
+from diffprof.errors import PipelineError, RequestError
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import packaged_law
 from diffprof.laws.polynomials import Monomial, Polynomial, add, multiply
 from diffprof.laws.programs import OutsideOfLaw, Program
+from diffprof.laws.selection import can_count, refusal
 from diffprof.laws.variables import Variable
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 
 CURVE_SIDES = (256, 384, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048)
+COUNTED_SIDES = (512, 768, 1024, 1536)
+"""Few, as each takes a second or more."""
 HALF = 0.5
+NUMBERS = ("height", "width", "num_frames", "num_images_per_prompt", "num_inference_steps")
+DOUBLED = ("num_inference_steps",)
+"""Beside height and width, where it is counted."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,19 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class FramesPoint:
+    """What a video of one length costs."""
+
+    frames: int
+    macs: int
+    attention_macs: int
+
+    @property
+    def attention_share(self) -> float:
+        return self.attention_macs / self.macs if self.macs else 0.0
+
+
+@dataclass(frozen=True)
 class Scaling:
     """The law of a model around one request."""
 
@@ -64,6 +86,10 @@ class Scaling:
     """The smallest square of the curve in which attention is more than half of the MACs."""
     domain: Mapping[str, str]
     versions: Mapping[str, str]
+    frames: tuple[FramesPoint, ...] = ()
+    """Lengths of a video at the size of the request, where the law was proved."""
+    counted_because: str | None = None
+    """Why there is no formula: the curve was counted, size by size."""
 
     @property
     def resolution_power(self) -> float | None:
@@ -74,30 +100,100 @@ class Scaling:
         return log2(large.macs / small.macs) / log2(large.height / small.height)
 
 
-def scale_model(request: Request) -> Scaling:
-    """How the cost of the model grows around a request; refused where no law of it was proved for the request."""
+def scale_model(request: Request, progress: Progress | None = None) -> Scaling:
+    """How the cost of the model grows around a request; counted at a few sizes where no law was proved for it."""
     resolved = resolve(request.model)
-    law = packaged_law(resolved.name)
-    if law is None:
-        raise RequestError(f"No law of {request.model} was proved; `diffprof profile` counts it at any size.")
+    law = packaged_law(resolved.name) if resolved.place is Place.catalogue else None
     complete = add_recommended(request)
     try:
+        if law is None or request.count:
+            raise OutsideOfLaw(f"no law of {request.model} {'was asked for' if law else 'was proved'}")
         program, numbers = law.program(complete)
     except OutsideOfLaw as error:
-        raise RequestError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
+        if not can_count():
+            raise refusal(error) from None
+        return _scale_by_counting(request, str(error), progress)
     curve = tuple(_curve(law, complete))
-    half = next((point.height for point in curve if point.attention_share > HALF), None)
     return Scaling(
         model=law.model,
         request=numbers,
         components=tuple(_components(program)),
         variables=program.variables,
         curve=curve,
-        doubled=_doubled(law, complete, numbers),
-        half_attention_side=half,
-        domain={law.sources.get(name, name): " or ".join(found) for name, found in law.proved().items()},
+        doubled=_factors_when_doubled(law, complete, numbers),
+        half_attention_side=_half_attention_side(curve),
+        domain={law.sources.get(name, name): " or ".join(found) for name, found in law.proved_values().items()},
         versions=law.versions,
+        frames=tuple(_frames(law, complete, numbers)),
     )
+
+
+def _half_attention_side(curve: Sequence[CurvePoint]) -> int | None:
+    return next((point.height for point in curve if point.attention_share > HALF), None)
+
+
+def _scale_by_counting(request: Request, reason: str, progress: Progress | None) -> Scaling:
+    """The curve of a model, counted at a few squares and at twice the steps."""
+    profile = count_request(request, progress=progress)
+    used = {name: profile.request.value(name) for name in NUMBERS}
+    numbers = {name: value for name, value in used.items() if isinstance(value, int)}
+    curve = []
+    for side in COUNTED_SIDES if {"height", "width"} <= set(numbers) else ():
+        point = _count_with(request, {"height": side, "width": side}, progress)
+        if point is not None:
+            curve.append(_point_of(point, side))
+    doubled = {}
+    changes = {name: {name: 2 * numbers[name]} for name in DOUBLED if name in numbers}
+    if {"height", "width"} <= set(numbers):
+        changes["height and width"] = {side: 2 * numbers[side] for side in ("height", "width")}
+    for name, change in changes.items():
+        twice = _count_with(request, change, progress)
+        if twice is not None:
+            doubled[name] = twice.total.macs / profile.total.macs
+    environment = profile.environment
+    return Scaling(
+        model=profile.request.model,
+        request=numbers,
+        components=(),
+        variables=(),
+        curve=tuple(curve),
+        doubled=doubled,
+        half_attention_side=_half_attention_side(curve),
+        domain={},
+        versions={name: getattr(environment, name) or "" for name in ("torch", "diffusers", "transformers")},
+        counted_because=reason,
+    )
+
+
+def _count_with(request: Request, arguments: Mapping[str, int], progress: Progress | None) -> Profile | None:
+    """None where the pipeline does not take these arguments."""
+    try:
+        return count_request(request.with_arguments(arguments), progress=progress)
+    except (PipelineError, RequestError):
+        return None
+
+
+def _point_of(profile: Profile, side: int) -> CurvePoint:
+    attention = sum(part.qk_macs + part.av_macs for call in profile.calls for part in call.cost.attention)
+    peak = max(component.peak_live_bytes for component in profile)
+    return CurvePoint(side, side, profile.total.macs, attention, profile.steps.macs, peak)
+
+
+def _frames(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[FramesPoint]:
+    """The ends of what was proved, the request and lengths between them."""
+    bounds = next((domain.ranges["num_frames"] for domain in law.domains if "num_frames" in domain.ranges), None)
+    if bounds is None:
+        return
+    count = (bounds.most - bounds.least) // bounds.multiple
+    tried = {bounds.least + bounds.multiple * (count * part // 5) for part in range(6)} | {numbers["num_frames"]}
+    for frames in sorted(tried):
+        changed = request.with_arguments({law.sources["num_frames"]: frames})
+        try:
+            filled = law.fill(changed)
+        except OutsideOfLaw:
+            continue
+        macs = sum(cost.work.macs * cost.calls for cost in filled.costs)
+        yield FramesPoint(frames, macs, sum(cost.attention_macs * cost.calls for cost in filled.costs))
 
 
 def _components(program: Program) -> Sequence[ComponentLaw]:
@@ -125,13 +221,13 @@ def _point(law: Law, request: Request, side: int) -> CurvePoint | None:
         profile = law.profile(request)
     except OutsideOfLaw:
         return None
-    filled = law.filled(request)
+    filled = law.fill(request)
     attention = sum(cost.attention_macs * cost.calls for cost in filled.costs)
     peak = max(component.peak_live_bytes for component in profile)
     return CurvePoint(side, side, profile.total.macs, attention, profile.steps.macs, peak)
 
 
-def _doubled(law: Law, request: Request, numbers: Mapping[str, int]) -> dict[str, float]:
+def _factors_when_doubled(law: Law, request: Request, numbers: Mapping[str, int]) -> dict[str, float]:
     now = law.profile(request).total.macs
     changes: dict[str, dict[str, int]] = {source: {source: 2 * number} for source, number in numbers.items()}
     if {"height", "width"} <= set(numbers):
@@ -148,7 +244,7 @@ def _total_macs(law: Law, request: Request, numbers: Mapping[str, int]) -> int |
         return None
 
 
-def simplified(polynomial: Polynomial, variables: Sequence[Variable]) -> dict[Monomial, Fraction]:
+def simplify(polynomial: Polynomial, variables: Sequence[Variable]) -> dict[Monomial, Fraction]:
     """The polynomial where every division comes out even: in the numbers themselves instead of their parts."""
     known = {variable.name: variable for variable in variables}
     total: dict[Monomial, Fraction] = {}

@@ -22,5 +22,5 @@ def parse_memory(name: str, text: str | int | None) -> int | None:
             raise RequestError(f"{name} must be an amount of memory such as 24GB, not {text!r}.")
         size = round(float(match[1]) * 1024 ** _POWERS[match[2].lower()])
     if not 0 < size <= 1024**6:
-        raise RequestError(f"{name} must be more than nothing and less than an exbibyte, not {text!r}.")
+        raise RequestError(f"{name} must be above 0 and below an exbibyte, not {text!r}.")
     return size

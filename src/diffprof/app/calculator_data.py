@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from diffprof.catalogue.accelerators import Accelerator
-from diffprof.prediction import bounds, call_times, kernel_times, time, transfers
+from diffprof.prediction import bounds, call_times, kernel_times, load_table, time, transfers
 from diffprof.prediction.device import Device, basis_of, device_of
 from diffprof.prediction.device_memory import WITHOUT_TF32, device_memory
 from diffprof.prediction.workspace import LARGEST_FUSED_HEAD
@@ -74,7 +74,10 @@ def calculator_constants() -> dict[str, Any]:
         "attention_rows": kernel_times.ATTENTION_ROWS,
         "attention_rows_efficient": kernel_times.ATTENTION_ROWS_EFFICIENT,
         "product_fixed": kernel_times.PRODUCT_FIXED,
+        "reduction_fixed": kernel_times.REDUCTION_FIXED,
+        "norm_fixed": kernel_times.NORM_FIXED,
         "memory_fixed": kernel_times.MEMORY_FIXED,
+        "sector_element": load_table.SECTOR_ELEMENT,
         "narrow_channels": kernel_times.NARROW_CHANNELS,
         "narrow_share": kernel_times.NARROW_SHARE,
         "softmax_passes": kernel_times.SOFTMAX_PASSES,

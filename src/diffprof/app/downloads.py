@@ -15,6 +15,9 @@ from diffprof.render.report.markup import Markup, element
 
 MOST_RESULTS = 200
 """Results whose links work; the oldest are dropped first."""
+MOST_PAGES = 20
+PAGE = "page"
+"""The ending of an address that is shown in the page, not downloaded."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,22 @@ class Downloads:
 
     def __init__(self) -> None:
         self._results: dict[str, tuple[tuple[Profile, ...], tuple[str, ...]]] = {}
+        self._pages: dict[str, str] = {}
         self._lock = threading.Lock()
+
+    def page_address(self, html: str) -> str:
+        """Where a page is found from now on, until newer ones take its place."""
+        token = secrets.token_urlsafe(24)
+        with self._lock:
+            self._pages[token] = html
+            while len(self._pages) > MOST_PAGES:
+                del self._pages[next(iter(self._pages))]
+        return f"files/{token}/{PAGE}"
+
+    def page(self, token: str) -> str | None:
+        """The page of an address; None where there is none, or no longer."""
+        with self._lock:
+            return self._pages.get(token)
 
     def links(self, profiles: Sequence[Profile], names: Sequence[str]) -> Markup:
         """Links to the files of one profile, or to the report of several."""

@@ -1,23 +1,30 @@
-"""What an accelerator makes of the profile that is shown: its choice, and memory and time as HTML."""
+"""What an accelerator makes of a profile: a bar of its memory against the card, and its time, as HTML."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from diffprof.advice.fit import FitRequest, fit_profile
 from diffprof.advice.predict import PredictionRequest, predict_profile
+from diffprof.advice.views.fit_charts import CACHED, CONTEXT, stage_parts
 from diffprof.advice.views.fit_tables import STAGE_NAMES, verdict
 from diffprof.advice.views.prediction_tables import LIMITED
 from diffprof.app import views
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.timeline import has_allocations
+from diffprof.record.fitted import Fit
+from diffprof.record.predicted import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
+from diffprof.render.charts.style import COLOURS, GREY, component_colours
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import paragraph
 
 FIRST_ACCELERATOR = "rtx-4090"
+LEAST_NAMED = 0.02
+"""Parts of the memory below this share of the bar are drawn, and not named below it."""
 
 
 def accelerator_choice(name: str) -> Any:
@@ -30,45 +37,102 @@ def accelerator_choice(name: str) -> Any:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """One generation on the accelerator."""
+
+    fit: Fit | None
+    """None where the profile does not say what memory comes and goes."""
+    time: PredictedTime
+
+
+def outcome_on(profile: Profile, accelerator: str) -> Outcome:
+    """Predict the memory and the time of a generation."""
+    fit = None
+    if has_allocations(profile):
+        fit = fit_profile(profile, FitRequest(accelerator=accelerator, with_changes=False))
+    time = next(iter(predict_profile(profile, PredictionRequest((accelerator,))).accelerators.values()))
+    return Outcome(fit, time)
+
+
 def hardware_view(profile: Profile, accelerator: str | None) -> Markup:
-    """Memory and time of the generation on the accelerator, in numbers and in a sentence each."""
+    """Memory and time of the generation on the accelerator: the bar, the numbers, and a sentence each."""
     if not accelerator or not profile.total.macs:
         return views.NOTHING
     try:
-        cards, lines = _memory(profile, accelerator)
-        more_cards, more_lines = _time(profile, accelerator)
+        outcome = outcome_on(profile, accelerator)
     except RequestError as error:
         return views.notice(str(error))
-    divs = [
-        element("div", element("b", value), element("span", label), class_="card")
-        for value, label in (*cards, *more_cards)
-    ]
-    sentences = [paragraph(line) for line in (*lines, *more_lines)]
-    return views.result(element("h3", f"On {accelerator}"), element("div", *divs, class_="cards"), *sentences)
-
-
-_Shown = tuple[list[tuple[str, str]], list[str]]
-
-
-def _memory(profile: Profile, accelerator: str) -> _Shown:
-    if not has_allocations(profile):
-        return [], []
-    fit = fit_profile(profile, FitRequest(accelerator=accelerator, with_changes=False))
-    where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
-    line = (
-        f"Memory: it {verdict(fit)}. The peak is while {STAGE_NAMES[fit.peak.stage]}{f', in {where}' if where else ''}."
-    )
-    return [(numbers.gibibytes(fit.peak.device_bytes), "of memory, as nvidia-smi shows it")], [line]
-
-
-def _time(profile: Profile, accelerator: str) -> _Shown:
-    time = next(iter(predict_profile(profile, PredictionRequest((accelerator,))).accelerators.values()))
+    time = outcome.time
     interval = f"{numbers.estimate(time.low_seconds)} to {numbers.estimate(time.high_seconds)}"
-    cards = [(numbers.estimate(time.total_seconds), f"expected; {interval}")]
+    cards = [(numbers.estimate(time.total_seconds), f"expected time; {interval}")]
     if time.step_seconds:
         cards.append((numbers.estimate(time.step_seconds), "for each step"))
-    line = (
-        f"Time: predicted for eager diffusers with all weights on the device, limited by {LIMITED[time.limited_by]}. "
-        "diffprof advise says what to change."
-    )
-    return cards, [line]
+    parts = [element("h3", f"On {accelerator}")]
+    if outcome.fit is not None:
+        cards.insert(
+            0, (numbers.gibibytes(outcome.fit.peak.device_bytes, brief=True), "of memory, as nvidia-smi shows it")
+        )
+        parts += [memory_bar(profile, outcome.fit), _legend(profile, outcome.fit), _where(outcome.fit)]
+    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in cards]
+    parts.insert(1, element("div", *divs, class_="cards"))
+    limit = f"Time: predicted for eager diffusers with all weights on the device, limited by {LIMITED[time.limited_by]}"
+    return views.result(*parts, paragraph(f"{limit}. diffprof advise says what to change.", "notice"))
+
+
+def memory_bar(profile: Profile, fit: Fit, whole_bytes: int = 0) -> Markup:
+    """The memory at its peak by owner, in the colours of the components; a mark where the card is full.
+
+    The bar stands for `whole_bytes`, or for more where that is not enough.
+    """
+    longest = max(needed_bytes(fit), whole_bytes)
+    parts = [
+        element("span", style=f"width:{100 * size / longest:.4g}%;background:{colour}", title=_part(name, size))
+        for name, size, colour in _coloured_parts(profile, fit)
+    ]
+    full = fit.usable_bytes
+    mark = element("i", style=f"left:{100 * full / longest:.4g}%") if full is not None else Markup()
+    kind = "memory-bar" if fit.fits is not False else "memory-bar too-much"
+    return element("div", *parts, mark, class_=kind, role="img", aria_label=f"Memory: it {verdict(fit)}.")
+
+
+def needed_bytes(fit: Fit) -> int:
+    """What a bar has to stand for: the peak, and all of the card."""
+    return max(fit.peak.device_bytes, fit.usable_bytes or 0)
+
+
+def _legend(profile: Profile, fit: Fit) -> Markup:
+    longest = needed_bytes(fit)
+    names = [
+        element("span", element("i", style=f"background:{colour}"), _part(name, size))
+        for name, size, colour in _coloured_parts(profile, fit)
+        if size >= LEAST_NAMED * longest
+    ]
+    return element("p", *names, class_="memory-legend")
+
+
+def _part(name: str, size: int) -> str:
+    return f"{name}, {numbers.gibibytes(size, brief=True)}"
+
+
+def _where(fit: Fit) -> Markup:
+    where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
+    stage = STAGE_NAMES[fit.peak.stage]
+    kind = "changed" if fit.fits is False else None
+    return paragraph(f"Memory: it {verdict(fit)}. The peak is while {stage}{f', in {where}' if where else ''}.", kind)
+
+
+def _coloured_parts(profile: Profile, fit: Fit) -> list[tuple[str, int, str]]:
+    stage = next(stage for stage in fit.stages if stage.stage == fit.peak.stage)
+    components = component_colours(profile)
+    free = [colour for colour in COLOURS if colour not in components.values()] or [GREY]
+    parts, others = [], 0
+    for name, size in stage_parts(stage).items():
+        colour = components.get(name.removeprefix("weights of "))
+        if colour is None and name in (CACHED, CONTEXT):
+            colour = GREY
+        elif colour is None:
+            colour, others = free[others % len(free)], others + 1
+        if size:
+            parts.append((name, size, colour))
+    return parts

@@ -17,6 +17,7 @@ def build_page(setup: Setup, downloads: Downloads) -> Any:
     import gradio
 
     from diffprof.app.tabs.compare import CompareTab
+    from diffprof.app.tabs.files import FilesTab
     from diffprof.app.tabs.generate import GenerateTab
     from diffprof.app.tabs.history import HistoryTab
     from diffprof.app.tabs.profile import ProfileTab
@@ -35,6 +36,8 @@ def build_page(setup: Setup, downloads: Downloads) -> Any:
                 GenerateTab(context)
             with gradio.Tab("Compare", id="compare"):
                 CompareTab(context)
+            with gradio.Tab("Files", id="files"):
+                FilesTab(context)
             with gradio.Tab("History", id="history") as tab:
                 HistoryTab(context, tab)
     # The queue is bounded, and no request bypasses it.

@@ -9,15 +9,26 @@ from pathlib import Path
 from diffprof import catalogue
 from diffprof import settings as config
 from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
+from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.names import find_in_model_dirs, is_model_folder, resolve
 from diffprof.errors import RequestError
 
 
 def model_choices() -> list[tuple[str, str]]:
-    """The models in the list: their titles, and the names that `choose_model` takes."""
+    """The models in the list, and the names that `choose_model` takes.
+
+    A title is followed by all names of the model: what a visitor types is looked for in this text.
+    """
     bundled = [("shapes (included)", SHAPES)] if is_model_folder(shapes_folder()) else []
     folders = [(f"{folder.name} (folder)", str(folder)) for folder in _configured_models()]
-    return [*bundled, *folders, *((entry.title, entry.name) for entry in catalogue.entries())]
+    return [*bundled, *folders, *((_label(entry), entry.name) for entry in catalogue.entries())]
+
+
+def model_hint(allow_paths: bool) -> str:
+    """What can be typed instead of choosing from the list."""
+    if allow_paths:
+        return "Choose one, or type a name, a hub id or the path of a folder."
+    return "Type any of its names to search." + (" Your model folders are listed first." if config.MODEL_DIRS else "")
 
 
 def choose_model(typed: str | None, allow_paths: bool) -> str:
@@ -49,6 +60,10 @@ def model_title(name: str) -> str:
     """A short name for charts and tables."""
     entry = catalogue.find(name)
     return entry.name if entry else name.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or name
+
+
+def _label(entry: Entry) -> str:
+    return " · ".join(dict.fromkeys((entry.title, *entry.names)))
 
 
 def _configured_models() -> list[Path]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from diffprof.app.background import stop_all
 from diffprof.app.comparing import LARGEST_UPLOAD
-from diffprof.app.downloads import Downloads
+from diffprof.app.downloads import PAGE, Downloads
 from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
@@ -51,8 +51,19 @@ def application(setup: Setup) -> Any:
     downloads = Downloads()
     app = FastAPI(openapi_url=None)
 
+    @app.get("/files/plotly.js")
+    def plotly() -> Response:
+        from diffprof.render.report.page import plotly_script
+
+        # Under a name of its own: Gradio brings another one along.
+        script = f"(function () {{{plotly_script()}\nwindow.diffprofPlotly = Plotly;\n}})();"
+        return Response(script, media_type="text/javascript", headers={"Cache-Control": "max-age=3600"})
+
     @app.get("/files/{token}/{ending}")
     def file(token: str, ending: str) -> Response:
+        page = downloads.page(token) if ending == PAGE else None
+        if page is not None:
+            return Response(page, media_type="text/html")
         found = downloads.file(token, ending)
         if found is None:
             return Response("This link has expired; create the result again.", 404, media_type="text/plain")

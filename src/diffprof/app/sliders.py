@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffprof.counting.cached import count_request
-from diffprof.record.profile import Profile
+from diffprof.record.profile import LAW, Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 from diffprof.settings.limits import OTHER_NAMES
@@ -38,6 +38,9 @@ SLIDERS = (
 )
 
 
+SIZE = {"width", "height"}
+
+
 def count_model(model: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Profile:
     """The profile of one generation, from the disk cache where it was counted before."""
     return count_request(Request.create(model, arguments), progress=progress)
@@ -45,9 +48,20 @@ def count_model(model: str, arguments: Mapping[str, Any], progress: Progress | N
 
 def applies_to(profile: Profile, slider: Slider) -> bool:
     """Whether the pipeline takes the argument of the slider."""
+    if current_value(profile, slider) is None:
+        return False
+    # A law was found over these arguments; asking the pipeline itself would import torch.
+    if profile.counted_by == LAW:
+        return True
     from diffprof.pipelines.arguments import has_argument
 
-    return has_argument(profile.request.pipeline, slider.argument) and current_value(profile, slider) is not None
+    return has_argument(profile.request.pipeline, slider.argument)
+
+
+def slider_values(profile: Profile) -> dict[str, float]:
+    """The values of the sliders that apply to the profile's model, by argument."""
+    values = {slider.argument: current_value(profile, slider) for slider in SLIDERS if applies_to(profile, slider)}
+    return {argument: value for argument, value in values.items() if value is not None}
 
 
 def current_value(profile: Profile, slider: Slider) -> float | None:
@@ -57,6 +71,18 @@ def current_value(profile: Profile, slider: Slider) -> float | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
     return None
+
+
+def arguments_for(own: Profile, moved: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model is called with: what was moved and means something to it.
+
+    A width goes with a height: pipelines take their own size if they are given only one of the two.
+    """
+    known = slider_values(own)
+    given = {name: value for name, value in moved.items() if name in known}
+    if SIZE & set(given):
+        given = {**{name: int(value) for name, value in known.items() if name in SIZE}, **given}
+    return given
 
 
 def slider_arguments(values: Sequence[float | None], sliders: Sequence[Slider] = SLIDERS) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def head_html() -> str:
             element("style", _read("style.css")),
             element("script", embedded_json(templates), type="application/json", id="chart-templates"),
             element("script", _read("charts.js")),
+            element("script", _read("page.js")),
         )
     )
 

@@ -72,7 +72,7 @@ def totals_view(profile: Profile) -> Markup:
 
 def count_tables(profile: Profile) -> Markup:
     """Components, kinds of work, attention, and the assumptions of the count."""
-    lines = summary(profile, verbose=True, ledger_label="Coverage")
+    lines = summary(profile, verbose=True)
     return result(
         element("h3", "Components"),
         profile_html_table(profile, ProfileTable.component, total=True),

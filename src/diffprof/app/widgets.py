@@ -56,17 +56,24 @@ def _plot_data(figure: Any) -> Any:
 
     parts = json.loads(figure.to_json())
     buttons = CHART_BUTTONS.get(parts["data"][0]["type"], DEFAULT_BUTTONS)
-    parts["config"] = {"displaylogo": False, "plotlyServerURL": "", "modeBarButtons": [buttons]}
+    parts["config"] = {"responsive": True, "displaylogo": False, "plotlyServerURL": "", "modeBarButtons": [buttons]}
     # A finger that scrolls the page must not zoom the chart; there is a button for that.
     parts["layout"]["dragmode"] = False
     return PlotData(type="plotly", plot=json.dumps(parts))
 
 
-def show_errors(message: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
-    """An event handler that shows any error of `handler` in the block `message`."""
+def hide_all(blocks: Sequence[Any]) -> dict[Any, Any]:
+    """Updates that remove what the blocks show: a result must not stand below the failure of another request."""
+    import gradio
+
+    return {block: "" if isinstance(block, gradio.HTML) else type(block)(value=None, visible=False) for block in blocks}
+
+
+def show_errors(message: Any, handler: Callable[..., Any], results: Sequence[Any] = ()) -> Callable[..., Any]:
+    """An event handler that shows any error of `handler` in the block `message`, and empties the `results`."""
 
     def show_error(error: Exception) -> dict[Any, Any]:
-        return {message: views.error_notice(error_message(error))}
+        return {**hide_all(results), message: views.error_notice(error_message(error))}
 
     def handle(*values: Any) -> Any:
         try:
@@ -83,13 +90,20 @@ def show_errors(message: Any, handler: Callable[..., Any]) -> Callable[..., Any]
     return handle_with_updates if inspect.isgeneratorfunction(handler) else handle
 
 
+def stop_button(name: str) -> Any:
+    """A button that stops the work of its tab; the style sheet shows it only while something runs or waits."""
+    import gradio
+
+    return gradio.Button("Stop", min_width=80, elem_id=name, elem_classes="stop")
+
+
 def connect_stop_button(button: Any, context: AppContext, tab: str, message: Any, events: Sequence[Any]) -> None:
     """Let the button stop the work of a tab for this visitor, and cancel what is queued."""
 
     def stop(session: Session) -> str:
         # Wait for the last message of the work, which would otherwise replace this one.
-        was_running = session.stop(tab, STOP_TIMEOUT_SECONDS)
-        return views.notice("Stopped." if was_running else "Nothing is running.")
+        session.stop(tab, STOP_TIMEOUT_SECONDS)
+        return views.notice("Stopped.")
 
     button.click(
         stop, context.session, message, cancels=list(events), queue=False, show_progress="hidden",

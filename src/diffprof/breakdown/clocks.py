@@ -37,7 +37,9 @@ def clock_of(iterations: Sequence[Iteration]) -> Clock:
 
 def shows_rates(measured: Measured | None, clock: Clock) -> bool:
     """Whether lengths on this clock are those of the work: on an accelerator the host's clock shows launches."""
-    return clock.name == "device" or (measured is not None and measured.device.kind == "cpu")
+    if clock.name == "device":
+        return True
+    return measured is not None and all(device.kind == "cpu" for device in measured.devices)
 
 
 def _spans(iteration: Iteration) -> Iterable[Span]:

@@ -47,13 +47,13 @@ class DeviceRow:
 
 
 def device_table(profile: Profile) -> list[DeviceRow]:
-    """The main device first; nothing for a run on a CPU, whose memory is that of the process."""
+    """The main device first; not a CPU that the pipeline itself runs on, whose memory is that of the process."""
     measured = profile.measured
-    if measured is None or measured.device.kind == "cpu":
+    if measured is None:
         return []
     iterations = [iteration for iteration in measured.iterations if not iteration.traced]
     points = [point for iteration in iterations for point in iteration.memory]
-    rows = [_row(profile, measured, None, points)]
+    rows = [_row(profile, measured, None, points)] if measured.device.kind != "cpu" else []
     for place in measured.other_devices:
         others = [point for one in iterations for point in one.device_memory if point.device == place]
         rows.append(_row(profile, measured, place, others))

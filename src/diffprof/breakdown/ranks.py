@@ -26,13 +26,15 @@ def rank_parts(profile: Profile, rank: int, place: str) -> tuple[RankPart, ...]:
     peaks = {row.part: row.device_peak_bytes for row in memory_table(profile)}
     highest = max((peak for peak in peaks.values() if peak is not None), default=None)
     calls = [call for call in profile.calls if whole.macs is not None]
-    rows = [RankPart(rank, device, "", 1, round(whole.median_ns), whole.macs, *_communicated(calls), highest)]
+    rows = [RankPart(rank, device, "", 1, round(whole.median_ns), whole.macs, *_communicated_bytes(calls), highest)]
     order = list(profile.components)
     # Not the slowest first: the ranks must have the same rows in the same order.
     for row in sorted(throughput_table(profile), key=lambda row: order.index(row.component)):
         own = [call for call in profile.calls if call.component == row.component]
         numbers = row.calls, round(row.median_ns), row.macs
-        rows.append(RankPart(rank, device, row.component, *numbers, *_communicated(own), peaks.get(row.component)))
+        rows.append(
+            RankPart(rank, device, row.component, *numbers, *_communicated_bytes(own), peaks.get(row.component))
+        )
     return tuple(rows)
 
 
@@ -40,7 +42,7 @@ def _device(measured: Measured, place: str) -> str:
     return f"{measured.device.name} ({place})"
 
 
-def _communicated(calls: Iterable[Call]) -> tuple[int | None, int | None]:
+def _communicated_bytes(calls: Iterable[Call]) -> tuple[int | None, int | None]:
     """Bytes that went into collectives and came out of them; unknown where nothing was counted."""
     works = [
         operation.work if operation.name in COLLECTIVES else None

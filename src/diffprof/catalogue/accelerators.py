@@ -23,6 +23,7 @@ FILE = Path(__file__).parent / "hardware.toml"
 FILE_FORMAT = 2
 """1 had no short names, and ``multiprocessors`` only where one name stands for several chips."""
 
+LARGEST_FILE_BYTES = 1024 * 1024
 TERA, GIGA, GIB, MIB = 10**12, 10**9, 1024**3, 1024**2
 
 DTYPES = ("float32", "tf32", "bfloat16", "float16", "float8", "int8", "float4")
@@ -226,7 +227,11 @@ def _read_sources(table: StrictTable) -> dict[str, str]:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE_BYTES + 1)
+        if len(data) > LARGEST_FILE_BYTES:
+            raise FileFormatError(f"{path} is too large for a file of accelerators; check that it is the right file.")
+        return tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise RequestError(f"Cannot read {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

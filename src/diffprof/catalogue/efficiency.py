@@ -58,15 +58,15 @@ class FittedNumbers:
 
     def with_values(self, values: Mapping[tuple[str, str], float]) -> FittedNumbers:
         """The same with other values, by family (``""`` for all) and name: what a fit tries."""
-        shared = {name: _changed(number, values.get(("", name))) for name, number in self.shared.items()}
+        shared = {name: _with_value(number, values.get(("", name))) for name, number in self.shared.items()}
         families = {
-            family: {name: _changed(number, values.get((family, name))) for name, number in numbers.items()}
+            family: {name: _with_value(number, values.get((family, name))) for name, number in numbers.items()}
             for family, numbers in self.families.items()
         }
         return FittedNumbers(shared, families)
 
 
-def _changed(number: Number, value: float | None) -> Number:
+def _with_value(number: Number, value: float | None) -> Number:
     return number if value is None else replace(number, value=value)
 
 

@@ -26,7 +26,7 @@ class Efficiency:
     cache_speedup: float
     """Of what lies in the L2 cache, against memory."""
     strided_passes: float
-    """A byte that is read across memory costs as much as so many more."""
+    """Of float32, what is read across memory costs as much as so many times its bytes more; of 16 bits twice that."""
     elements_per_clock: float
     """That a multiprocessor handles where the place of each has to be worked out, as for a broadcast input."""
     norm_passes: float

@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 
 from diffprof import settings
@@ -44,7 +45,7 @@ class ResolvedModel:
     file: Path | None = None
     """The weight file, if it is one."""
 
-    @property
+    @cached_property
     def entry(self) -> Entry | None:
         """What the catalogue knows about the name, also where its files are in a folder; None for a path."""
         return None if looks_like_path(self.given) else find(str(self.given))
@@ -100,8 +101,8 @@ def _check_weight_file(file: Path, name: str) -> None:
         )
     if ending not in WEIGHT_ENDINGS:
         raise RequestError(
-            f"{name} is a file, and no weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in diffusers "
-            "layout (a saved profile opens with `diffprof show`)."
+            f"{name} is a file, but not a weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in "
+            "diffusers layout (a saved profile opens with `diffprof show`)."
         )
 
 
@@ -129,8 +130,9 @@ def find_in_model_dirs(name: str) -> Path | None:
 
     A catalogue model is found under any of its names.
     """
-    entry = find(name)
-    for parent in map(Path.absolute, settings.MODEL_DIRS):
+    parents = settings.MODEL_DIRS
+    entry = find(name) if parents else None
+    for parent in map(Path.absolute, parents):
         root = Path(os.path.normpath(parent))
         for known in entry.names if entry else (name,):
             # Without looking at the disk: `..` must not lead out, while a symbolic link of the owner may.

@@ -21,16 +21,16 @@ DECIDED_BY = {
 """Arguments that say what another one would say: with one of them, nothing is recommended for it."""
 
 
-def add_recommended(request: Request) -> Request:
+def add_recommended(request: Request, model: ResolvedModel | None = None) -> Request:
     """The request with what is recommended for its model and not in it; the same one for the pipeline's defaults.
 
-    A component that is called by itself has no call arguments.
+    `model` is what its name means, where that is known. A component that is called by itself has no call arguments.
     """
     if request.pipeline_defaults or request.component is not None:
         return request
     added = {
         name: value
-        for name, value in recommended_settings(resolve(request.model)).items()
+        for name, value in recommended_settings(model or resolve(request.model)).items()
         if not _is_decided(name, request.arguments)
     }
     return replace(

@@ -11,6 +11,8 @@ _KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 _REQUIRED = object()
 LARGEST = 1e30
 """Of any number: more is no accelerator."""
+LARGEST_WHOLE = 2**63 - 1
+"""Of parameters, bytes and the like: more is no model."""
 
 
 class StrictTable:
@@ -35,6 +37,8 @@ class StrictTable:
             self.refuse(key, f"must be {_KINDS[kind]}, not {value!r}")
         if isinstance(value, int) and value < self.smallest:
             self.refuse(key, f"must be at least {self.smallest}, not {value}")
+        if isinstance(value, int) and value > LARGEST_WHOLE:
+            self.refuse(key, f"must be at most {LARGEST_WHOLE:,}")
         return value
 
     def number(self, key: str, required: bool = True) -> float:

@@ -22,7 +22,7 @@ def entry_toml(entry: Entry, references: Mapping[str, str] | None = None) -> str
     """The file of an entry; `references` are the slots that are the same as a part of another entry, ``model.slot``."""
     head: dict[str, Any] = {"format": CATALOGUE_FORMAT, "name": entry.name}
     head |= {key: getattr(entry, key) for key in HEAD if getattr(entry, key)}
-    lines = [*_pairs(head), *_listed("unconfirmed", entry.unconfirmed)]
+    lines = [*_pairs(head), *_list_lines("unconfirmed", entry.unconfirmed)]
     lines += _pairs({"recommended_source": entry.recommended_source} if entry.recommended_source else {})
     for title, values in (
         ("pipeline_config", entry.pipeline_config),
@@ -91,7 +91,7 @@ def _pairs(values: Mapping[str, Any]) -> list[str]:
     return [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
 
 
-def _listed(key: str, texts: Sequence[str]) -> list[str]:
+def _list_lines(key: str, texts: Sequence[str]) -> list[str]:
     """A list of sentences, one in each line."""
     return [f"{key} = [", *(f"  {_value(text)}," for text in texts), "]"] if texts else []
 

@@ -63,7 +63,7 @@ def advise(
         hardware,
     )
     request.check()
-    result = advise_source(open_model(model, requested, output.quiet), request)
+    result = advise_source(open_model(model, requested, output.quiet, [gpu], hardware), request)
     output.write(
         result,
         lambda: advice_csv(result),

@@ -34,7 +34,8 @@ def page(
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="A further name that the page is opened under, as behind a proxy. Repeatable."
+            metavar="NAME",
+            help="Another host name that the page may be opened under, for example behind a proxy. Repeatable.",
         ),
     ] = None,
     allow_paths: Annotated[

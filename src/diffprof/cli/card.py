@@ -9,6 +9,7 @@ import typer
 
 from diffprof.cli import options
 from diffprof.cli.option_groups import ProfileOptions, expand_groups
+from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written, write_text
 from diffprof.record.atomic_files import check_writable, replace_file
@@ -16,7 +17,7 @@ from diffprof.record.atomic_files import check_writable, replace_file
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.command(cls=OptionalValueCommand)
 @expand_groups
 def card(
     model: options.Model,

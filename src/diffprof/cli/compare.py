@@ -10,6 +10,7 @@ import typer
 
 from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.option_groups import ProfileOptions, expand_groups
+from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.command(cls=OptionalValueCommand)
 @expand_groups
 def compare(
     profiles: Annotated[

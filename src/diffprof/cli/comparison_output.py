@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import realpath  # unlike Path.resolve, it takes links that lead in circles
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,7 +106,7 @@ class ComparisonOptions:
         if (
             self.side_by_side is not None
             and self.html is not None
-            and self.side_by_side.resolve() == self.html.resolve()
+            and realpath(self.side_by_side) == realpath(self.html)
         ):
             raise RequestError("--html and --side-by-side name the same file; name another one.")
         for target in (self.side_by_side, self.html, self.file):

@@ -7,7 +7,7 @@ def model_names(incomplete: str) -> list[str]:
     """Models of the catalogue whose name begins like this."""
     from diffprof import catalogue
 
-    return _beginning(incomplete, [entry.name for entry in catalogue.entries()])
+    return _names_that_start_with(incomplete, [entry.name for entry in catalogue.entries()])
 
 
 def accelerator_names(incomplete: str) -> list[str]:
@@ -15,7 +15,7 @@ def accelerator_names(incomplete: str) -> list[str]:
     from diffprof.catalogue.accelerators import accelerators
 
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in _beginning(last, [one.name for one in accelerators()])]
+    return [f"{before}{comma}{name}" for name in _names_that_start_with(last, [one.name for one in accelerators()])]
 
 
 def limit_names(incomplete: str) -> list[str]:
@@ -23,8 +23,8 @@ def limit_names(incomplete: str) -> list[str]:
     from diffprof.comparison.counts import METRICS
 
     before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}=" for name in _beginning(last, [*METRICS, "time"])]
+    return [f"{before}{comma}{name}=" for name in _names_that_start_with(last, [*METRICS, "time"])]
 
 
-def _beginning(incomplete: str, names: list[str]) -> list[str]:
+def _names_that_start_with(incomplete: str, names: list[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]

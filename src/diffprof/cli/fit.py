@@ -55,7 +55,7 @@ def fit(
     sizes = parse_memory("--memory", memory), parse_memory("--ram", ram)
     request = FitRequest(gpu, *sizes, running.run_settings(), hardware, dtype_name(requested.dtype))
     request.check()
-    source = open_model(model, requested, output.quiet)
+    source = open_model(model, requested, output.quiet, [gpu] if gpu else [], hardware)
     result = fit_profile(source.profile, request, source)
     output.write(
         result,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -166,6 +166,15 @@ class RunOptions(ChangeOptions):
     parallel: options.Parallel = None
     revision: options.Revision = None
     variant: options.Variant = None
+    single_file: options.SingleFile = None
+
+    def request(self, model: str, **others: Any) -> Request:
+        """The request that was typed: a weight file of its own is the model, and MODEL says what it is."""
+        if self.single_file is None:
+            return super().request(model, **others)
+        if self.config is not None:
+            raise RequestError(f"--single-file has its configuration from {model}; leave out --config.")
+        return replace(self, single_file=None, config=model).request(self.single_file, **others)
 
 
 @dataclass(frozen=True)

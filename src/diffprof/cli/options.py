@@ -54,6 +54,14 @@ Config = Annotated[
     str | None,
     typer.Option(metavar="MODEL", help="The model or folder that a weight file has its configuration from."),
 ]
+SingleFile = Annotated[
+    str | None,
+    typer.Option(
+        "--single-file",
+        metavar="FILE",
+        help="Take the weights from this file, as in `run FILE --config MODEL`.",
+    ),
+]
 Component = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Count one call of this component alone; MODEL may be its folder."),
@@ -139,7 +147,7 @@ Controlnet = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Add a ControlNet: usual, a folder, or a model that has one. Repeatable."),
 ]
-IpAdapter = Annotated[str | None, typer.Option(metavar="KIND", help="Add an IP-Adapter: base or plus.")]
+IpAdapter = Annotated[str | None, typer.Option(metavar="[base|plus]", help="Add an IP-Adapter.")]
 Attention = Annotated[
     str | None, typer.Option(metavar="BACKEND", help="Who computes attention: native, flash, sage, xformers...")
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 COMMANDS = {
     "profile": "Count what one generation with a model costs, without its weights.",
     "fit": "Say whether one generation fits in memory, where its peak is, and what would make it fit.",
-    "predict": "Predict how long one generation takes on accelerators that need not be at hand.",
+    "predict": "Predict how long one generation takes on any accelerator.",
     "advise": "Say what to change about one generation on an accelerator: faster, smaller, cheaper.",
     "sweep": "Say what every combination of models, sizes, steps and accelerators costs.",
     "scale": "Say how the cost of a model grows with size, steps, images and frames.",

@@ -44,12 +44,14 @@ def predict(
     ),
     profile: Annotated[
         Path | None,
-        typer.Option("--profile", metavar="FILE", help="A measured run: what is said about its machine is corrected."),
+        typer.Option(
+            "--profile", metavar="FILE", help="A measured run, which corrects the prediction for its machine."
+        ),
     ] = None,
     price: Price = None,
     hardware: Hardware = None,
 ) -> None:
-    """Predict how long one generation takes on accelerators that need not be at hand.
+    """Predict how long one generation takes on any accelerator.
 
     The count of the model is combined with what accelerators are known to reach. docs/prediction.md says how, and how
     far to trust it.
@@ -68,7 +70,10 @@ def predict(
     measured = load_named(profile) if profile is not None else None
     if measured is None:
         check_request(request)
-    result = predict_profile(open_model(model, requested, output.quiet).profile, request, measured)
+    # Of several, each must lack the model's dtype: one count is for all of them.
+    named = request.accelerators if measured is None else ()
+    source = open_model(model, requested, output.quiet, named, hardware)
+    result = predict_profile(source.profile, request, measured)
     output.write(
         result,
         lambda: prediction_csv(result, by or PredictionTable.accelerator),

@@ -9,6 +9,7 @@ import typer
 from diffprof.cli import options
 from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, ProfileOptions, expand_groups
+from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_text
@@ -18,7 +19,7 @@ from diffprof.render.table_names import ProfileTable
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.command(cls=OptionalValueCommand)
 @expand_groups
 def profile(
     model: options.Model,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from os.path import realpath  # unlike Path.resolve, it takes links that lead in circles
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from diffprof.cli.option_groups import ProfileOptions, expand_groups
+from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.options import Quiet
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
@@ -46,7 +48,7 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@app.command()
+@app.command(cls=OptionalValueCommand)
 @_with_export_options
 @expand_groups
 def report(
@@ -112,7 +114,7 @@ def _check(
         raise RequestError("--parquet sets the format of the tables; specify where they go with --tables FOLDER.")
     if len(profiles) > 1 and exports:
         raise RequestError(f"--{next(iter(exports))} writes one profile, not {len(profiles)}.")
-    if len({path.resolve() for path in targets}) < len(targets):
+    if len({realpath(path) for path in targets}) < len(targets):
         raise RequestError("Two results would be written to the same file; name another one.")
     if parquet:
         from diffprof.render.exports.tables import parquet_library

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from diffprof.catalogue.names import resolve
 from diffprof.cli import options
 from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
+from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.output import choose_output
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
 from diffprof.errors import DiffprofError, InterruptedRun, OutOfMemoryError, PipelineError
-from diffprof.record.preparation import COMPILE_WAYS
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import parse_number
-from diffprof.render.guides.run_folder import check_folder_files, write_run_folder
+from diffprof.render.guides.run_folder import RunFiles
 from diffprof.render.table_names import RunTable
 from diffprof.settings.limits import LIMITS
 
@@ -62,27 +60,20 @@ class RunOutputOptions:
     json: options.AsJson = False
     csv: options.AsCsv = False
     markdown: options.AsMarkdown = False
-    folder: Annotated[
+    output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FOLDER", help="Write the files here; created if it does not exist."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER|FILE.json",
+            help="A folder for all files, created if it does not exist, or a file for the profile alone.",
+        ),
     ] = Path("profiling_results")
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show everything that was measured.")] = False
     quiet: options.Quiet = False
 
 
-class RunCommand(TyperCommand):
-    """Lets --compile stand alone: the parser knows options with a value and options without, and none with both."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        complete = []
-        for place, argument in enumerate(args):
-            complete.append(argument)
-            if argument == "--compile" and (args[place + 1 : place + 2] or [""])[0] not in COMPILE_WAYS:
-                complete.append(COMPILE_WAYS[0])
-        return super().parse_args(ctx, complete)
-
-
-@app.command(cls=RunCommand)
+@app.command(cls=OptionalValueCommand)
 @expand_groups
 def run(
     model: options.Model,
@@ -107,18 +98,20 @@ def run(
     budget = parse_number("time_budget", measurement.time_budget)
     LIMITS["sample_hz"].check(measurement.sample_hz, "--sample-hz")
     resolve(model)
-    check_folder_files(output.folder)
+    run_files = RunFiles.at(output.output)
+    run_files.check()
     keep_profile = make_history_writer(keep, "run", output.quiet)
-    measured, trace_problem = _measure(request, warmup, iterations, budget, measurement, output)
+    measured, trace_problem = _measure(request, warmup, iterations, budget, measurement, output, run_files)
     if not is_first_process():
         return  # what it measured is in the profile of the first one
     try:
-        files = write_run_folder(output.folder, measured.profile)
+        files = run_files.write(measured.profile)
     finally:
         # Minutes of measuring are shown, whatever becomes of the files; what nobody asked to see is not.
         if not output.quiet or output.by is not None or result.format is not None:
             result.write(measured.profile)
-    _print_files(output, [*files, *([measured.trace.path] if measured.trace else [])])
+    written = [*files, *([measured.trace.path] if measured.trace else [])]
+    print_written(run_files.describe(written), output.quiet)
     keep_profile(measured.profile)
     if trace_problem is not None:
         raise trace_problem
@@ -131,6 +124,7 @@ def _measure(
     budget: float,
     measurement: MeasurementOptions,
     output: RunOutputOptions,
+    run_files: RunFiles,
 ) -> tuple[Run, DiffprofError | None]:
     """The run, and why there is no trace of it where one was requested."""
     with progress_bar(output.quiet or not is_first_process()) as progress:
@@ -140,17 +134,17 @@ def _measure(
         from diffprof.runtime.memory_history import memory_snapshot
         from diffprof.runtime.model_run import ModelRun
 
-        trace_folder = output.folder if measurement.trace else False
+        trace_folder = run_files.folder if measurement.trace else False
         model_run = ModelRun(request, warmup, iterations, trace_folder, measurement.sample_hz, budget_seconds=budget)
         try:
-            with memory_snapshot(output.folder, measurement.memory_snapshot):
+            with memory_snapshot(run_files.folder, measurement.memory_snapshot):
                 return model_run.measure(progress)
         except (PipelineError, InterruptedRun) as error:
             files = _explain_memory(error)
             if error.run is not None and error.run.profiles:
-                files = [*write_run_folder(output.folder, error.run.profiles[-1]), *files]
+                files = [*run_files.write(error.run.profiles[-1]), *files]
             if files:
-                _print_files(output, files)
+                print_written(run_files.describe(files), output.quiet)
             raise
 
 
@@ -166,7 +160,3 @@ def _explain_memory(error: BaseException) -> list[Path]:
 def is_first_process() -> bool:
     """Whether this is the one of torchrun's processes that writes and prints."""
     return "WORLD_SIZE" not in os.environ or os.environ.get("RANK", "0") == "0"
-
-
-def _print_files(output: RunOutputOptions, files: Sequence[Path]) -> None:
-    print_written(f"{', '.join(file.name for file in files)} into {output.folder}", output.quiet)

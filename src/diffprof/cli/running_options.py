@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,6 +80,11 @@ class RunningOptions:
         str | None, typer.Option(metavar="SHARE", help="A cache skips this share of the denoiser's calls.")
     ] = None
 
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMPONENT", help="Not loaded: safety_checker, text_encoder_3... Repeatable."),
+    ] = None
+
     def run_settings(self) -> RunSettings:
         """The same, checked."""
         if self.attention not in ATTENTIONS:
@@ -90,6 +95,7 @@ class RunningOptions:
             changes.quantize, changes.layerwise, self.drop_text_encoders, self.attention, self.compile,
             _whole("--devices", self.devices),
             0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate),
+            tuple(dict.fromkeys(self.without or ())),
         )  # fmt: skip
 
 
@@ -141,16 +147,27 @@ class ResultOptions:
         print_written(self.file, self.quiet)
 
 
-def open_model(model: str, requested: CountOptions, quiet: bool) -> Source:
-    """The saved profile of that name, or the model of that name, counted as the options say."""
+def open_model(
+    model: str, requested: CountOptions, quiet: bool, gpus: Sequence[str] = (), hardware: Path | None = None
+) -> Source:
+    """The saved profile of that name, or the model of that name, counted as the options say.
+
+    Where none of the accelerators has the dtype of the model, and none was asked for, it is counted in float16.
+    """
+    from diffprof.advice.dtypes import dtype_on
     from diffprof.advice.sources import open_source, source_of_request
+    from diffprof.catalogue.accelerators import find_accelerator
+    from diffprof.catalogue.own_accelerators import known_accelerators
     from diffprof.record.saved import saved_file
 
     if saved_file(model) is not None:
         _refuse_given(model, requested)
         return open_source(model)
+    request = requested.request(model)
+    named = [find_accelerator(name, known_accelerators(hardware)) for name in gpus if name != "all"]
+    request = replace(request, dtype=dtype_on(model, request.dtype, named))
     with progress_bar(quiet) as progress:
-        return source_of_request(requested.request(model), progress=progress)
+        return source_of_request(request, progress=progress)
 
 
 def _refuse_given(model: str, requested: CountOptions) -> None:

@@ -10,6 +10,7 @@ import typer
 from diffprof.cli import options
 from diffprof.cli.option_groups import CallOptions, expand_groups
 from diffprof.cli.output import check_formats
+from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import write_text
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import check_writable, replace_file
@@ -32,8 +33,8 @@ def scale(
 ) -> None:
     """Say how the cost of a model grows with size, steps, images and frames.
 
-    The exact law of the model is shown as a formula, in words and as a curve over square sizes. docs/scaling.md says
-    how laws are found and proved.
+    The exact law of the model is shown as a formula, in words and as a curve over square sizes. A model without a law,
+    such as one in a folder, is counted at a few sizes. docs/scaling.md says how laws are found and proved.
     """
     from diffprof.advice.scale import scale_model
     from diffprof.advice.views.scale_views import scale_csv, scale_json, scale_text
@@ -43,7 +44,8 @@ def scale(
         if file.suffix not in ENDINGS:
             raise RequestError(f"Cannot tell the format of {file}; use one of {', '.join(ENDINGS)}.")
         check_writable(file)
-    scaling = scale_model(requested.request(model))
+    with progress_bar(quiet=False) as progress:
+        scaling = scale_model(requested.request(model), progress)
     if file is None:
         write_text(scale_json(scaling) if json else scale_csv(scaling) if csv else scale_text(scaling))
     elif file.suffix == ".html":

@@ -10,7 +10,7 @@ import typer
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import check_writable
-from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request
+from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request, trace_files
 from diffprof.traces.result import TraceResult
 from diffprof.traces.views.console import TOP, print_result
 from diffprof.traces.views.tables import TraceBy
@@ -23,7 +23,8 @@ def trace(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Traces of torch.profiler, .json or .json.gz; several are the ranks of one run."
+            metavar="FILE...",
+            help="Traces of torch.profiler, .json or .json.gz, or their folder; several are the ranks of one run.",
         ),
     ],
     against: Annotated[
@@ -58,7 +59,7 @@ def trace(
         raise RequestError(f"--top must be 1 or more, not {top}.")
     if against is not None and by is not None:
         raise RequestError("--by cannot be used with --against; leave one out.")
-    request = TraceRequest(tuple(files), against, gap, overlay, html)
+    request = TraceRequest(trace_files(files), against, gap, overlay, html)
     if html is not None:
         _check_page(html)
     result = explain_request(request)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from diffprof.record.profile import Environment, Profile
+from diffprof.record.profile import Profile
+from diffprof.record.recorded_request import Environment
 
 REQUEST, DEFAULT, DTYPE, VERSION, DEVICE, MEASUREMENT = (
     "request", "default", "dtype", "version", "device", "measurement",

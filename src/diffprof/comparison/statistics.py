@@ -91,7 +91,7 @@ def rank_sum_test(before: Sequence[float], after: Sequence[float]) -> float:
     ranks, tied = _ranks([*before, *after])
     u = sum(ranks[:m]) - m * (m + 1) / 2
     if not tied and max(m, n) <= EXACT_UP_TO:
-        return _two_sided(_arrangements(m, n), round(u))
+        return _two_sided_p_value(_arrangements(m, n), round(u))
     pairs = m * n
     variance = pairs / 12 * (m + n + 1 - sum(size**3 - size for size in tied) / ((m + n) * (m + n - 1)))
     return _normal(abs(u - pairs / 2), variance)
@@ -106,7 +106,7 @@ def signed_rank_test(differences: Sequence[float]) -> float:
     ranks, tied = _ranks([abs(difference) for difference in nonzero])
     w = sum(rank for rank, difference in zip(ranks, nonzero, strict=True) if difference > 0)
     if not tied and n <= EXACT_UP_TO:
-        return _two_sided(_subset_sums(n), round(w))
+        return _two_sided_p_value(_subset_sums(n), round(w))
     variance = n * (n + 1) * (2 * n + 1) / 24 - sum(size**3 - size for size in tied) / 48
     return _normal(abs(w - n * (n + 1) / 4), variance)
 
@@ -183,7 +183,7 @@ def _subset_sums(n: int) -> list[int]:
     return ways
 
 
-def _two_sided(ways: Sequence[int], statistic: int) -> float:
+def _two_sided_p_value(ways: Sequence[int], statistic: int) -> float:
     return min(1.0, 2 * min(sum(ways[: statistic + 1]), sum(ways[statistic:])) / sum(ways))
 
 

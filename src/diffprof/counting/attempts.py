@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.failed_calls import missing_inputs, progress_of
 from diffprof.errors import PipelineError
@@ -19,7 +20,11 @@ TILING = "vae_tiling"
 
 
 def count(
-    pipeline: Any, call: CallArguments, prepare: Callable[[], None], progress: Progress | None
+    pipeline: Any,
+    call: CallArguments,
+    prepare: Callable[[], None],
+    progress: Progress | None,
+    counted: CountedCalls | None = None,
 ) -> tuple[DryRunResult, dict[str, Any]]:
     """The dry run and the stand-ins that it used. Inputs that may be left out are supplied only when it fails without.
 
@@ -38,7 +43,8 @@ def count(
         supplied = {name: stand_in(pipeline, name, call.given) for name in call.on_refusal if name in names}
         used = {**call.stand_ins, **supplied}
         try:
-            result = dry_run(pipeline, {**call.given, **used}, _with_tiling(pipeline, prepare, needs_tiling), progress)
+            prepare_all = _with_tiling(pipeline, prepare, needs_tiling)
+            result = dry_run(pipeline, {**call.given, **used}, prepare_all, progress, counted=counted)
         except PipelineError as error:
             missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
             # At the same line, one that lacks nothing any more came further.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -59,38 +59,41 @@ Copies = list[tuple[torch.Tensor, torch.Tensor]]
 """Virtual tensors, and what the pipeline is given instead."""
 
 
-def with_real_zeros(value: Any, copies: Copies | None = None) -> Any:
+def with_real_zeros(value: Any, copies: Copies | None = None, inputs: Sequence[Any] = ()) -> Any:
     """An output for the pipeline: small virtual tensors become writable zeros, in copies of whatever holds them.
 
-    Each virtual tensor and its copy are appended to `copies`.
+    Each virtual tensor and its copy are appended to `copies`. Of `inputs` that are handed back there are no copies.
     """
-    copies = [] if copies is None else copies
-    if isinstance(value, torch.Tensor):
-        return _copy_of(value, copies) if value.is_meta else value
-    if isinstance(value, Mapping):
-        return _rebuild_mapping(value, copies)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(with_real_zeros(part, copies) for part in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(with_real_zeros(part, copies) for part in value)
-    if _holds_tensors(value):
-        twin = copy.copy(value)
-        for name, part in vars(value).items():
-            twin.__dict__[name] = with_real_zeros(part, copies)
-        return twin
-    return value
+    return _Copying([] if copies is None else copies, {id(leaf) for leaf in inputs}).copy(value)
 
 
-def _copy_of(tensor: torch.Tensor, copies: Copies) -> torch.Tensor:
-    with torch._C._DisableTorchDispatch():
-        made = real_zeros(tensor)
-    copies.append((tensor, made))
-    return made
+class _Copying:
+    def __init__(self, copies: Copies, inputs: set[int]) -> None:
+        self._copies = copies
+        self._inputs = inputs
 
+    def copy(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value) if value.is_meta and id(value) not in self._inputs else value
+        if isinstance(value, Mapping):
+            parts = {name: self.copy(part) for name, part in value.items()}
+            return type(value)(**parts) if dataclasses.is_dataclass(value) else type(value)(parts)  # type: ignore[call-arg]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*map(self.copy, value))
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.copy, value))
+        if _holds_tensors(value):
+            twin = copy.copy(value)
+            for name, part in vars(value).items():
+                twin.__dict__[name] = self.copy(part)
+            return twin
+        return value
 
-def _rebuild_mapping(value: Mapping[Any, Any], copies: Copies) -> Any:
-    parts = {name: with_real_zeros(part, copies) for name, part in value.items()}
-    return type(value)(**parts) if dataclasses.is_dataclass(value) else type(value)(parts)  # type: ignore[call-arg]
+    def _tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        with torch._C._DisableTorchDispatch():
+            made = real_zeros(tensor)
+        self._copies.append((tensor, made))
+        return made
 
 
 def _holds_tensors(value: Any) -> bool:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
+from diffprof.counting.time_limits import time_limit
 from diffprof.errors import OutOfMemoryError, WorkLimitError
 from diffprof.settings.work_limits import WorkLimits
-
-REPEATED_SECONDS = 1.0
-"""Code of a library may swallow the first signal with a bare except."""
 
 
 @contextlib.contextmanager
 def within_limits(what: str, limits: WorkLimits) -> Iterator[None]:
     """Inside, the process gets no more memory and time than the limits allow; `what` is named in the error.
 
-    The system enforces them where it can: the memory on Linux; the time, which is that of the processor, in the main
-    thread of a program that has no such timer of its own. The libraries must have been imported before.
+    The system enforces the memory, on Linux. The libraries must have been imported before.
     """
-    with _time_limit(what, limits.seconds), _memory_limit(what, limits.memory_bytes):
+    with time_limit(what, limits.seconds, limits.ends_process), _memory_limit(what, limits.memory_bytes):
         yield
 
 
@@ -80,34 +73,3 @@ def _is_memory_exhausted(error: BaseException) -> bool:
             return True
         following = following.__cause__ or following.__context__
     return False
-
-
-class _TimeIsUp(BaseException):
-    """Not an Exception: libraries, and this one, catch those and go on."""
-
-
-@contextlib.contextmanager
-def _time_limit(what: str, seconds: float | None) -> Iterator[None]:
-    is_main = threading.current_thread() is threading.main_thread()
-    if seconds is None or not is_main or not hasattr(signal, "setitimer"):
-        yield
-        return
-    if signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_PROF)[0]:
-        yield  # the timer of the program that this runs in
-        return
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise _TimeIsUp
-
-    before: Any = signal.signal(signal.SIGPROF, ring)
-    try:
-        signal.setitimer(signal.ITIMER_PROF, seconds, REPEATED_SECONDS)
-        yield
-    except _TimeIsUp:
-        raise WorkLimitError(
-            f"{what} takes more than {seconds:g} seconds of the processor to open and count, which is the limit; "
-            "check its configuration, or raise the limit with --limit-time"
-        ) from None
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

@@ -31,7 +31,7 @@ def count_request(request: Request, use_cache: bool = True, progress: Progress |
     A law of the model says the same as a count, where it was proved.
     """
     resolved = resolve(request.model)
-    request = add_recommended(request)
+    request = add_recommended(request, resolved)
     own_formulas = registered_operations()  # known to this process only
     if not request.count and not own_formulas:
         try:

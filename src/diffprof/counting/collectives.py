@@ -93,19 +93,19 @@ def _group_size(group: Any) -> int:
     return int(distributed.get_world_size(group))
 
 
-def _gathered(tensor: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
+def _gathered_shape(tensor: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
     sizes = list(tensor.shape)
     sizes[gather_dim] *= _group_size(group)
     return tuple(sizes)
 
 
-def _scattered(tensor: torch.Tensor, op: str, scatter_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
+def _scattered_shape(tensor: torch.Tensor, op: str, scatter_dim: int, group: Any, tag: str = "") -> tuple[int, ...]:
     sizes = list(tensor.shape)
     sizes[scatter_dim] //= _group_size(group)
     return tuple(sizes)
 
 
-def _exchanged(
+def _exchanged_shape(
     tensor: torch.Tensor, output_splits: Any, input_splits: Any, group: Any, tag: str = ""
 ) -> tuple[int, ...]:
     rows = tensor.shape[0] if output_splits is None else sum(output_splits)
@@ -117,9 +117,9 @@ def _same(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[int, ...]:
 
 
 FUNCTIONAL: dict[str, Callable[..., tuple[int, ...]]] = {
-    "all_gather_tensor": _gathered,
-    "reduce_scatter_tensor": _scattered,
-    "all_to_all_single": _exchanged,
+    "all_gather_tensor": _gathered_shape,
+    "reduce_scatter_tensor": _scattered_shape,
+    "all_to_all_single": _exchanged_shape,
     "all_reduce": _same,
     "broadcast": _same,
     "permute_tensor": _same,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import hashlib
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +20,7 @@ from diffprof.counting.boundary import (
     tensor_inputs,
     with_real_zeros,
 )
+from diffprof.counting.counted_calls import CountedCall, CountedCalls, digest_values, shares_storage
 from diffprof.counting.isolation import (
     no_garbage_collection,
     refuse_nesting,
@@ -48,7 +47,7 @@ from diffprof.pipelines.components import (
     trunks_of,
     unwrap_compiled,
 )
-from diffprof.pipelines.failures import panics_as_errors, pipeline_failure
+from diffprof.pipelines.failures import is_own_mistake, panics_as_errors, pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.record.executed import ExecutedCall
 from diffprof.record.profile import Call, ComputedSize, Cost, Stage
@@ -85,24 +84,28 @@ def dry_run(
     progress: Progress | None = None,
     changes: Callable[[Any, Patches], None] | None = None,
     large_values: bool = False,
+    counted: CountedCalls | None = None,
 ) -> DryRunResult:
     """Call the pipeline with these arguments, without computing anything; it is left exactly as it was.
 
     `prepare` is called first and may change the pipeline. `changes` is called with the pipeline and its `Patches`,
     after those of the dry run itself. Everything is restored afterwards. With `large_values`, code that decides by
-    values which depend on weights is given large ones instead of zeros.
+    values which depend on weights is given large ones instead of zeros. Component calls that were `counted` by a dry
+    run of the same pipeline before are not counted again.
     """
     autocast = environment_patches.autocast_around(pipeline)
     with (
         DRY_RUN_LOCK, refuse_nesting(), single_thread(), no_garbage_collection(),
         environment_patches.without_autocast(),
     ):  # fmt: skip
-        snapshot = PipelineState(pipeline, _all_modules(pipeline), arguments)
+        counted = CountedCalls() if counted is None else counted
+        snapshot = counted.state or PipelineState(pipeline, _all_modules(pipeline), arguments)
+        counted.state = snapshot
         refuse_unknown_code(pipeline, snapshot)
         try:
             if prepare is not None:
                 prepare()
-            run = _DryRun(pipeline, progress, large_values)
+            run = _DryRun(pipeline, progress, large_values, counted)
             run.recorder.autocast = autocast
             with scheduler_copies(pipeline) as schedulers:
                 run.execute(with_generators_on_host(arguments), schedulers, changes)
@@ -118,18 +121,8 @@ def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
         yield from component.modules()
 
 
-@dataclass
-class _CountedCall:
-    """A component call that was counted: what it cost, what it gave back, and what that depends on."""
-
-    cost: Cost
-    output: Any
-    inputs_read: frozenset[int]
-    values: bytes
-
-
 class _DryRun:
-    def __init__(self, pipeline: Any, progress: Progress | None, large_values: bool = False) -> None:
+    def __init__(self, pipeline: Any, progress: Progress | None, large_values: bool, counted: CountedCalls) -> None:
         self.pipeline = pipeline
         self.progress = progress
         self.components = components_of(pipeline)
@@ -152,9 +145,11 @@ class _DryRun:
         self.texts = TextRecorder(pipeline)
         self.pending: list[int] = []
         """Calls of denoisers since the last step of a scheduler."""
-        self.known: dict[Any, list[_CountedCall]] = {}
+        self.known = CountedCalls()
+        """Of this run."""
+        self.counted = counted
+        """Of this run and those before: only calls that leave nothing behind but a new output."""
         self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
-        """Equal costs are one object, also where they could not be known beforehand to be equal."""
         self.executed: dict[int, ExecutedCall] = {}
         self.slots: dict[int, str] = {}
         self.paths: dict[int, str] = {}
@@ -189,13 +184,14 @@ class _DryRun:
                 except (DiffprofError, KeyboardInterrupt):
                     raise
                 except Exception as error:
-                    if _is_own_mistake(error):
+                    if is_own_mistake(error):
                         raise
                     raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
     def look_for_leftovers(self) -> None:
         """Write down that code has kept tensors without data where they were not found and removed."""
-        self.known.clear()
+        self.known = CountedCalls()
+        self.counted.known.clear()
         if self.recorder.live.holds_virtual():
             gc.collect()
         if self.recorder.live.holds_virtual():
@@ -213,7 +209,7 @@ class _DryRun:
             denoisers = [name for name in slots if self.roles[name] == "denoiser"]
             macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
             stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
-        executed = self.recorder.outside.executed()
+        executed = self.recorder.outside.executed_work()
         outside = executed.cost(peak_live_bytes=0)
         return DryRunResult(
             calls=tuple(self.calls),
@@ -325,8 +321,12 @@ class _DryRun:
         log = None
         if known is None:
             known, log = self._count(slot, method, original, module, args, kwargs, inputs)
+            # What hands back its input would hand back that of another call.
+            may_replay = may_replay and not shares_storage(inputs, leaves(known.output))
             if may_replay:
-                self.known.setdefault(key, []).append(known)
+                self.known.add(key, known)
+        for sentence in known.assumptions:
+            self.recorder.assume(sentence)
         if known.cost.operations or method == "forward":
             function = type(unwrap_compiled(module)).forward if method == "forward" else original
             self._note(slot, method, function, args, kwargs, known.cost)
@@ -334,8 +334,10 @@ class _DryRun:
         if method == "decode" and self.roles[slot] == "vae":
             self.decoded = output_sizes((next(iter(leaves(known.output)), None),))
         copies: Copies = []
-        output = known.output if torch.is_grad_enabled() else with_real_zeros(known.output, copies)
-        self.recorder.live.hand_over(log, copies)
+        output = known.output if torch.is_grad_enabled() else with_real_zeros(known.output, copies, inputs)
+        left_behind = self.recorder.live.hand_over(log, copies)
+        if log is not None and may_replay and not left_behind:
+            self.counted.add(key, known)
         return output
 
     def _state(self, slot: str) -> Any:
@@ -343,15 +345,25 @@ class _DryRun:
         weight = next(self.components[slot].parameters(), None)
         return tuple(self.changes.items()), None if weight is None else weight.dtype
 
-    def _recall(self, key: Any, inputs: list[Any]) -> _CountedCall | None:
-        for known in self.known.get(key, ()):
-            if known.values == _digest(inputs, known.inputs_read):
-                return known
-        return None
+    def _recall(self, key: Any, inputs: list[Any]) -> CountedCall | None:
+        known = self.known.recall(key, inputs)
+        if known is None:
+            known = self.counted.recall(key, inputs)
+            if known is not None:
+                slot, _, method, *_ = key
+                known = replace(known, cost=self._only_one(slot, method, known.cost, known.executed))
+                self.known.add(key, known)
+        return known
+
+    def _only_one(self, slot: str, method: str, cost: Cost, executed: ExecutedCall) -> Cost:
+        """Equal costs of a run are one object, also where they could not be known beforehand to be equal."""
+        cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
+        self.executed.setdefault(id(cost), executed)
+        return cost
 
     def _count(
         self, slot: str, method: str, original: Any, module: Any, args: Any, kwargs: Any, inputs: list[Any]
-    ) -> tuple[_CountedCall, AllocationLog]:
+    ) -> tuple[CountedCall, AllocationLog]:
         if self.progress:
             self.progress(ProgressEvent(Activity.counting, slot))
         recorder = self.recorder
@@ -368,36 +380,14 @@ class _DryRun:
             else:
                 output = original(module, *args, **kwargs)
             inputs_read = frozenset(call.origins.inputs_read)
-            executed = call.executed()
+            executed = call.executed_work()
             cost = executed.cost(recorder.live.peak - call.live_bytes_before)
-        cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
-        self.executed.setdefault(id(cost), executed)
-        return _CountedCall(cost, output, inputs_read, _digest(inputs, inputs_read)), call.log
+        cost = self._only_one(slot, method, cost, executed)
+        values = digest_values(inputs, inputs_read)
+        return CountedCall(cost, executed, output, inputs_read, values, tuple(call.assumptions)), call.log
 
     def _note(self, slot: str, method: str, function: Any, args: Any, kwargs: Any, cost: Cost) -> None:
         if method == "forward" and self.roles[slot] in DENOISING_ROLES:
             self.pending.append(len(self.calls))
         self.calls.append(Call(slot, method, tensor_inputs(function, args, kwargs), None, cost))
         self.texts.note_call(slot, function, args, kwargs)
-
-
-def _is_own_mistake(error: Exception) -> bool:
-    """Whether a line of diffprof raised it: a bug of ours and no failure of the pipeline."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    # A function of torch that is handed on has no frame of its own: what it refuses was the pipeline's to give.
-    is_handed_on = frame.f_code.co_name in ("__torch_function__", "__torch_dispatch__")
-    # Nor has a call that the original function refuses: the arguments are as the pipeline gave them.
-    is_handed_on = is_handed_on or (isinstance(error, TypeError) and "original" in frame.f_code.co_freevars)
-    return str(frame.f_globals.get("__name__", "")).startswith("diffprof.") and not is_handed_on
-
-
-def _digest(inputs: list[Any], numbers: frozenset[int]) -> bytes:
-    """Of the values of those real inputs that the component's code has read."""
-    digest = hashlib.blake2b(digest_size=16)
-    with torch._C._DisableTorchDispatch():
-        for number in sorted(numbers):
-            tensor = inputs[number]
-            if not tensor.is_meta:
-                values = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-                digest.update(values.numpy().tobytes())
-    return digest.digest()

@@ -179,16 +179,16 @@ class ForeignState:
             if len(self._visited) >= MOST_VISITED:
                 return  # what is left over afterwards is looked for
             self._visited[id(value)] = value
-            pending += self._reached(value)
+            pending += self._reachable_values(value)
 
-    def _reached(self, value: Any) -> Iterable[Any]:
+    def _reachable_values(self, value: Any) -> Iterable[Any]:
         if isinstance(value, torch.nn.Module):
             return ()  # of the pipeline, and remembered; or another model, whose calls are not counted
         if isinstance(value, functools._lru_cache_wrapper):
             self._follow_lru_caches(value)
             return (value.__wrapped__,)
         if isinstance(value, types.FunctionType):
-            return [*self._reached_by_function(value), *_unwrap(value)[1:]]
+            return [*self._reachable_from_function(value), *_unwrap(value)[1:]]
         if isinstance(value, types.MethodType):
             return (value.__func__, value.__self__)
         if isinstance(value, functools.partial):
@@ -197,9 +197,9 @@ class ForeignState:
             if is_foreign(value.__module__):
                 self._follow_class(value)
             return ()
-        return self._reached_by_data(value)
+        return self._reachable_from_data(value)
 
-    def _reached_by_function(self, function: types.FunctionType) -> Iterator[Any]:
+    def _reachable_from_function(self, function: types.FunctionType) -> Iterator[Any]:
         cells = [(cell, _contents(cell)) for cell in function.__closure__ or ()]
         if not is_foreign_function(function):
             yield from (contents for _, contents in cells if isinstance(contents, CALLABLES))  # a decorator's
@@ -226,7 +226,7 @@ class ForeignState:
             self._memory.call_on_restore(functools.partial(_restore_binding, space, name, value))
         yield value
 
-    def _reached_by_data(self, value: Any) -> Iterable[Any]:
+    def _reachable_from_data(self, value: Any) -> Iterable[Any]:
         if isinstance(value, CONTAINERS):
             self._memory.remember_container(value)
             return list(value.values()) if hasattr(value, "values") else list(value)
@@ -239,9 +239,9 @@ class ForeignState:
             before = value.get(None)
             self._memory.call_on_restore(lambda: value.set(before) and None)
             return (before,)
-        return self._reached_by_object(value)
+        return self._reachable_from_object(value)
 
-    def _reached_by_object(self, value: Any) -> Iterable[Any]:
+    def _reachable_from_object(self, value: Any) -> Iterable[Any]:
         foreign = is_foreign(type(value).__module__)
         if foreign:
             self._follow_class(type(value))

@@ -38,7 +38,7 @@ def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[flo
         )
     first, end = int(interval[0] * stage.count), int(interval[1] * stage.count)
     chosen = [stage.step_macs[step] if first <= step < end else other.step_macs[step] for step in range(stage.count)]
-    calls = _with_steps_replaced(guided.calls, unguided.calls, [not first <= step < end for step in range(stage.count)])
+    calls = _replace_steps(guided.calls, unguided.calls, [not first <= step < end for step in range(stage.count)])
     said = f"guidance is applied in {max(end - first, 0)} of {stage.count} steps, from step {first + 1}; in the others "
     return replace(
         guided,
@@ -48,9 +48,7 @@ def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[flo
     )
 
 
-def _with_steps_replaced(
-    guided: Sequence[Call], unguided: Sequence[Call], replaced: Sequence[bool]
-) -> tuple[Call, ...]:
+def _replace_steps(guided: Sequence[Call], unguided: Sequence[Call], replaced: Sequence[bool]) -> tuple[Call, ...]:
     calls: list[Call] = []
     done: set[int] = set()
     for call in guided:

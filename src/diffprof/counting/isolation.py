@@ -29,7 +29,9 @@ def is_dry_running() -> bool:
 def refuse_nesting() -> Iterator[None]:
     """A callback of a pipeline in a dry run must not start another: it would see the shapes of the first."""
     if _RUNNING:
-        raise DiffprofError("a profile cannot be made inside of another one, such as in a callback; make it afterwards")
+        raise DiffprofError(
+            "a profile cannot be made while another one is being made, for example in a callback; make it afterwards"
+        )
     _RUNNING.append(threading.get_ident())
     try:
         yield
@@ -88,8 +90,8 @@ def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
     name = type(pipeline).__name__
     if state.kernels:
         raise UncountableError(
-            f"{name} was not run without data: code in it that is of no library diffprof knows calls "
-            f"{state.kernels[0]}, which is no operation of PyTorch and would be launched on memory that is not there"
+            f"{name} was not run without data: code in it that is unknown to diffprof calls {state.kernels[0]}, "
+            "which is not an operation of PyTorch and would be launched on memory that does not exist"
         )
     if state.unknown:
         raise UncountableError(

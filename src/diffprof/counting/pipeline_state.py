@@ -115,7 +115,7 @@ REMEMBERED_OTHERWISE = (
 
 
 def _refill(container: Any, before: Any) -> None:
-    if _holds_the_same(container, before):
+    if (not container and not before) or _holds_the_same(container, before):
         return  # another thread may be reading it
     if isinstance(container, list):
         container[:] = before

@@ -43,16 +43,15 @@ from diffprof.record.profile import (
     NO_WORK,
     Call,
     Component,
-    Environment,
     Ledger,
     MacsRange,
     Placement,
     Profile,
-    RecordedRequest,
     ResizedOutput,
     Steps,
 )
 from diffprof.record.progress import Progress
+from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.request import Request
 from diffprof.version import __version__
 
@@ -162,16 +161,6 @@ def compose_profile(
     pipeline = opened.pipeline
     outside = Call(PIPELINE, "__call__", (), None, result.outside)
     calls = (*result.calls, outside)
-    stand_ins = [
-        f"{name} was not given: {_describe_value(value)} stands in"
-        for name, value in used.items()
-        if name != "output_type"
-    ]
-    resized = [
-        ResizedOutput(name, call.given[name], size)
-        for name, size in result.sizes.items()
-        if isinstance(call.given.get(name), int | float) and call.given[name] != size
-    ]
     return Profile(
         request=RecordedRequest(
             model=opened.name,
@@ -189,11 +178,27 @@ def compose_profile(
         components=_components(pipeline, calls, opened.stored),
         steps=Steps(result.stages),
         calls=calls,
-        ledger=_ledger(calls, (*stand_ins, *opened.assumptions, *result.assumptions)),
-        resized=tuple(resized),
+        ledger=_ledger(calls, (*_stand_in_notes(used), *opened.assumptions, *result.assumptions)),
+        resized=_resized_outputs(call, result),
         computed_size=result.computed_size,
         placement=_placement(pipeline),
         texts=result.texts,
+    )
+
+
+def _stand_in_notes(used: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name} was not given: {_describe_value(value)} stands in"
+        for name, value in used.items()
+        if name != "output_type"
+    ]
+
+
+def _resized_outputs(call: CallArguments, result: DryRunResult) -> tuple[ResizedOutput, ...]:
+    return tuple(
+        ResizedOutput(name, call.given[name], size)
+        for name, size in result.sizes.items()
+        if isinstance(call.given.get(name), int | float) and call.given[name] != size
     )
 
 

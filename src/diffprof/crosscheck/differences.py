@@ -17,7 +17,7 @@ class CountDifference:
     macs: int
 
     @property
-    def missed(self) -> bool:
+    def is_missing(self) -> bool:
         return self.macs < 0
 
 

@@ -70,8 +70,8 @@ def _plain(row: CrosscheckRow) -> dict[str, Any]:
         "share": row.share,
         "seconds": count.seconds,
         "peak_bytes": count.peak_bytes,
-        "missed": None if count.macs is None else -sum(one.macs for one in row.differences if one.missed),
-        "counted_besides": None if count.macs is None else sum(one.macs for one in row.differences if not one.missed),
+        "missed": None if count.macs is None else -sum(d.macs for d in row.differences if d.is_missing),
+        "counted_besides": None if count.macs is None else sum(d.macs for d in row.differences if not d.is_missing),
         "reason": _reason(count),
     }
 
@@ -112,9 +112,9 @@ def _reason(count: Count) -> str:
 def _finding(difference: CountDifference) -> str:
     amount = numbers.macs(abs(difference.macs))
     if difference.part == SQUARED:
-        few = " too few" if difference.missed else ""
+        few = " too few" if difference.is_missing else ""
         return f"{difference.part}: {amount}{few}"
-    if difference.missed:
+    if difference.is_missing:
         return f"missed {amount} of {difference.part}"
     if difference.part in REAL_PRODUCTS:
         return f"{amount} too many for {difference.part}"

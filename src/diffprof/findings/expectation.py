@@ -76,7 +76,7 @@ def _is_closer(taken: float, other: float, expected: float) -> bool:
 
 SLOWER_THAN_EXPECTED = Rule(
     "slower_than_expected",
-    "The run is slower than what is expected on its accelerator.",
+    "The run is slower than expected on its accelerator.",
     ("attention", "component"),
     (SPEED_SHARE, CLOSER_SHARE),
     slower_than_expected,

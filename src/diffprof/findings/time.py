@@ -17,6 +17,9 @@ SCHEDULER = Threshold(
     "scheduler_share", 0.01, "a few operations on the latents are next to nothing compared with a model"
 )
 
+SOLVER, SOLVER_STEPS = "DPMSolverMultistepScheduler", 20
+"""A scheduler that needs few steps, and how many."""
+
 CASES_BY_ROLE = {
     "denoiser": "denoiser",
     "controlnet": "denoiser",
@@ -48,9 +51,11 @@ def dominant_section(profile: Profile, measured: Measured) -> Iterator[Finding]:
 
 
 def _solver(profile: Profile) -> str | None:
-    """A scheduler that needs fewer steps; None for models of flow matching, whose own scheduler they were made for."""
+    """A scheduler that needs fewer steps; None where it would not, or where the model was made for its own."""
     stage = profile.steps.main
-    return None if stage is None or stage.scheduler.startswith("FlowMatch") else "DPMSolverMultistepScheduler"
+    if stage is None or stage.scheduler.startswith("FlowMatch") or stage.count <= SOLVER_STEPS:
+        return None
+    return SOLVER
 
 
 def _cacheable(profile: Profile, component: str | None) -> str | None:

@@ -115,7 +115,7 @@ class Job:
                 return _measure_call(source, call) if self.profiled else _time_call(source, call)
         except OutOfMemoryError as error:
             reason = error.reason
-            files = explained_files(snapshot_of_failure(self.folder))
+            files = explained_files(snapshot_of_failure(self.folder, source.opened.pipeline))
         except PipelineError as error:
             sizes.refuse_bad_size(source.trial, str(error))
             raise

@@ -50,7 +50,7 @@ class Pace:
         if self.started is not None:
             self.finished.append(self.clock() - self.started)
 
-    def seconds_left(self, done: int, total: int | None) -> float | None:
+    def remaining_seconds(self, done: int, total: int | None) -> float | None:
         """The time for the remaining steps and for the models after this one; None where it is not known yet."""
         now = self.clock()
         self._time_step(now, done)
@@ -89,7 +89,7 @@ class ProgressReporter:
 
     def report_step(self, name: str, done: int, total: int | None) -> None:
         """Report the end of a step: how long it took, and how long all the others will take."""
-        remaining = self.pace.seconds_left(done, total)
+        remaining = self.pace.remaining_seconds(done, total)
         self.report(
             ProgressEvent(
                 Activity.denoising, name, done, total, step_seconds=self.pace.step_seconds, remaining_seconds=remaining

@@ -15,6 +15,17 @@ from diffprof.settings.limits import OTHER_NAMES, dtype_name
 PLAIN = Request("")
 """A request in which nothing but call arguments is given."""
 
+SWITCHES = {
+    "scheduler": "with the model's own scheduler, not with {}",
+    "enable": "with nothing enabled, not with {0[0]}",
+    "config": "with the model's own configuration",
+    "component": "for whole generations, not for {} alone",
+    "inputs": "for whole generations, not for inputs of one component",
+    "assume_defaults": "with the model's own defaults",
+    "changes": "for the model as it is published, without adapters, packed weights or other changes",
+}
+"""Fields of a request that a law knows only one value of, and which."""
+
 
 @dataclass(frozen=True)
 class Range:
@@ -30,6 +41,8 @@ class Range:
         return self.least <= value <= self.most and (value - self.offset) % self.multiple == 0
 
     def __str__(self) -> str:
+        if self.least == self.most:
+            return f"{self.least:,}"
         step = "" if self.multiple == 1 else f" in steps of {self.multiple}"
         return f"{self.least:,} to {self.most:,}{step}"
 
@@ -46,6 +59,10 @@ class Domain:
     """Of height x width x images; None for any."""
     most_volume: int | None = None
     """Of height x width x frames of one image or video; None for any."""
+    area_multiple: int = 1
+    """Of which height x width must be a multiple: others are padded."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """The only heights and widths, where the pipeline computes others at one of these; empty for any."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
@@ -53,6 +70,10 @@ class Domain:
         if any(numbers[source] not in bounds for source, bounds in self.ranges.items()):
             return False
         if self.most_volume is not None and volume(numbers) > self.most_volume:
+            return False
+        if self.area_multiple > 1 and numbers["height"] * numbers["width"] % self.area_multiple:
+            return False
+        if self.sizes and (numbers["height"], numbers["width"]) not in self.sizes:
             return False
         return self.most_pixels is None or pixels <= self.most_pixels
 
@@ -107,9 +128,9 @@ class Law:
         It says that it was made with these versions; of what is not among them, with those of the law.
         """
         given = GivenCall(self._own_names(request), request.recommended, {**self.versions, **(versions or {})})
-        return compose_profile(self.filled(request), given)
+        return compose_profile(self.fill(request), given)
 
-    def filled(self, request: Request) -> FilledProgram:
+    def fill(self, request: Request) -> FilledProgram:
         """The program of a request, with its numbers."""
         program, numbers = self.program(request)
         return program.at(numbers)
@@ -120,7 +141,7 @@ class Law:
         numbers, scale = self._numbers(given)
         return self._program(numbers, scale, requested_pixels(given)), numbers
 
-    def proved(self) -> dict[str, list[str]]:
+    def proved_values(self) -> dict[str, list[str]]:
         """The values of each number that the law was proved for, in words."""
         found: dict[str, list[str]] = {}
         for domain in self.domains:
@@ -128,6 +149,12 @@ class Law:
                 words = found.setdefault(source, [])
                 if str(bounds) not in words:
                     words.append(str(bounds))
+        multiples = {domain.area_multiple for domain in self.domains}
+        if 1 not in multiples:
+            found["height x width"] = [f"a multiple of {min(multiples):,}"]
+        if all(domain.sizes for domain in self.domains):
+            sizes = dict.fromkeys(size for domain in self.domains for size in domain.sizes)
+            found["height x width"] = [f"one of the {len(sizes)} sizes that the pipeline computes at"]
         volumes = [domain.most_volume for domain in self.domains]
         if None not in volumes:
             found["height x width"] = [f"at most {max(filter(None, volumes)):,}"]
@@ -146,6 +173,20 @@ class Law:
             if bounds and not any(number in one for one in bounds):
                 proved = " or ".join(dict.fromkeys(map(str, bounds)))
                 return f"the law of {self.model} was proved for {self.sources[source]} of {proved}, not for {number:,}"
+        sizes = sorted({size for domain in self.domains for size in domain.sizes})
+        size = (numbers.get("height", 0), numbers.get("width", 0))
+        if sizes and size not in sizes:
+            near = min(sizes, key=lambda one: abs(one[0] - size[0]) + abs(one[1] - size[1]))
+            return (
+                f"the law of {self.model} was proved for the {len(sizes)} sizes that its pipeline computes at, "
+                f"such as {near[0]}x{near[1]}, not for {size[0]}x{size[1]}"
+            )
+        multiples = {domain.area_multiple for domain in self.domains}
+        if 1 not in multiples and size[0] * size[1] % min(multiples):
+            return (
+                f"the law of {self.model} was proved for height x width that is a multiple of {min(multiples):,}, "
+                f"not for {size[0]}x{size[1]}"
+            )
         return f"the law of {self.model} was not proved for this combination of sizes and guidance"
 
     def _own_names(self, request: Request) -> dict[str, Any]:
@@ -160,7 +201,7 @@ class Law:
         variable = {*self.sources.values(), self.guidance}
         for name, value in given.items():
             if name not in variable and (name not in self.fixed or self.fixed[name] != value):
-                raise OutsideOfLaw(f"the law of {self.model} does not depend on {name}")
+                raise OutsideOfLaw(f"the law of {self.model} was proved for calls without {name}")
         for name in self.fixed:
             if name not in given:
                 raise OutsideOfLaw(f"the law of {self.model} was proved with {name}={self.fixed[name]!r}")
@@ -171,10 +212,11 @@ class Law:
 
     def _check_switches(self, request: Request) -> None:
         if request.dtype is not None and dtype_name(request.dtype) != self.programs[0].dtype:
-            raise OutsideOfLaw(f"the law of {self.model} was proved in the dtype of its weights")
-        for name in ("scheduler", "enable", "config", "component", "inputs", "assume_defaults", "changes"):
+            given = dtype_name(request.dtype)
+            raise OutsideOfLaw(f"the law of {self.model} was proved in the dtype of its weights, not in {given}")
+        for name, words in SWITCHES.items():
             if getattr(request, name) != getattr(PLAIN, name):
-                raise OutsideOfLaw(f"the law of {self.model} does not depend on {name}")
+                raise OutsideOfLaw(f"the law of {self.model} was proved {words.format(getattr(request, name))}")
 
     def _numbers(self, given: Mapping[str, Any]) -> tuple[dict[str, int], Any]:
         numbers = {}

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.errors import FileFormatError
+from diffprof.laws.costs import CostSums
 from diffprof.laws.law import Domain, Law, Range
 from diffprof.laws.polynomials import PolynomialTable
-from diffprof.laws.programs import CostSums, Program
+from diffprof.laws.programs import Program
 from diffprof.laws.templates import CONSTANT, DICTIONARY, NUMBER, Template
 from diffprof.laws.variables import Variable
 from diffprof.record.atomic_files import replace_file
@@ -166,4 +167,11 @@ def _decode_sums(values: Mapping[str, Any]) -> CostSums:
 
 def _decode_domain(values: Mapping[str, Any]) -> Domain:
     ranges = {source: Range(**bounds) for source, bounds in values["ranges"].items()}
-    return Domain(ranges, tuple(values["guidance"]), values["most_pixels"], values.get("most_volume"))
+    return Domain(
+        ranges,
+        tuple(values["guidance"]),
+        values["most_pixels"],
+        values.get("most_volume"),
+        values.get("area_multiple", 1),
+        tuple((height, width) for height, width in values.get("sizes", ())),
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 from diffprof.errors import DiffprofError
+from diffprof.laws.costs import CostSums
 from diffprof.laws.events import RELEASE_NEXT
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.folding import LOOP
@@ -21,7 +22,7 @@ from diffprof.laws.polynomials import (
     multiply,
     negate,
 )
-from diffprof.laws.programs import CostSums, Program
+from diffprof.laws.programs import Program
 from diffprof.laws.templates import CONSTANT, NUMBER, TemplateBuilder, TemplateMerger
 from diffprof.laws.variables import Variable
 from diffprof.record.allocations import ALLOCATE, RELEASE
@@ -36,48 +37,53 @@ class NoLaw(DiffprofError):
     """No closed form was found for what a pipeline executes."""
 
 
-@dataclass
-class _Draft:
-    """A program whose polynomials are still values."""
+@dataclass(frozen=True)
+class FittedProgram:
+    """The merged samples of one program, with a polynomial for every number."""
 
-    root: tuple[bool, int]
+    root: int
+    nodes: Sequence[tuple[Any, ...]]
+    polynomials: Sequence[Polynomial]
     variables: tuple[Variable, ...]
-    sums: list[CostSums] = field(default_factory=list)
 
 
-class Packer:
-    """Makes programs that share one template and one table of polynomials."""
+def fit_program(samples: Sequence[Any], fitter: Fitter) -> FittedProgram:
+    """The program of the values of its samples; `NoLaw` or `DifferentForms` where there is none."""
+    builder = TemplateBuilder()
+    root = builder.merge(samples)
+    fitted = _fit_all(builder, fitter)
+    used = {name for polynomial in fitted for monomial in polynomial for name, _ in monomial}
+    return FittedProgram(root, builder.node_list, fitted, tuple(one for one in fitter.variables if one.name in used))
 
+
+def pack_programs(fitted: Sequence[FittedProgram]) -> list[Program]:
+    """Programs that share one template and one table of polynomials."""
+    packer = _Packer()
+    drafts = [packer.add(one) for one in fitted]
+    template = packer.merger.template()
+    table = PolynomialTable.pack([dict(key) for key in packer.polynomials])
+    # The table is worked out as a whole, so every program has the variables of all.
+    variables = tuple(dict.fromkeys(variable for one in fitted for variable in one.variables))
+    return [Program(template, packer.merger.number(root), table, variables, sums) for root, sums in drafts]
+
+
+class _Packer:
     def __init__(self) -> None:
-        self._merger = TemplateMerger()
-        self._polynomials: dict[tuple[tuple[Monomial, Fraction], ...], int] = {}
-        self._drafts: list[_Draft] = []
+        self.merger = TemplateMerger()
+        self.polynomials: dict[tuple[tuple[Monomial, Fraction], ...], int] = {}
 
-    def add(self, samples: Sequence[Any], fitter: Fitter) -> None:
-        """One more program, of the values of its samples."""
-        builder = TemplateBuilder()
-        root = builder.merge(samples)
-        fitted = _fit_all(builder, fitter)
-        numbers = [self._number(polynomial) for polynomial in fitted]
-        places = self._merger.add(builder.node_list, numbers)
-        used = {name for polynomial in fitted for monomial in polynomial for name, _ in monomial}
-        draft = _Draft(places[root], tuple(one for one in fitter.variables if one.name in used))
-        walker = _Walker(builder.node_list, fitted)
-        calls = walker.calls(walker.key(root, "calls"), constant(1))
-        for number, cost in enumerate(walker.children(walker.key(root, "costs"))):
-            draft.sums.append(self._sums(walker, cost, calls.get(number, {})))
-        self._drafts.append(draft)
-
-    def programs(self) -> list[Program]:
-        template = self._merger.template()
-        table = PolynomialTable.pack([dict(key) for key in self._polynomials])
-        return [
-            Program(template, self._merger.number(draft.root), table, draft.variables, tuple(draft.sums))
-            for draft in self._drafts
-        ]
+    def add(self, fitted: FittedProgram) -> tuple[tuple[bool, int], tuple[CostSums, ...]]:
+        """Where the root of the program is, and the sums of its costs."""
+        numbers = [self._number(polynomial) for polynomial in fitted.polynomials]
+        places = self.merger.add(fitted.nodes, numbers)
+        walker = _Walker(fitted.nodes, fitted.polynomials)
+        calls = walker.calls(walker.key(fitted.root, "calls"), constant(1))
+        costs = walker.children(walker.key(fitted.root, "costs"))
+        sums = tuple(self._sums(walker, cost, calls.get(number, {})) for number, cost in enumerate(costs))
+        return places[fitted.root], sums
 
     def _number(self, polynomial: Polynomial) -> int:
-        return self._polynomials.setdefault(tuple(sorted(polynomial.items())), len(self._polynomials))
+        return self.polynomials.setdefault(tuple(sorted(polynomial.items())), len(self.polynomials))
 
     def _sums(self, walker: _Walker, cost: int, calls: Polynomial) -> CostSums:
         work: list[Polynomial] = [{}, {}, {}, {}]

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from diffprof.laws.costs import CostValues
 from diffprof.laws.folding import unfold
-from diffprof.laws.programs import CostValues, FilledProgram
+from diffprof.laws.programs import FilledProgram
 from diffprof.record.profile import (
     LAW,
     NO_WORK,
@@ -17,17 +18,16 @@ from diffprof.record.profile import (
     Component,
     ComputedSize,
     Cost,
-    Environment,
     Ledger,
     Module,
     Placement,
     Profile,
-    RecordedRequest,
     ResizedOutput,
     Stage,
     Steps,
     Work,
 )
+from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.tensors import TensorInput, TensorShape
 from diffprof.record.texts import EncodedText
 from diffprof.version import __version__
@@ -56,7 +56,7 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
         steps=Steps(stages),
         calls=calls,
         ledger=_ledger(costs, call_costs, _assumptions(filled, given)),
-        resized=_resized(given.arguments, sizes),
+        resized=_resized_outputs(given.arguments, sizes),
         computed_size=_computed_size(dict(filled.part("decoded")), sizes),
         placement=_placement(filled.part("placement")),
         texts=tuple(EncodedText(*text) for text in filled.part("texts")),
@@ -160,7 +160,7 @@ def _request(filled: FilledProgram, given: GivenCall, sizes: Mapping[str, int]) 
         source=source,
         pipeline=pipeline,
         arguments=dict(given.arguments),
-        defaults={name: _thawed(value) for name, value in {**defaults, **sizes, **stand_ins}.items()},
+        defaults={name: _thaw(value) for name, value in {**defaults, **sizes, **stand_ins}.items()},
         dtype=dtype,
         recommended=tuple(name for name in given.recommended if name in given.arguments),
     )
@@ -168,14 +168,14 @@ def _request(filled: FilledProgram, given: GivenCall, sizes: Mapping[str, int]) 
 
 def _assumptions(filled: FilledProgram, given: GivenCall) -> list[str]:
     stand_ins = [
-        f"{name} was not given: {value!r} stands in" if is_text else f"{name} was not given: {_thawed(value)} stands in"
+        f"{name} was not given: {value!r} stands in" if is_text else f"{name} was not given: {_thaw(value)} stands in"
         for name, value, is_text in filled.part("stand_ins")
         if name != "output_type" and name not in given.arguments
     ]
     return [*stand_ins, *filled.part("assumptions")]
 
 
-def _resized(arguments: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[ResizedOutput, ...]:
+def _resized_outputs(arguments: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[ResizedOutput, ...]:
     return tuple(
         ResizedOutput(name, arguments[name], size)
         for name, size in sizes.items()
@@ -193,8 +193,8 @@ def _placement(values: Any) -> Placement | None:
     return None if values is None else Placement(*values)
 
 
-def _thawed(value: Any) -> Any:
+def _thaw(value: Any) -> Any:
     """A JSON value with lists for tuples."""
     if isinstance(value, tuple):
-        return [_thawed(part) for part in value]
-    return {name: _thawed(part) for name, part in value.items()} if isinstance(value, dict) else value
+        return [_thaw(part) for part in value]
+    return {name: _thaw(part) for name, part in value.items()} if isinstance(value, dict) else value

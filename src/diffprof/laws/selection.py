@@ -61,7 +61,7 @@ def _check_settings(attention: object) -> None:
     registry = getattr(attention, "_AttentionBackendRegistry", None)
     backend = getattr(registry, "_active_backend", None) or os.environ.get("DIFFUSERS_ATTN_BACKEND", "native")
     if str(getattr(backend, "value", backend)) != "native":
-        raise OutsideOfLaw(f"the attention backend {backend} is in force")
+        raise OutsideOfLaw(f"the attention backend {backend} is active")
     torch = sys.modules.get("torch")
     if torch is not None and str(torch.get_default_dtype()) != "torch.float32":
         raise OutsideOfLaw(f"the default dtype of this process is {torch.get_default_dtype()}")
@@ -69,18 +69,24 @@ def _check_settings(attention: object) -> None:
 
 def installed_versions() -> Mapping[str, str]:
     """The versions of the libraries that count, as far as they are installed; none of them is imported."""
-    from importlib import metadata
+    found = {name: getattr(sys.modules.get(name), "__version__", None) or _packaged_version(name) for name in LIBRARIES}
+    return {name: version for name, version in found.items() if version is not None}
 
-    versions = {}
-    for library in LIBRARIES:
-        loaded = sys.modules.get(library)
-        if loaded is None and find_spec(library) is None:
-            continue
+
+_packaged_versions: dict[str, str] = {}
+"""What was found once: a library would be imported once, too. One that is missing may still be installed."""
+
+
+def _packaged_version(library: str) -> str | None:
+    """What its package says, without importing it."""
+    if library not in _packaged_versions and find_spec(library) is not None:
+        from importlib import metadata
+
         try:
-            versions[library] = getattr(loaded, "__version__", None) or metadata.version(library)
+            _packaged_versions[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
-            continue
-    return versions
+            return None
+    return _packaged_versions.get(library)
 
 
 def can_count() -> bool:
@@ -90,7 +96,8 @@ def can_count() -> bool:
 
 def refusal(error: OutsideOfLaw) -> MissingLibraryError:
     """What to say where a request can be neither answered by a law nor counted."""
+    reason = str(error)
     return MissingLibraryError(
-        f"{error}, and counting needs torch and diffusers, which are not installed; "
+        f"{reason[:1].upper()}{reason[1:]}, and counting needs torch and diffusers, which are not installed; "
         'install all they need with `pip install "diffprof[torch]"`.'
     )

@@ -30,13 +30,26 @@ class TemplateBuilder:
         self.vectors: dict[tuple[int, ...], int] = {}
         self.paths: list[str] = []
         """Where each vector was first seen."""
+        self._merged: dict[tuple[int, ...], int] = {}
+        """Nodes by the identities of their values: samples share many of their parts."""
+        self._parts_of_texts: list[Any] = []
+        """Kept, so that no other value gets their identity."""
 
     def merge(self, values: Sequence[Any], path: str = "") -> int:
-        """The number of the node that stands for all these values."""
+        """The number of the node that stands for all these values; they must live as long as the builder."""
+        key = tuple(map(id, values))
+        node = self._merged.get(key)
+        if node is None:
+            node = self._merged[key] = self._merge(values, path)
+        return node
+
+    def _merge(self, values: Sequence[Any], path: str) -> int:
         first = values[0]
         if isinstance(first, dict):
             return self._merge_dictionaries(values, path)
         if isinstance(first, tuple):
+            if len(values) > 1 and all(value == first for value in values[1:]):
+                return self.merge((first,), path)
             if any(not isinstance(value, tuple) or len(value) != len(first) for value in values):
                 lengths = [len(value) if isinstance(value, tuple) else value for value in values]
                 raise DifferentForms(f"{path}: lengths {lengths}")
@@ -58,7 +71,8 @@ class TemplateBuilder:
             parts = [tuple(int(part) if part.isdigit() else part for part in _DIGITS.split(text)) for text in values]
             if any("".join(map(str, part)) != text for part, text in zip(parts, values, strict=True)):
                 raise DifferentForms(f"{path}: {values[0]!r}")
-            _, children = self.node_list[self.merge(parts, path)]
+            self._parts_of_texts.append(parts)
+            _, children = self.node_list[self._merge(parts, path)]
             return self._node((TEXT, children))
         different = [value for value in values if value != values[0]]
         raise DifferentForms(f"{path}: {values[0]!r} and {different[:1]!r}")

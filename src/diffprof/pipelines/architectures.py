@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,16 @@ from diffprof.pipelines.headers.stored_weights import BESIDE_WEIGHTS, StoredWeig
 
 FALLBACK = "v1"
 """What diffusers takes everything for that it does not know."""
+
+
+class MisfitError(RequestError):
+    """The weights in a file have other names or shapes than the model that they should belong to."""
+
+    def __init__(self, message: str, slot: str, names: Collection[str]) -> None:
+        super().__init__(message)
+        self.slot = slot
+        self.names = names
+        """Of the weights in the file, as the model would call them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,10 @@ def infer_architecture(tensors: Mapping[str, StoredTensor]) -> InferredArchitect
     return InferredArchitecture(kind, place["pretrained_model_name_or_path"]) if place else None
 
 
+CHECKPOINT_PREFIX = "model.diffusion_model."
+"""What ComfyUI writes before the names of the denoiser, whatever their layout is."""
+
+
 def virtual_tensors(tensors: Mapping[str, StoredTensor]) -> dict[str, torch.Tensor]:
     """Tensors of these shapes on the meta device, for code that only looks at shapes."""
     return {name: torch.empty(tensor.shape, device="meta", dtype=torch.float16) for name, tensor in tensors.items()}
@@ -59,7 +73,8 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
     if getattr(model, "config_class", None) is not None or not must_fit:
         # How diffusers converts text encoders is no function of its own: only the numbers can be compared.
         return [_difference(slot, stored.elements, parameters)]
-    raise RequestError(_mismatch(slot, model, stored.elements, parameters, wrong, missing, found, expected))
+    sentence = _mismatch(slot, model, stored.elements, parameters, wrong, missing, found, expected)
+    raise MisfitError(sentence, slot, tuple(found))
 
 
 def _in_layout_of(
@@ -68,9 +83,9 @@ def _in_layout_of(
     """The shapes by the names that diffusers gives them."""
     from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
 
-    shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    if set(expected) <= set(shapes):
-        return shapes
+    shapes = {name.removeprefix(CHECKPOINT_PREFIX): tensor.shape for name, tensor in tensors.items()}
+    if 2 * len(shapes.keys() & expected.keys()) > len(expected):
+        return shapes  # the names are those of diffusers already
     converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)
     if converter is None:
         return shapes

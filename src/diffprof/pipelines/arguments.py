@@ -18,7 +18,7 @@ from diffprof.pipelines.components import is_modular
 from diffprof.pipelines.modular import block_inputs
 from diffprof.pipelines.stand_ins import (
     OPTIONAL_INPUTS,
-    described,
+    describe_input,
     is_optional_input,
     least_strength,
     sized_input,
@@ -69,6 +69,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     steps, strength = given.get("num_inference_steps"), getattr(missing.get("strength"), "default", None)
     if isinstance(steps, int) and isinstance(strength, float) and (least := least_strength(steps, strength)):
         stand_ins["strength"] = least
+    stand_ins |= _steps_of_motion(missing, steps)
     absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
     common = [name for name in OPTIONAL_INPUTS if name in missing]
     absent += ["output_type"] if "output_type" in missing else []
@@ -78,6 +79,14 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         on_refusal=tuple(name for name in dict.fromkeys((*common, *absent)) if name not in stand_ins),
         defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
     )
+
+
+def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> dict[str, int]:
+    """The steps between which Text2Video-Zero moves its frames, where the usual ones are not among those requested."""
+    first, last = (getattr(missing.get(name), "default", None) for name in ("t0", "t1"))
+    if not (isinstance(steps, int) and isinstance(first, int) and isinstance(last, int)) or last < steps:
+        return {}
+    return {"t0": max(steps - 1 - (last - first), 0), "t1": steps - 1}
 
 
 def _is_large(given: Mapping[str, Any]) -> bool:
@@ -177,8 +186,8 @@ def json_value(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(name): json_value(part) for name, part in value.items()}
-    if described(value) is not None:
-        return described(value)
+    if describe_input(value) is not None:
+        return describe_input(value)
     if isinstance(value, (list, tuple)):
         return [json_value(part) for part in value]
     if isinstance(value, torch.Tensor):

@@ -15,7 +15,7 @@ from torch.utils._device import _device_constructors
 from diffprof.errors import DiffprofError, RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import Kind, is_of_the_libraries, kind_of, missing_package_error, part_class
-from diffprof.pipelines.failures import packages_behind
+from diffprof.pipelines.failures import FROM_VALUES, is_own_mistake, packages_behind
 from diffprof.pipelines.fitting import (
     fitting_pipeline,
     is_guard,
@@ -66,17 +66,9 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
             if slot in signature:
                 parts[slot] = _part(blueprint, plan, owner, dtype, assumptions, make_model or build_virtual_model)
             else:
-                assumptions.append(f"{slot} ({plan.class_name}) is no component of {owner.__name__}: it is left out")
+                assumptions.append(f"{slot} ({plan.class_name}) is not a component of {owner.__name__}: it is left out")
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
-    for name, parameter in signature.items():
-        if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
-            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                continue
-            parts[name] = None
-    if "safety_checker" in signature and parts.get("safety_checker") is None:
-        parts |= stand_in_guard(owner, assumptions)
-    if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
-        settings["requires_safety_checker"] = False
+    _fill_empty_slots(owner, signature, parts, settings, assumptions)
     assumptions += [
         f"{slot}: the pipeline copies its weights into the denoiser and keeps both, so they are held twice"
         for slot, part in parts.items()
@@ -86,11 +78,32 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         is_virtual = make_model is None
         return _put_together(owner, {**parts, **settings}, dtype, is_virtual), tuple(assumptions)
     except Exception as error:
+        if _is_own_mistake(error):
+            raise
         packages = packages_behind(error)
         if packages:
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
         raise RequestError(f"{owner.__name__} cannot be put together from these components: {reason}") from error
+
+
+def _fill_empty_slots(
+    owner: Any,
+    signature: Mapping[str, inspect.Parameter],
+    parts: dict[str, Any],
+    settings: dict[str, Any],
+    assumptions: list[str],
+) -> None:
+    """Give the constructor None for the components that are not there, and a stand-in for a guard."""
+    for name, parameter in signature.items():
+        if name != "self" and name not in parts and name not in settings and parameter.default is parameter.empty:
+            if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                continue
+            parts[name] = None
+    if "safety_checker" in signature and parts.get("safety_checker") is None:
+        parts |= stand_in_guard(owner, assumptions)
+    if parts.get("safety_checker", ...) is None and "requires_safety_checker" in signature:
+        settings["requires_safety_checker"] = False
 
 
 def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...]]:
@@ -137,6 +150,12 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
     return part, tuple(assumptions)
 
 
+def _is_own_mistake(error: Exception) -> bool:
+    """Whether a line of diffprof failed that was called on the way; a call to the library itself has no other frame."""
+    has_callee = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+    return has_callee and is_own_mistake(error, FROM_VALUES)
+
+
 def _part(
     blueprint: Blueprint,
     plan: PartPlan,
@@ -154,7 +173,7 @@ def _part(
         return None
     if is_dispensable and not is_known_class(plan):
         assumptions.append(
-            f"{plan.slot}: {plan.library}.{plan.class_name} is no class of the libraries: it is left out"
+            f"{plan.slot}: {plan.library}.{plan.class_name} is not a class of the libraries: it is left out"
         )
         return None
     owner = part_class(plan.library, plan.class_name, plan.config)
@@ -166,22 +185,28 @@ def _part(
         return processor_of(blueprint, plan, owner, assumptions)
     if plan.is_missing and not _may_assume_defaults(blueprint, plan, kind, is_dispensable, assumptions):
         return None
-    config = {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
-    if plan.is_missing and kind is Kind.scheduler:
-        config = usual_scheduler(blueprint, plan)
-    if "quantization_config" in plan.config:
-        assumptions.append(
-            f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
-        )
+    config = _configuration(blueprint, plan, kind, assumptions)
     try:
         return make_model(owner, plan, config, dtype) if kind is Kind.model else owner.from_config(config)
     except DiffprofError:
         raise
     except Exception as error:
+        if _is_own_mistake(error):
+            raise
         reason = f"{type(error).__name__}: {error}"
         raise RequestError(
             f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})"
         ) from error
+
+
+def _configuration(blueprint: Blueprint, plan: PartPlan, kind: Kind, assumptions: list[str]) -> Mapping[str, Any]:
+    if "quantization_config" in plan.config:
+        assumptions.append(
+            f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
+        )
+    if plan.is_missing and kind is Kind.scheduler:
+        return usual_scheduler(blueprint, plan)
+    return {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
 
 
 def _may_assume_defaults(

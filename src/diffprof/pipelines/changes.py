@@ -80,7 +80,9 @@ def store_layers(pipeline: Any, slot: str, storage: str, dtype: torch.dtype) -> 
     """Keep the layers of a component in a smaller dtype, and cast each when it is called."""
     model: Any = components_of(pipeline)[slot]
     if not hasattr(model, "enable_layerwise_casting"):
-        raise RequestError(f"{slot} cannot be stored layer by layer: {type(model).__name__} is no model of diffusers")
+        raise RequestError(
+            f"{slot} cannot be stored layer by layer: {type(model).__name__} is not a model of diffusers"
+        )
     try:
         model.enable_layerwise_casting(storage_dtype=getattr(torch, storage), compute_dtype=dtype)
     except Exception as error:

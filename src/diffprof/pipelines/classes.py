@@ -95,7 +95,7 @@ def kind_of(owner: Any) -> Kind:
             return kind
     if is_placeholder(owner) and _is_processor_name(owner.__name__):
         return Kind.processor
-    raise UnsafeModelError(f"{owner.__name__} is not a model, scheduler, tokenizer or processor; it is no component")
+    raise UnsafeModelError(f"{owner.__name__} is not a model, scheduler, tokenizer or processor; it is not a component")
 
 
 def _is_processor_name(class_name: str) -> bool:

@@ -121,7 +121,7 @@ def _shards(index: Mapping[str, object], name: str) -> list[str]:
     listed = index.get("weight_map")
     files = list(dict.fromkeys(listed.values())) if isinstance(listed, dict) else []
     if len(files) > MOST_SHARDS or not all(isinstance(file, str) and Path(file).name == file for file in files):
-        raise RequestError(f"{name} lists files that are none of its folder, or more than {MOST_SHARDS:,}")
+        raise RequestError(f"{name} lists files outside of its folder, or more than {MOST_SHARDS:,}")
     return files
 
 

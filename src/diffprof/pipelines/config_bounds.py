@@ -18,6 +18,8 @@ MOST_REPETITIONS = 1_000_000
 """Of what is counted in a configuration. Libraries make lists of such lengths; models have hundreds."""
 MOST_TIMESTEPS = 100_000
 """A scheduler makes a table of them, one by one. Published ones have 1,000."""
+MOST_NEW_TOKENS = 2_000
+"""That a language model writes, one call for each. Published pipelines let it write 8 to 512."""
 MOST_ITEMS = 2_000_000
 """Values of one file."""
 LONGEST_TEXT = 2_000_000
@@ -74,7 +76,7 @@ def _check_number(key: str, value: float, where: object) -> None:
         return  # a library takes it or refuses it; it makes nothing large
     if abs(value) > most:
         raise RequestError(
-            f"{key[:60]} is {_shown(value)} in {where}, and diffprof takes at most {most:,} for it; check the file"
+            f"{key[:60]} is {_value_text(value)} in {where}, and diffprof takes at most {most:,} for it; check the file"
         )
 
 
@@ -83,8 +85,10 @@ def _most(key: str, value: float) -> int:
         return LONGEST_TEXT if value < NO_LENGTH else 10**40
     if "timesteps" in key:
         return MOST_TIMESTEPS
+    if key == "max_new_tokens":
+        return MOST_NEW_TOKENS
     return MOST_REPETITIONS if isinstance(value, int) and _COUNTED.search(key) else LARGEST_NUMBER
 
 
-def _shown(value: float) -> str:
+def _value_text(value: float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if abs(value) < 10**15 else "a larger number"

@@ -51,7 +51,7 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
 def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
     denoiser: Any = next(part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser")
     if name != USUAL:
-        net = _published(name, dtype)
+        net = _published_controlnet(name, dtype)
         _check_fit(name, net, denoiser)
         return net
     import diffusers
@@ -92,7 +92,7 @@ def _parameters(owner: Any) -> Collection[str]:
     return inspect.signature(owner.__init__).parameters.keys()
 
 
-def _published(name: str, dtype: torch.dtype) -> Any:
+def _published_controlnet(name: str, dtype: torch.dtype) -> Any:
     """The ControlNet of a folder with its configuration, or of a model that has one."""
     plan = _plan(name)
     config = {key: value for key, value in plan.config.items() if key != "quantization_config"}

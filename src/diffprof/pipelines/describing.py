@@ -158,11 +158,11 @@ def _is_equal(one: Any, other: Any) -> bool:
 def _differences_of_transformer(config_class: Any, config: dict[str, Any]) -> dict[str, Any]:
     """What must be given so that the class makes the same configuration; checked by making it."""
     defaults = config_class().to_dict()
-    expected = _known(config_class.from_dict(config).to_dict(), defaults)
+    expected = _known_part(config_class.from_dict(config).to_dict(), defaults)
 
     def is_enough(values: dict[str, Any]) -> bool:
         try:
-            return bool(_known(config_class(**values).to_dict(), defaults) == expected)
+            return bool(_known_part(config_class(**values).to_dict(), defaults) == expected)
         except Exception:  # noqa: BLE001  each class refuses in its own way what does not go together
             return False
 
@@ -174,12 +174,12 @@ def _differences_of_transformer(config_class: Any, config: dict[str, Any]) -> di
     return values
 
 
-def _known(config: Any, defaults: Any) -> Any:
+def _known_part(config: Any, defaults: Any) -> Any:
     """The part of a configuration that its class knows; the classes keep whatever else they are given."""
     if not (isinstance(config, Mapping) and isinstance(defaults, Mapping) and defaults):
         return config
     return {
-        key: _known(value, defaults[key])
+        key: _known_part(value, defaults[key])
         for key, value in config.items()
         if key in defaults and key not in NOT_CONFIGURATION
     }

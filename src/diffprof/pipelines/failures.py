@@ -41,6 +41,28 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or from_allocator
 
 
+class RustPanic(RuntimeError):
+    """A failed check in a library written in Rust."""
+
+
+FROM_VALUES = (TypeError, ValueError, RuntimeError, ArithmeticError, IndexError)
+"""What torch raises for a value of a configuration, in functions that have no frame of their own."""
+
+
+def is_own_mistake(error: BaseException, otherwise: tuple[type[BaseException], ...] = (RustPanic,)) -> bool:
+    """Whether a line of diffprof raised it: a bug of ours and no failure of the pipeline.
+
+    Errors of the types `otherwise` are none, wherever they come from.
+    """
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    # A function of torch that is handed on has no frame of its own: what it refuses was the pipeline's to give.
+    is_handed_on = frame.f_code.co_name in ("__torch_function__", "__torch_dispatch__")
+    # Nor has a call that the original function refuses: the arguments are as the pipeline gave them.
+    is_handed_on = is_handed_on or (isinstance(error, TypeError) and "original" in frame.f_code.co_freevars)
+    is_ours = str(frame.f_globals.get("__name__", "")).startswith("diffprof.")
+    return is_ours and not is_handed_on and not isinstance(error, otherwise)
+
+
 @contextlib.contextmanager
 def panics_as_errors() -> Iterator[None]:
     """Inside, a failed check in a library written in Rust is an error like any other.
@@ -52,7 +74,7 @@ def panics_as_errors() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise RuntimeError(f"a library written in Rust failed: {error}") from error
+        raise RustPanic(f"a library written in Rust failed: {error}") from error
 
 
 def packages_behind(error: BaseException) -> list[str]:

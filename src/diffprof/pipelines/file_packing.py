@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from diffprof.pipelines.headers.gguf import KINDS
-from diffprof.pipelines.headers.stored_weights import StoredWeights
+from diffprof.pipelines.headers.stored_weights import NVFP4, StoredWeights
 from diffprof.pipelines.packed_weights import GGUF_OFFSETS, PackedWeight, plan_packing
 from diffprof.pipelines.quantization import LAYOUTS
 
@@ -33,7 +33,7 @@ def plan_file_packing(slot: str, model: Any, stored: StoredWeights) -> list[str]
     for path, layer in model.named_modules():
         kind = kinds.get(f"{path}.weight")
         if kind is not None and isinstance(layer, torch.nn.Linear):
-            packed = _packed(kind, layer)
+            packed = _packed_weight(kind, layer)
             if packed is not None:
                 plan_packing(layer.weight, packed)
                 found += 1
@@ -42,7 +42,12 @@ def plan_file_packing(slot: str, model: Any, stored: StoredWeights) -> list[str]
     return [f"{slot}: which layers the packed weights belong to is not known; they are counted as if unpacked"]
 
 
-def _packed(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
+def _packed_weight(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
+    if kind == NVFP4:
+        # Four bits, a scale of eight for 16 elements, and a scale of all scales.
+        shape = (layer.out_features, layer.in_features)
+        stored = layer.out_features * layer.in_features // 2 + layer.out_features * layer.in_features // 16 + 4
+        return PackedWeight(kind, shape, stored, copies=(None,))
     if kind in ("nf4", "fp4"):
         return LAYOUTS[f"bitsandbytes:{kind}"](layer.out_features, layer.in_features, layer.weight.dtype)
     block, size = BLOCKS[kind]
@@ -57,13 +62,13 @@ def _packed(kind: str, layer: torch.nn.Linear) -> PackedWeight | None:
 def _kinds_by_name(model: Any, stored: StoredWeights) -> dict[str, str]:
     """The packed types by the names that the model has for its weights."""
     types = {name: tensor.dtype for name, tensor in stored.tensors.items()}
-    packed = {name: kind for name, kind in types.items() if kind in BLOCKS or kind in ("nf4", "fp4")}
+    packed = {name: kind for name, kind in types.items() if kind in BLOCKS or kind in ("nf4", "fp4", NVFP4)}
     if any(name in packed for name in model.state_dict()):
         return packed
-    return _renamed(model, stored, packed)
+    return _converted_names(model, stored, packed)
 
 
-def _renamed(model: Any, stored: StoredWeights, packed: Mapping[str, str]) -> dict[str, str]:
+def _converted_names(model: Any, stored: StoredWeights, packed: Mapping[str, str]) -> dict[str, str]:
     """The same by the names that diffusers' converter gives them: it works on tensors whose dtypes are the marks."""
     from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.config_bounds import check_name, check_values
+from diffprof.record.folder_files import LARGEST_TEXT_BYTES, check_files
 
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"
@@ -23,11 +25,11 @@ CONFIG_FILES = (
 )  # fmt: skip
 TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
 """Those of tokenizers and processors, which may lie beside the configuration of a model."""
-LARGEST_CONFIG_BYTES = 64 * 1024 * 1024
 
 
 def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     """The plan that ``model_index.json`` and the component configs describe."""
+    check_files(folder)
     index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
     if not index_file.is_file() and (folder / "config.json").is_file():
         raise RequestError(
@@ -93,6 +95,7 @@ def _text(value: Any) -> str | None:
 
 def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
     """The plan of one component, from the folder that holds its ``config.json`` or one of that name."""
+    check_files(folder)
     place = next((place for place in (folder, folder / slot) if (place / "config.json").is_file()), None)
     if place is None:
         raise RequestError(f"{folder} has neither model_index.json nor a config.json; give the folder of a component")
@@ -120,7 +123,10 @@ def _pipeline_name(index_file: Path, value: Any) -> tuple[str, str | None]:
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file that may be anything."""
     try:
-        if path.stat().st_size > LARGEST_CONFIG_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise RequestError(f"{path} is no file; correct or replace it")
+        if status.st_size > LARGEST_TEXT_BYTES:
             raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
         value = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

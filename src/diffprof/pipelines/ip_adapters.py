@@ -10,8 +10,7 @@ from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.blueprint import PartPlan
 from diffprof.pipelines.building import build_virtual_model, virtual_weights
 from diffprof.pipelines.patching import Patches
-
-KINDS = ("base", "plus")
+from diffprof.record.changes import IP_ADAPTERS
 
 VIT_H: dict[str, Any] = {
     "hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 16,
@@ -25,8 +24,8 @@ HEAD_SIZE = 64
 
 def add_ip_adapter(pipeline: Any, kind: str, dtype: torch.dtype) -> list[str]:
     """Give the pipeline an IP-Adapter of the published shapes; gives what was assumed."""
-    if kind not in KINDS:
-        raise RequestError(f"unknown IP-Adapter {kind!r}; there are {' and '.join(KINDS)}")
+    if kind not in IP_ADAPTERS:
+        raise RequestError(f"unknown IP-Adapter {kind!r}; there are {' and '.join(IP_ADAPTERS)}")
     unet = getattr(pipeline, "unet", None)
     if unet is None or not hasattr(pipeline, "load_ip_adapter") or not hasattr(unet, "attn_processors"):
         raise RequestError(

@@ -86,7 +86,7 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
     refuse_other_adapters(file, tensors)
     before, mode = _parameters(pipeline), _Conversion()
     other = f"{file} is no LoRA for {type(pipeline).__name__}"
-    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _converting(pipeline, mode):
+    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _conversion_mode(pipeline, mode):
         pipeline.load_lora_weights(with_slots(pipeline, tensors), adapter_name=name)
     added = _parameters(pipeline) - before
     if not added:
@@ -101,18 +101,37 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
 def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The tensors by names that diffusers knows: it expects the slot of the denoiser before the path of a layer.
 
-    PEFT writes ``base_model.model.`` before it, and some trainers nothing. All other names are for diffusers' own
-    converters, which know those of kohya, XLabs, Black Forest Labs and others.
+    PEFT writes ``base_model.model.`` before it, ComfyUI ``diffusion_model.``, and some trainers nothing. All other
+    names are for diffusers' own converters, which know those of kohya, XLabs, Black Forest Labs and others.
     """
+    named = {name: OTHER_PREFIX.sub("", name) for name in tensors}
     for slot, denoiser in _denoisers(pipeline).items():
         paths = {path for path, _ in denoiser.named_modules()}
-        named = {name: name.removeprefix(PEFT_PREFIX) for name in tensors}
         if all(LORA_ENDING.sub("", plain) in paths for plain in named.values()):
             return {f"{slot}.{named[name]}": tensor for name, tensor in tensors.items()}
+        if type(denoiser).__name__ == "FluxTransformer2DModel" and all(map(FLUX_PATH.match, named.values())):
+            return _in_layout_of_comfyui({named[name]: tensor for name, tensor in tensors.items()})
     return dict(tensors)
 
 
-PEFT_PREFIX = "base_model.model."
+def _in_layout_of_comfyui(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The only one with the original paths of FLUX that diffusers converts; a scale that is not there is one."""
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        new = f"diffusion_model.{name.replace('.lora_A.', '.lora_down.').replace('.lora_B.', '.lora_up.')}"
+        found[new] = tensor
+        if new.endswith(DOWN):
+            found.setdefault(f"{new.removesuffix(DOWN)}.alpha", torch.tensor(float(tensor.shape[0]), device="cpu"))
+    return found
+
+
+DOWN = ".lora_down.weight"
+
+
+OTHER_PREFIX = re.compile(
+    r"^(base_model\.model\.|(model\.)?diffusion_model\.|transformer\.(?=(double|single)_blocks\.))"
+)
+FLUX_PATH = re.compile(r"^(double_blocks|single_blocks)\.\d+\.(?!processor)")
 LORA_ENDING = re.compile(
     r"\.(lora_A|lora_B|lora_down|lora_up|lora_magnitude_vector)(\.\w+)?(\.weight|\.bias)?$|\.alpha$"
 )
@@ -126,7 +145,7 @@ def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
 
 
 @contextlib.contextmanager
-def _converting(pipeline: Any, mode: _Conversion) -> Iterator[None]:
+def _conversion_mode(pipeline: Any, mode: _Conversion) -> Iterator[None]:
     """Have diffusers' converters of other formats run in this mode."""
     original = pipeline.lora_state_dict
 

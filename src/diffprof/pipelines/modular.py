@@ -56,7 +56,7 @@ def _blocks(owner: Any, blueprint: Blueprint, assumptions: list[str]) -> Any:
     if is_own and getattr(found, "block_classes", None):
         return found()
     if blueprint.blocks:
-        assumptions.append(f"{blueprint.blocks} are no blocks of diffusers: {owner.default_blocks_name} is assumed")
+        assumptions.append(f"{blueprint.blocks} are not blocks of diffusers: {owner.default_blocks_name} is assumed")
     return None
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.architectures import check_fit
+from diffprof.pipelines.architectures import MisfitError, check_fit
 from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build, build_blocks, build_component
 from diffprof.pipelines.changes import apply_changes
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.controlnet_folders import base_of_controlnet
+from diffprof.pipelines.depth import with_stored_depth
 from diffprof.pipelines.file_packing import plan_file_packing
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -111,16 +112,9 @@ def open_blueprint(
     with DRY_RUN_LOCK:
         opened = _BUILT.get(key)
         if opened is None:
-            pipeline, assumptions = build(blueprint, dtype)
-            models = components_of(pipeline)
-            stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
-            for slot, weights in stored.items():
-                assumptions += tuple(check_fit(slot, models[slot], weights, blueprint.source == "file"))
-                assumptions += tuple(plan_file_packing(slot, models[slot], weights))
-                if weights.main_dtype != name:
-                    assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {name}",)
+            pipeline, assumptions, stored = _build_to_fit(blueprint, dtype)
             pipeline, made, assumed = apply_changes(pipeline, changes, dtype, arguments or {})
-            stored = _unchanged(stored, made, components_of(pipeline))
+            stored = _unchanged_weights(stored, made, components_of(pipeline))
             while len(_BUILT) >= _BUILT_LIMIT:
                 _BUILT.pop(next(iter(_BUILT)))
             opened = _BUILT[key] = OpenedPipeline(
@@ -129,7 +123,35 @@ def open_blueprint(
     return opened
 
 
-def _unchanged(
+def _build_to_fit(blueprint: Blueprint, dtype: torch.dtype) -> tuple[Any, tuple[str, ...], dict[str, StoredWeights]]:
+    """The pipeline of a plan, what was assumed, and what files hold of it; as deep as the weights in a file are."""
+    pipeline, assumptions = build(blueprint, dtype)
+    models = components_of(pipeline)
+    stored = {slot: weights for slot, weights in blueprint.stored.items() if slot in models}
+    try:
+        for slot, weights in stored.items():
+            assumptions += tuple(check_fit(slot, models[slot], weights, blueprint.source == "file"))
+            assumptions += tuple(plan_file_packing(slot, models[slot], weights))
+            if weights.main_dtype != str(dtype).removeprefix("torch."):
+                computed = str(dtype).removeprefix("torch.")
+                assumptions += (f"{slot} is stored in {weights.main_dtype} and counted as if computed in {computed}",)
+    except MisfitError as error:
+        plan = blueprint.parts[error.slot]
+        deeper = with_stored_depth(plan, models[error.slot], error.names)
+        if deeper is None:
+            raise
+        changed = {key: value for key, value in deeper.config.items() if plan.config.get(key) != value}
+        counts = " and ".join(f"{key} {value}" for key, value in changed.items())
+        sentence = f"{error.slot} has as many blocks as the file holds: {counts}"
+        parts = {**blueprint.parts, error.slot: deeper}
+        try:
+            return _build_to_fit(replace(blueprint, parts=parts, assumptions=(*blueprint.assumptions, sentence)), dtype)
+        except MisfitError:
+            raise error from None
+    return pipeline, assumptions, stored
+
+
+def _unchanged_weights(
     stored: Mapping[str, StoredWeights], changes: Changes, models: Mapping[str, torch.nn.Module]
 ) -> dict[str, StoredWeights]:
     """What files hold of the components whose weights are still those, and all of them: without adapters."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +16,7 @@ from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import is_placeholder, missing_packages, part_class
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
-from diffprof.pipelines.tokenizers import has_vocabulary, own_template, tokenizer_of
+from diffprof.pipelines.tokenizers import StandInTokenizer, has_vocabulary, own_template, tokenizer_of
 
 
 def processor_of(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:
@@ -56,8 +58,11 @@ def _usual_name(blueprint: Blueprint, plan: PartPlan, owner: Any) -> str | None:
     if encoder is not None:
         config_class = getattr(part_class(encoder.library, encoder.class_name, encoder.config), "config_class", None)
         model_type = str(encoder.config.get("model_type") or getattr(config_class, "model_type", ""))
-    name = PROCESSOR_MAPPING_NAMES.get(model_type) if owner is transformers.AutoProcessor else None
-    return name if isinstance(name, str) else "CLIPImageProcessor" if owner is not transformers.AutoProcessor else None
+    whole = re.sub(r"_(text|vision)(_model)?$", "", model_type)  # of the model that an encoder is a part of
+    name = PROCESSOR_MAPPING_NAMES.get(model_type) or PROCESSOR_MAPPING_NAMES.get(whole)
+    if owner is not transformers.AutoProcessor:
+        return "CLIPImageProcessor"
+    return name if isinstance(name, str) else None
 
 
 def _image_processor(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:
@@ -99,11 +104,45 @@ def _composite(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: li
     settings |= {name: parts.get(name) for name in kind.get_attributes()}
     if "chat_template" in known:
         settings["chat_template"] = template
+    processor = _put_together(kind, settings)
+    if isinstance(tokenizer, StandInTokenizer):
+        tokens = _numbers_of_unknown_tokens(blueprint, plan, processor)
+        if tokens:
+            settings["tokenizer"] = tokenizer.with_special_tokens(tokens)
+            processor = _put_together(kind, settings)
+    return processor
+
+
+def _put_together(kind: Any, settings: Mapping[str, Any]) -> Any:
     try:
         return kind(**settings)
     except AttributeError:
-        _name_special_tokens(tokenizer)
+        _name_special_tokens(settings["tokenizer"])
         return kind(**settings)
+
+
+def _numbers_of_unknown_tokens(blueprint: Blueprint, plan: PartPlan, processor: Any) -> dict[str, int]:
+    """Tokens that a processor writes in the place of images and that a stand-in would take for words, with numbers.
+
+    The encoder finds images by the number that its configuration has for them.
+    """
+    encoder = encoder_of(blueprint, plan)
+    config: Mapping[str, Any] = encoder.config if encoder is not None else {}
+    known: dict[str, int] = processor.tokenizer.get_vocab()
+    taken = {*known.values()}
+    numbers: dict[str, int] = {}
+    for owner, name in itertools.product((processor, processor.tokenizer), SPECIAL_TOKENS):
+        token = getattr(owner, name, None)
+        if isinstance(token, str) and token not in known and token not in numbers:
+            given = config.get(f"{name}_id", config.get(f"{name}_index"))
+            unused = next(number for number in itertools.count(FIRST_UNUSED) if number not in taken)
+            numbers[token] = given if isinstance(given, int) and given not in taken else unused
+            taken.add(numbers[token])
+    return numbers
+
+
+FIRST_UNUSED = 4
+"""Lower numbers are those of tokens that begin, end and fill up texts."""
 
 
 def _name_special_tokens(tokenizer: Any) -> None:

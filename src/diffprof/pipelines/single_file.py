@@ -15,6 +15,7 @@ from diffprof.catalogue import Entry
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.architectures import infer_architecture
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.file_names import likeliest
 from diffprof.pipelines.folder import from_folder, read_json
 from diffprof.pipelines.headers.files import read_header
 from diffprof.pipelines.headers.header import StoredTensor, WeightHeader
@@ -57,23 +58,31 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
         folder = file.absolute().parents[1]
         blueprint, found = from_folder(folder, str(folder)), f"as the {slot} of {folder}"
     else:
-        blueprint, found = _identified(file, header, groups, open_model)
+        blueprint, found = _identify(file, header, groups, open_model)
     parts = {name: plan for name, plan in blueprint.parts.items() if name != LEFT_OUT}
     stored = {slot: stored_weights(header.tensors)} if slot is not None else _assign(groups, parts, file)
     absent = [name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NO_MODELS)]
     assumptions = [f"{file.name} was opened {found}"]
     if absent:
         assumptions.append(f"{file.name} does not hold {', '.join(absent)}: taken from {blueprint.name}")
-    main = max(stored.values(), key=lambda weights: weights.elements)
     return replace(
         blueprint,
         name=name,
         source="file",
         parts=parts,
-        dtype=computing_dtype(main, "bfloat16" if blueprint.dtype == "float32" else blueprint.dtype),
+        dtype=_computing_dtype(stored, parts, blueprint.dtype),
         stored=stored,
         assumptions=(*assumptions, *blueprint.assumptions),
     )
+
+
+def _computing_dtype(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan], usual: str) -> str:
+    """That of the denoiser's weights; a VAE or a text encoder by itself does not say how the pipeline is run."""
+    denoisers = [weights for slot, weights in stored.items() if _kind(parts[slot]) == DENOISER]
+    if not denoisers:
+        return usual
+    main = max(denoisers, key=lambda weights: weights.elements)
+    return computing_dtype(main, "bfloat16" if usual == "float32" else usual)
 
 
 @dataclass(frozen=True)
@@ -120,18 +129,16 @@ def _published_entries() -> list[catalogue.Entry]:
     return [entry for entry in catalogue.entries() if entry.path is None]
 
 
-def _identified(file: Path, header: WeightHeader, groups: list[_Group], open_model: OpenModel) -> tuple[Blueprint, str]:
+def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model: OpenModel) -> tuple[Blueprint, str]:
     _refuse_adapters(file, header)
     main = max(groups, key=lambda group: (group.kind == DENOISER, group.weights.elements))
-    elements = main.weights.elements
+    elements = main.weights.elements - _tied_elements(main.weights)
     inferred = infer_architecture(header.tensors)
     same = [entry for entry in _published_entries() if _part_with(entry, elements)]
-    if inferred is not None:
-        of_type = [entry for entry in same if inferred.hub_id.lower() in map(str.lower, entry.names)]
-        same = of_type or same
     if same:
+        chosen = likeliest(same, file, None if inferred is None else inferred.hub_id)
         others = f", as {_count(len(same) - 1, 'other')} of the catalogue" if len(same) > 1 else ""
-        return open_model(same[0].name), f"as {same[0].name}, which has exactly its {elements:,} weights{others}"
+        return open_model(chosen.name), f"as {chosen.name}, which has exactly its {elements:,} weights{others}"
     if inferred is None:
         raise RequestError(_unknown(file, header, elements))
     try:
@@ -141,6 +148,13 @@ def _identified(file: Path, header: WeightHeader, groups: list[_Group], open_mod
             f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be had "
             f"({error}); give a folder that has it with --config"
         ) from None
+
+
+def _tied_elements(weights: StoredWeights) -> int:
+    """Of a table of words that T5 has under two names, and that some files hold twice."""
+    names = ("shared.weight", "encoder.embed_tokens.weight")
+    both = [weights.tensors[name] for name in names if name in weights.tensors]
+    return both[0].elements if len(both) > 1 and both[0].shape == both[1].shape else 0
 
 
 def _part_with(entry: Entry, elements: int) -> bool:
@@ -153,9 +167,23 @@ def _part_with(entry: Entry, elements: int) -> bool:
 
 
 def _refuse_adapters(file: Path, header: WeightHeader) -> None:
-    marks = ("lora_A.", "lora_B.", "lora_up.", "lora_down.", ".hada_w1_a", ".lokr_w1")
-    if any(mark in name for name in header.tensors for mark in marks):
-        raise RequestError(f"{file} is a LoRA, which changes a model and is none; profile the model with --lora {file}")
+    for marks, sentence in NO_MODEL.items():
+        if any(mark in name for name in header.tensors for mark in marks):
+            raise RequestError(f"{file} {sentence.format(file=file)}")
+
+
+NO_MODEL: Mapping[tuple[str, ...], str] = {
+    ("lora_A.", "lora_B.", "lora_up.", "lora_down.", ".hada_w1_a", ".lokr_w1"):
+        "is a LoRA, not a model; profile the model with --lora {file}",
+    ("ip_adapter.", "image_proj."):
+        "is an IP-Adapter, not a model; profile the model with --ip-adapter",
+    (".wscales", ".smooth_factor"):
+        "is packed by Nunchaku (SVDQuant), whose layers diffusers does not have; "
+        "profile the model that it was made of, with --quantize nf4 for weights of four bits",
+    ("emb_params", "string_to_param"):
+        "is an embedding for prompts (textual inversion), which adds words to a tokenizer and costs nothing by itself",
+}  # fmt: skip
+"""What else is published as one file: marks in the names of its tensors, and what to do with it."""
 
 
 def _unknown(file: Path, header: WeightHeader, elements: int) -> str:

@@ -201,7 +201,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
 }
 
 
-def described(value: Any) -> Any:
+def describe_input(value: Any) -> Any:
     """Images, alone or in a list, as what `record.inputs` can read again; None for anything else."""
     if _is_image(value):
         return str(ImageSize(*value.size))

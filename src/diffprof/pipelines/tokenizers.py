@@ -8,6 +8,7 @@ import re
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from diffprof.pipelines.classes import Kind, kind_of, part_class
 from diffprof.pipelines.config_bounds import LONGEST_TEXT, NO_LENGTH
 from diffprof.pipelines.failures import panics_as_errors
 from diffprof.pipelines.folder import read_json
+from diffprof.pipelines.tokenizer_bounds import check_tokenizer_file
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
 
 VOCABULARY_FILES = (
@@ -106,6 +108,8 @@ def _own(plan: PartPlan) -> Any:
 
 
 def _load(owner: Any, plan: PartPlan) -> Any:
+    assert plan.folder is not None, "its files make the tokenizer"
+    check_tokenizer_file(plan.folder)
     with panics_as_errors():
         tokenizer = owner.from_pretrained(str(plan.folder), local_files_only=True, trust_remote_code=False)
     return _with_bounded_lengths(tokenizer, plan)
@@ -179,6 +183,11 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         """A pipeline may ask of what class its tokenizer is (AudioLDM 2 does)."""
         return vars(self).get("_passes_for") or type(self)
 
+    def with_special_tokens(self, tokens: Mapping[str, int]) -> StandInTokenizer:
+        """The same with more special tokens, by their numbers."""
+        facts = replace(self.facts, special_tokens={**self.facts.special_tokens, **tokens})
+        return type(self)(facts, self._passes_for)
+
     @property
     def vocab_size(self) -> int:
         return self.facts.vocab_size
@@ -204,9 +213,9 @@ class StandInTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
             return special[token]
         taken = set(special.values())
         number = zlib.crc32(token.encode()) % self.facts.vocab_size
-        while number in taken:
-            number = (number + 1) % self.facts.vocab_size
-        return number
+        # Where a folder's special tokens take every number, any of them will do.
+        following = ((number + step) % self.facts.vocab_size for step in range(len(taken) + 1))
+        return next((free for free in following if free not in taken), number)
 
     def _convert_id_to_token(self, index: int) -> str:
         return next((token for token, number in self.facts.special_tokens.items() if number == index), f"<{index}>")

@@ -62,9 +62,9 @@ class Device:
     def fastest_peak(self, dtype: str, convolution: bool = False) -> float:
         """The same with everything allowed that can be: single precision rounded to tf32 in all products."""
         tf32 = self.peaks.get("tf32", 0.0) if dtype in ("float32", "complex64") else 0.0
-        return max(tf32, self.peak(dtype, convolution)) * self._unhalved(dtype)
+        return max(tf32, self.peak(dtype, convolution)) * self._matrix_factor(dtype)
 
-    def _unhalved(self, dtype: str) -> float:
+    def _matrix_factor(self, dtype: str) -> float:
         """2 where the published peak is half of what the matrix cores do.
 
         GeForce cards are half as fast only where they accumulate in float32, which float16 need not do; boards for
@@ -165,15 +165,15 @@ def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
     peak = peaks.get("float16") or peaks.get("bfloat16")
     if not peak or accelerator.architecture == PROCESSOR:
         return 1.0
-    return _limited(accelerator, efficiency.joules_per_teraflop * peak / TERA)
+    return _power_limit(accelerator, efficiency.joules_per_teraflop * peak / TERA)
 
 
 def vector_power_share(accelerator: Accelerator) -> float:
     """The same without matrix cores, which take far more energy for a product."""
     joules = VECTOR_JOULES_PER_TERAFLOP.get(accelerator.architecture)
-    return _limited(accelerator, joules * accelerator.peak_flops_per_second["float32"] / TERA) if joules else 1.0
+    return _power_limit(accelerator, joules * accelerator.peak_flops_per_second["float32"] / TERA) if joules else 1.0
 
 
-def _limited(accelerator: Accelerator, needed_watts: float) -> float:
+def _power_limit(accelerator: Accelerator, needed_watts: float) -> float:
     ratio = accelerator.board_power_watts / needed_watts if accelerator.board_power_watts else USUAL_POWER_RATIO
     return float((1 + ratio**-POWER_SHARPNESS) ** (-1 / POWER_SHARPNESS))

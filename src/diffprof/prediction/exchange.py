@@ -28,7 +28,7 @@ def share_sequence(workload: Workload, denoisers: frozenset[str], devices: int) 
     if devices == 1:
         return workload
     calls = [
-        replace(call, loads=tuple(_shared(load, devices) for load in call.loads))
+        replace(call, loads=tuple(_share_of_load(load, devices) for load in call.loads))
         if call.component in denoisers
         else call
         for call in workload.calls
@@ -36,7 +36,7 @@ def share_sequence(workload: Workload, denoisers: frozenset[str], devices: int) 
     return replace(workload, calls=tuple(calls))
 
 
-def _shared(load: Load, devices: int) -> Load:
+def _share_of_load(load: Load, devices: int) -> Load:
     kept = load.weight_bytes
     shared = replace(
         load,

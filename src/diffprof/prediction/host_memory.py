@@ -16,7 +16,7 @@ SHARD_BYTES = 5 * 1000**3
 
 def predict_host_memory(profile: Profile, settings: RunSettings) -> HostMemory:
     """The host's memory while the pipeline is loaded, and while it runs."""
-    plain = RunSettings()
+    plain = RunSettings(without=settings.without)
     kept = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
     read = {slot: component_weights(part, plain).total_bytes for slot, part in profile.components.items()}
     load = PROCESS_BYTES + sum(_load_bytes(slot, kept, read, settings) for slot in read)

@@ -76,10 +76,13 @@ def kernel_times(table: LoadTable, device: Device, compiled: bool = False, fused
 def fixed_seconds(table: LoadTable, kernel_seconds: float) -> Floats:
     """What each execution takes however small it is: products fill more of a pipeline than other kernels."""
     is_product = table.is_gemm | table.is_convolution | table.is_attention
-    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, PRODUCT_FIXED, MEMORY_FIXED))
+    rest = np.where(table.is_reduction, REDUCTION_FIXED, np.where(table.is_norm, NORM_FIXED, MEMORY_FIXED))
+    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, PRODUCT_FIXED, rest))
 
 
-PRODUCT_FIXED, MEMORY_FIXED = 2.0, 0.65
+PRODUCT_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 2.0, 1.0, 0.65
+"""Threads that add up must wait for each other, those of other kernels need not."""
+
 NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
 """Below so many input channels, a convolution cannot fill matrix cores."""
 
@@ -115,15 +118,15 @@ def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, can_split
     """
     rows, columns, inner = table.rows[chosen], table.columns[chosen], table.inner[chosen]
     batch = table.batch[chosen]
-    best = np.full(len(rows), np.inf)
     multiprocessors = device.multiprocessors
-    for tile_rows, tile_columns, speed in PROCESSOR_TILES if device.is_processor else TILES:
-        tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
-        most = np.maximum(1, inner // SPLIT_INNER) if can_split else 1
-        parts = np.clip(multiprocessors // tiles, 1, most)
-        waves = np.ceil(tiles * parts / multiprocessors)
-        work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
-        best = np.minimum(best, work)
+    # A row for each tile, a column for each load.
+    tile_rows, tile_columns, speed = np.array(PROCESSOR_TILES if device.is_processor else TILES).T[:, :, np.newaxis]
+    tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
+    most = np.maximum(1, inner // SPLIT_INNER) if can_split else 1
+    parts = np.minimum(np.maximum(multiprocessors // tiles, 1), most)
+    waves = np.ceil(tiles * parts / multiprocessors)
+    work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
+    best = work.min(axis=0)
     aligned = (columns % ALIGNMENT == 0) & (inner % ALIGNMENT == 0) | device.is_processor
     return np.where(aligned, best, best / UNALIGNED_SHARE)
 

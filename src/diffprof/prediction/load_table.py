@@ -9,6 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, Load, Workload
+from diffprof.prediction.workspace import element_bytes
+
+SECTOR_ELEMENT = 4
+"""Bytes of an element for which the cost of reading across memory is said."""
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -27,6 +31,7 @@ class LoadTable:
     read: Floats
     written: Floats
     strided: Floats
+    """Bytes that are read across memory, as if in float32: a sector is fetched for each element, large or small."""
     weight: Floats
     batch: Floats
     rows: Floats
@@ -41,6 +46,7 @@ class LoadTable:
     is_view: Flags
     is_norm: Flags
     is_softmax: Flags
+    is_reduction: Flags
     is_scattered: Flags
     is_masked: Flags
     is_causal: Flags
@@ -65,6 +71,8 @@ def load_table(workload: Workload) -> LoadTable:
     def column(name: str) -> Any:
         return np.array([getattr(load, name) for load in loads], dtype=float)
 
+    sizes = np.array([element_bytes(load.dtype) for load in loads], dtype=float)
+
     def flag(values: Any) -> Any:
         return np.array([bool(value) for value in values], dtype=bool)
 
@@ -75,7 +83,7 @@ def load_table(workload: Workload) -> LoadTable:
         macs=column("macs"),
         read=column("read_bytes"),
         written=column("written_bytes"),
-        strided=column("strided_bytes"),
+        strided=column("strided_bytes") * SECTOR_ELEMENT / sizes,
         weight=column("weight_bytes"),
         batch=column("batch"),
         rows=column("rows"),
@@ -89,6 +97,7 @@ def load_table(workload: Workload) -> LoadTable:
         is_memory=flag(load.sort == MEMORY for load in loads),
         is_view=flag(load.sort == VIEW for load in loads),
         is_norm=flag(load.kind == "norm" for load in loads),
+        is_reduction=flag(load.kind == "reduction" for load in loads),
         is_softmax=flag(load.kind == "softmax" for load in loads),
         is_scattered=flag(load.scattered for load in loads),
         is_masked=flag(load.masked or (load.sort == ATTENTION and load.inner > 256) for load in loads),

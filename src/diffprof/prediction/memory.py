@@ -2,50 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from diffprof.prediction.allocator import CachingAllocator, OutOfDeviceMemory
+from diffprof.prediction.allocator import CachingAllocator, Occupied
+from diffprof.prediction.call_memory import CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.residency import Groups
+from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.stages import stages_of_calls
-from diffprof.prediction.timeline import pipeline_call
-from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device, tensor_sizes
-from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
-from diffprof.record.allocations import ALLOCATE, CALL, MASKED_ATTENTION, RELEASE, step_places
+from diffprof.prediction.timeline import PIPELINE, pipeline_call
+from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
+from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fitted import DECODE, DENOISE, ENCODE, LOAD, StageMemory
-from diffprof.record.profile import Call, Cost, Profile
+from diffprof.record.profile import Call, Profile
 from diffprof.record.run_settings import RunSettings
-
-Event = tuple[str, int, int]
-"""Kind, value, and the step to the next owner."""
 
 
 def predict_memory(
     profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None = None
 ) -> tuple[StageMemory, ...]:
     """The stages of the generation; raises `OutOfDeviceMemory` where the allocator cannot have what it needs."""
-    simulation = _Simulation(profile, settings, device, capacity)
+    return simulate_memory(profile, settings, device, capacity).result()
+
+
+def simulate_memory(
+    profile: Profile,
+    settings: RunSettings,
+    device: DeviceMemory,
+    capacity: int | None = None,
+    branch_at: Container[int] = (),
+) -> MemorySimulation:
+    """The same, with more to say than the stages; it can be gone on with from the first call of costs by identity."""
+    simulation = MemorySimulation(profile, settings, device, capacity, branch_at)
     simulation.run()
-    return simulation.result()
+    return simulation
 
 
 @dataclass
 class _Moment:
     """Where most was allocated so far in a stage."""
 
-    allocated: int = -1
-    component: str = ""
-    module: str = ""
-    weights: dict[str, int] | None = None
-    activations: int = 0
-    kept: int = 0
-    workspace: int = 0
+    allocated: int
+    component: str
+    module: str
+    weights: dict[str, int]
+    activations: int
+    kept: int
+    workspace: int
 
 
-class _Simulation:
-    def __init__(self, profile: Profile, settings: RunSettings, device: DeviceMemory, capacity: int | None) -> None:
+class MemorySimulation:
+    """A generation followed through the allocator."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        settings: RunSettings,
+        device: DeviceMemory,
+        capacity: int | None = None,
+        branch_at: Container[int] = (),
+    ) -> None:
         self.profile = profile
+        self.branch_at = branch_at
+        self.branch: Branch | None = None
         self.settings = settings
         self.device = device
         self.allocator = CachingAllocator(capacity)
@@ -72,22 +94,25 @@ class _Simulation:
         stages = stages_of_calls(self.profile)
         # What precedes the first call belongs to it.
         self._begin(stages[0] if stages else DECODE)
-        blocks: list[Any] = []
-        sizes: list[int] = []
-        number = 0
-        for kind, value, _ in _events(pipeline_call(self.profile).cost):
-            if kind == CALL:
-                self._call(self.profile.calls[number], number, stages[number])
-                number += 1
-            elif kind == ALLOCATE:
-                blocks.append(self.allocator.allocate(value))
-                sizes.append(value)
-                self.kept += value
-                self._note("pipeline", "", 0, 0)
-            elif kind == RELEASE:
-                self.allocator.release(blocks[-value])
-                self.kept -= sizes[-value]
+        _OwnCode(self, stages).play_all(pipeline_call(self.profile).cost)
+        self.end()
+
+    def end(self) -> None:
+        """No stage comes any more."""
         self._begin("")
+
+    def fork(self, device: DeviceMemory) -> MemorySimulation:
+        """The same state on another device, without the allocator."""
+        other = copy(self)
+        other.device = device
+        other.resident, other.reserved, other.followed = dict(self.resident), dict(self.reserved), dict(self.followed)
+        other.moments = {stage: copy(moment) for stage, moment in self.moments.items()}
+        return other
+
+    @property
+    def most_reserved(self) -> int:
+        """The most that was reserved at one time."""
+        return max(self.reserved.values())
 
     def _begin(self, stage: str) -> None:
         """Go over to a stage; a pipeline may come back to one."""
@@ -111,7 +136,7 @@ class _Simulation:
                     allocated_bytes=moment.allocated,
                     reserved_bytes=reserved,
                     device_bytes=reserved + self.device.context_bytes,
-                    weights=moment.weights or {},
+                    weights=moment.weights,
                     activation_bytes=moment.activations,
                     kept_bytes=moment.kept,
                     workspace_bytes=moment.workspace,
@@ -121,6 +146,8 @@ class _Simulation:
 
     def _load(self) -> None:
         """What lies on the device before the call."""
+        if self._load_what_stays():
+            return
         for slot in self.weights:
             if self.settings.drop_text_encoders and not self._is_text_encoder(slot):
                 continue  # they come when the prompt is encoded and the text encoders are gone
@@ -129,21 +156,33 @@ class _Simulation:
                 self._bring(slot)
         # Of cuBLAS, once and for all.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
-        self._note("", "", 0, 0)
+        self.note("", "", 0, 0)
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
             if slot not in self.stay:
                 self._take_away(slot)
+
+    def _load_what_stays(self) -> bool:
+        """Load everything, if nothing of it ever leaves; for that there is a state that was worked out before."""
+        if not self.is_plain:
+            return False
+        weights = tuple(part for part in self.weights.values() if part.modules)
+        state = _with_weights(weights, self.device.matrix_workspace_bytes)
+        if self.allocator.capacity is not None and state.most_reserved > self.allocator.capacity:
+            return False
+        self.allocator.resume(state)
+        self.on_device = {part.slot: [] for part in weights}
+        self.resident = {part.slot: part.total_bytes for part in weights}
+        self.note("", "", 0, 0)
+        return True
 
     def _is_text_encoder(self, slot: str) -> bool:
         return self.profile.components[slot].role == "text_encoder"
 
     def _bring(self, slot: str) -> None:
-        modules = self.weights[slot].modules
-        if slot in self.on_device or not modules:
+        weights = self.weights[slot]
+        if slot in self.on_device or not weights.modules:
             return
-        self.on_device[slot] = [
-            self.allocator.allocate(size) for module in modules for size in tensor_sizes(module.stored_bytes)
-        ]
+        self.on_device[slot] = [self.allocator.allocate(size) for size in weights.tensor_bytes]
         self.resident[slot] = self.weights[slot].total_bytes
 
     def _take_away(self, slot: str) -> None:
@@ -151,13 +190,19 @@ class _Simulation:
             self.allocator.release(block)
         self.resident.pop(slot, None)
 
-    def _call(self, call: Call, number: int, stage: str) -> None:
+    @property
+    def is_plain(self) -> bool:
+        """Whether all weights lie on the device from the first call to the last."""
+        return self.settings.offload == "none" and not self.settings.drop_text_encoders
+
+    def call(self, call: Call, number: int, stage: str) -> None:
+        """A component is called."""
         if self.settings.offload == "model":
             self._offload_before(call.component)
         self._begin(stage)
         if self.settings.offload == "model":
             self._bring(call.component)
-            self._note(call.component, "", 0, 0)
+            self.note(call.component, "", 0, 0)
         elif self.settings.drop_text_encoders and self.settings.offload == "none":
             self._bring_after_encoding(call.component)
         self._follow(call)
@@ -173,7 +218,7 @@ class _Simulation:
         for other in self.weights:
             if not self._is_text_encoder(other):
                 self._bring(other)
-        self._note(slot, "", 0, 0)
+        self.note(slot, "", 0, 0)
 
     def _offload_before(self, slot: str) -> None:
         """As accelerate's hooks do: the component that precedes this one in the pipeline's order leaves."""
@@ -190,124 +235,102 @@ class _Simulation:
         before = self.allocator.allocated
         taken = self.followed.get(id(call.cost))
         if taken is None:
-            self.followed[id(call.cost)] = _CallSimulation(self, call).run() - before
+            self.followed[id(call.cost)] = CallSimulation(self, call).run() - before
             return
         moment = self.moments.get(self.stage)
         if moment is not None:
             moment.allocated = max(moment.allocated, before + taken)
 
-    def _note(self, component: str, module: str, activations: int, workspace: int) -> None:
-        """Remember this moment, if more is allocated than at any before it in the stage."""
+    def is_peak(self) -> bool:
+        """Whether more is allocated than at any moment of the stage before."""
         moment = self.moments.get(self.stage)
-        if moment is None:
-            moment = self.moments[self.stage] = _Moment()
-        if self.allocator.allocated > moment.allocated:
-            moment.allocated = self.allocator.allocated
-            moment.component, moment.module = component, module
-            moment.weights = dict(self.resident)
-            moment.activations, moment.kept, moment.workspace = activations, self.kept, workspace
+        return moment is None or self.allocator.allocated > moment.allocated
+
+    def note(self, component: str, module: str, activations: int, workspace: int) -> None:
+        """Remember this moment, if it is a peak."""
+        if self.is_peak():
+            self.moments[self.stage] = _Moment(
+                self.allocator.allocated, component, module, dict(self.resident), activations, self.kept, workspace
+            )
 
 
-class _CallSimulation:
-    """One component call, event by event."""
+class _OwnCode(EventPlayer):
+    """What the pipeline itself takes and gives back, with the calls in between; its place is the number of calls."""
 
-    def __init__(self, around: _Simulation, call: Call) -> None:
+    def __init__(self, around: MemorySimulation, stages: Sequence[str]) -> None:
+        super().__init__(around.allocator, can_skip=around.is_plain)
         self.around = around
-        self.call = call
-        self.allocator = around.allocator
-        self.paths = [module.path for module in call.cost.modules] or [""]
-        settings = around.settings
-        component = around.profile.components[call.component]
-        own: ComponentWeights = around.weights[call.component]
-        self.unpacked = {module.path: module.unpacked_bytes for module in own.modules if module.unpacked_bytes}
-        is_grouped = (
-            settings.offload in ("sequential", "group", "group-leaf") and call.component not in around.on_device
-        )
-        self.groups = Groups(component, own, settings, self.paths) if is_grouped else None
-        self.present: dict[str, list[Any]] = {}
-        self.share = settings.devices if component.role == "denoiser" else 1
-        self.owner = 0
-        self.activations = 0
-        self.most = 0
+        self.stages = stages
 
-    def run(self) -> int:
-        allocator = self.allocator
-        blocks: list[Any] = []
-        sizes: list[int] = []
-        alive: dict[int, None] = {}
-        for kind, value, step in _events(self.call.cost):
-            if kind == ALLOCATE:
-                self._enter(step)
-                size = value // self.share or 1
-                unpacked = self.unpacked.get(self.paths[self.owner])
-                copy = allocator.allocate(unpacked) if unpacked else None
-                blocks.append(allocator.allocate(size))
-                sizes.append(size)
-                alive[len(blocks) - 1] = None
-                self.activations += size
-                self._note(unpacked or 0)
-                if copy is not None:
-                    allocator.release(copy)
+    def play(self, events: Sequence[Event]) -> None:
+        around, blocks, sizes = self.around, self.blocks, self.sizes
+        for position, (kind, value, _) in enumerate(events):
+            if kind == CALL:
+                call = around.profile.calls[self.place]
+                if around.branch is None and id(call.cost) in around.branch_at:
+                    self._branch(len(events) - position)
+                if call.component not in around.settings.without:
+                    around.call(call, self.place, self.stages[self.place])
+                self.place += 1
+            elif kind == ALLOCATE:
+                self.alive[len(blocks)] = None
+                blocks.append(around.allocator.allocate(value))
+                sizes.append(value)
+                around.kept += value
+                around.note(PIPELINE, "", 0, 0)
             elif kind == RELEASE:
                 number = len(blocks) - value
-                allocator.release(blocks[number])
-                self.activations -= sizes[number]
-                del alive[number]
-            else:
-                self._use(kind, value)
-        for number in alive:
-            allocator.release(blocks[number])
-        for group in list(self.present):
-            self._drop(group)
-        return self.most
+                around.allocator.release(blocks[number])
+                around.kept -= sizes[number]
+                del self.alive[number]
 
-    def _enter(self, step: int) -> None:
-        self.owner += step
-        if self.groups is None or (not step and self.present):
-            return
-        wanted = self.groups.on_device(self.paths[self.owner])
-        for group in [name for name in self.present if name not in wanted]:
-            self._drop(group)
-        for group in wanted:
-            if group not in self.present:
-                sizes = self.groups.bytes[group]
-                self.present[group] = [self.allocator.allocate(part) for size in sizes for part in tensor_sizes(size)]
-                resident = self.around.resident
-                resident[self.call.component] = resident.get(self.call.component, 0) + sum(sizes)
+    def repeats(self, distance: int, times: int) -> bool:
+        """Whether the same calls are made so many times more."""
+        calls, end = self.around.profile.calls, self.place + distance * times
+        return all(
+            calls[place].cost is calls[place - distance].cost and self.stages[place] == self.stages[place - distance]
+            for place in range(self.place, end)
+        )
 
-    def _drop(self, group: str) -> None:
-        assert self.groups is not None
-        for block in self.present.pop(group):
-            self.allocator.release(block)
-        self.around.resident[self.call.component] -= sum(self.groups.bytes[group])
+    def _branch(self, left: int) -> None:
+        """Keep this state, if it can be gone on with: all weights stay, and nothing here is repeated."""
+        events, times = self.parts[self.part]
+        if times == 1 and self.can_skip:
+            self.around.branch = Branch(self.fork(self.around.device), len(events) - left)
 
-    def _use(self, kind: str, number: int) -> None:
-        """An operation runs that may take memory beside."""
-        operation = self.call.cost.operations[number]
-        if operation.kind == "convolution":
-            size = self.around.device.convolution_bytes(operation)
-        elif self.around.settings.attention == "math" or not self.around.device.has_fused_attention(operation):
-            size = score_bytes(operation, kind == MASKED_ATTENTION)
-        else:
-            size = fused_attention_bytes(operation)
-        size //= self.share
-        if not size:
-            return
-        try:
-            block = self.allocator.allocate(size)
-        except OutOfDeviceMemory:
-            if operation.kind != "convolution":
-                raise
-            return  # cuDNN goes on to an algorithm that does without
-        self._note(size)
-        self.allocator.release(block)
-
-    def _note(self, workspace: int) -> None:
-        if self.allocator.allocated > self.most:
-            self.most = self.allocator.allocated
-            self.around._note(self.call.component, self.paths[self.owner], self.activations, workspace)
+    def fork(self, device: DeviceMemory) -> _OwnCode:
+        """The same state of all, on another device."""
+        other = copy(self)
+        other.around = self.around.fork(device)
+        other.allocator, alive = self.allocator.fork({number: self.blocks[number] for number in self.alive})
+        other.around.allocator = other.allocator
+        other.blocks = [alive.get(number) for number in range(len(self.blocks))]
+        other.sizes, other.alive = list(self.sizes), dict(self.alive)
+        return other
 
 
-def _events(cost: Cost) -> list[Event]:
-    events = [(event.kind, event.value, step_places(event.step)) for event in cost.allocations.events]
-    return [events[number] for number in cost.allocations.expand()]
+@dataclass(frozen=True)
+class Branch:
+    """A simulation before a call that takes other memory on other devices."""
+
+    code: _OwnCode
+    position: int
+    """Of the call, in the part of the events that is followed."""
+
+    def run_on(self, device: DeviceMemory) -> MemorySimulation:
+        """The rest of the simulation on another device that was the same up to here."""
+        code = self.code.fork(device)
+        code.go_on(self.position)
+        code.around.end()
+        return code.around
+
+
+@lru_cache(maxsize=16)
+def _with_weights(weights: tuple[ComponentWeights, ...], workspace_bytes: int) -> Occupied:
+    """An allocator with all these weights, and the workspace of cuBLAS: the same for every size of a model."""
+    allocator = CachingAllocator()
+    for component in weights:
+        for size in component.tensor_bytes:
+            allocator.allocate(size)
+    allocator.allocate(workspace_bytes)
+    return allocator.as_occupied()

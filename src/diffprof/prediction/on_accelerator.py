@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diffprof.catalogue.accelerators import Accelerator
-from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device import basis_of, device_of
 from diffprof.prediction.device_memory import device_memory
-from diffprof.prediction.memory import predict_memory
-from diffprof.prediction.needed_memory import NeededMemory
+from diffprof.prediction.memory_on_devices import MemoryOnDevices
 from diffprof.prediction.time import job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.profile import Profile
@@ -47,15 +45,16 @@ def on_accelerator(profile: Profile, accelerator: Accelerator | None) -> OnAccel
 def on_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -> tuple[OnAccelerator, ...]:
     """The figures on several: memory is that of the first, whether it fits is worked out for each."""
     job = job_of(profile)
-    needed = NeededMemory(profile, RunSettings(), accelerators[0]) if has_allocations(profile) else None
+    needed = MemoryOnDevices(profile, RunSettings()) if has_allocations(profile) else None
+    device_bytes = _device_bytes(needed, accelerators[0]) if needed else None
     found = []
     for entry in accelerators:
         time = predict_time(job, device_of(entry), "measured" if entry.measured else basis_of(entry))
         found.append(
             OnAccelerator(
                 entry.name,
-                needed.device_bytes if needed else None,
-                needed.fits(entry) if needed else None,
+                device_bytes,
+                needed.fits(device_memory(entry)) if needed else None,
                 time.total_seconds,
                 time.low_seconds,
                 time.high_seconds,
@@ -64,13 +63,13 @@ def on_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -> tu
     return tuple(found)
 
 
+def _device_bytes(needed: MemoryOnDevices, accelerator: Accelerator) -> int:
+    stages, _ = needed.on(device_memory(accelerator))
+    return max(stage.device_bytes for stage in stages)
+
+
 def _memory(profile: Profile, accelerator: Accelerator | None) -> tuple[int | None, bool | None]:
     if not has_allocations(profile):
         return None, None
-    device = device_memory(accelerator)
-    fits = None if accelerator is None else True
-    try:
-        stages = predict_memory(profile, RunSettings(), device, device.capacity_bytes)
-    except OutOfDeviceMemory:
-        stages, fits = predict_memory(profile, RunSettings(), device), False
+    stages, fits = MemoryOnDevices(profile, RunSettings()).on(device_memory(accelerator))
     return max(stage.device_bytes for stage in stages), fits

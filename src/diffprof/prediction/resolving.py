@@ -31,6 +31,7 @@ def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
                 f"{slot} cannot be quantized to {scheme}: transformers unpacks GGUF files when it loads them; "
                 "use nf4, int8 or fp8 for it."
             )
+    _check_left_out(profile, settings)
     return replace(settings, quantize=quantize, layerwise=layerwise)
 
 
@@ -43,6 +44,25 @@ def _check(settings: RunSettings) -> None:
         raise RequestError("A number of devices, or of blocks in a group, is 1 or more.")
     if not 0 <= settings.skip_rate < 1:
         raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {settings.skip_rate:g}.")
+
+
+CAN_BE_LEFT_OUT = ("text_encoder", "image_encoder", "safety_checker")
+"""Roles of components that pipelines may do without."""
+
+
+def _check_left_out(profile: Profile, settings: RunSettings) -> None:
+    roles = {slot: part.role for slot, part in profile.components.items()}
+    usable = [slot for slot, role in roles.items() if role in CAN_BE_LEFT_OUT]
+    for slot in settings.without:
+        if slot not in usable:
+            reason = "cannot do without" if slot in roles else "has no component"
+            hint = f"it can do without {', '.join(usable)}" if usable else "it needs all that it has"
+            raise RequestError(f"The pipeline {reason} {slot!r}; {hint}.")
+        if slot in settings.quantize:
+            raise RequestError(f"{slot} is either quantized or left out, not both; leave one of the options out.")
+    encoders = [slot for slot, role in roles.items() if role == "text_encoder"]
+    if encoders and set(encoders) <= set(settings.without):
+        raise RequestError(f"Without {', '.join(encoders)} nothing encodes the prompt; keep one of them.")
 
 
 def _by_slot(parts: Mapping[str, Component], given: Mapping[str, str], roles: tuple[str, ...]) -> dict[str, str]:

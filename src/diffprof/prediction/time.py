@@ -17,7 +17,7 @@ from diffprof.prediction.kernel_times import fixed_seconds
 from diffprof.prediction.load_table import Floats, LoadTable, load_table
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.transfers import overlaps, transfer_seconds
-from diffprof.prediction.variants import quantize, skip_calls
+from diffprof.prediction.variants import leave_out, quantize, skip_calls
 from diffprof.prediction.weights import component_weights
 from diffprof.prediction.workload import Workload, workload_of
 from diffprof.record.predicted import (
@@ -68,7 +68,7 @@ def job_of(profile: Profile, settings: RunSettings | None = None) -> Job:
                 "which a time depends on; count it again."
             )
     settings = resolve_settings(profile, settings)
-    workload = quantize(workload_of(profile), settings.quantize, settings.layerwise)
+    workload = quantize(leave_out(workload_of(profile), settings.without), settings.quantize, settings.layerwise)
     if settings.skip_rate:
         workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
     workload = share_sequence(workload, _denoisers(profile), settings.devices)
@@ -119,7 +119,7 @@ def predict_time(
         energy_joules=power * (IDLE_POWER * total + BUSY_POWER * min(busy, total)) if power else None,
         price_usd=None if usd_per_second is None else usd_per_second * total,
         fits=fits,
-        kinds=_added(part.kinds for part in components.values()),
+        kinds=_sum_tables(part.kinds for part in components.values()),
         basis=basis,
     )
 
@@ -151,7 +151,7 @@ class _Parts:
                 bound_seconds=float(sum(self.bounds[own])),
                 calls=round(float(sum(self.times[own]))),
                 limited_by=_largest(self.limits(own)),
-                kinds=_added(self._kinds(number) for number in own),
+                kinds=_sum_tables(self._kinds(number) for number in own),
             )
         return found
 
@@ -170,9 +170,9 @@ class _Parts:
 
     def limits(self, calls: Sequence[int]) -> dict[str, float]:
         """Seconds of some kinds of calls by what limits them."""
-        return {name: float(sum(self.by_limit[name][number] for number in calls)) for name in LIMITS}
+        return {name: sum([seconds[number] for number in calls], 0.0) for name, seconds in self.by_limit.items()}
 
-    def _seconds_by_limit(self) -> dict[str, Floats]:
+    def _seconds_by_limit(self) -> dict[str, list[float]]:
         table, kernels = self.job.table, self.calls.kernels
         fixed = np.minimum(fixed_seconds(table, self.device.efficiency.kernel_seconds), kernels.seconds)
         rest = (kernels.seconds - fixed) * table.count
@@ -181,13 +181,14 @@ class _Parts:
         def of_calls(seconds: Floats) -> Floats:
             return np.bincount(table.call, weights=seconds, minlength=len(self.times)) * self.times
 
-        return {
+        found = {
             COMPUTE: of_calls(np.where(is_compute, rest, 0.0)),
             BANDWIDTH: of_calls(np.where(is_compute, 0.0, rest)),
             LAUNCHES: of_calls(fixed * table.count),
             HOST: np.maximum(0.0, self.calls.total - self.calls.device) * self.times,
             TRANSFERS: self.waits * self.times,
         }
+        return {name: found[name].tolist() for name in LIMITS}
 
     def step_seconds(self) -> float:
         steps = self.job.workload.steps
@@ -208,7 +209,7 @@ def _largest(limits: Mapping[str, float]) -> str:
     return max(LIMITS, key=lambda name: limits[name])
 
 
-def _added(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def _sum_tables(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
     added: dict[str, float] = {}
     for table in tables:
         for name, seconds in table.items():

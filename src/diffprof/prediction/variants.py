@@ -1,8 +1,8 @@
-"""The same generation done otherwise: with quantized weights, or with a cache that skips calls of the denoiser."""
+"""The same generation done otherwise: with quantized weights, without a component, or with calls that a cache skips."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from diffprof.errors import RequestError
@@ -24,7 +24,7 @@ def _quantized_call(call: CallLoads, scheme: Quantization) -> CallLoads:
     for load in call.loads:
         loads.append(_quantized_product(load, scheme) if load.kind == "linear" and load.sort == GEMM else load)
         if load.kind == "linear" and load.sort == GEMM and scheme.passes:
-            loads.append(_unpacking(load, scheme))
+            loads.append(_unpacking_load(load, scheme))
     return replace(call, loads=tuple(loads))
 
 
@@ -35,9 +35,14 @@ def _quantized_product(load: Load, scheme: Quantization) -> Load:
     return replace(load, dtype=scheme.computes_in, read_bytes=load.read_bytes - saved)
 
 
-def _unpacking(load: Load, scheme: Quantization) -> Load:
+def _unpacking_load(load: Load, scheme: Quantization) -> Load:
     moved = round(load.weight_bytes * scheme.passes / 2)
     return Load(MEMORY, "dequantization", load.dtype, load.count, 0, 1, moved, moved, elements=load.weight_bytes // 2)
+
+
+def leave_out(workload: Workload, components: Collection[str]) -> Workload:
+    """The workload without the calls of these components."""
+    return replace(workload, calls=tuple(call for call in workload.calls if call.component not in components))
 
 
 def skip_calls(workload: Workload, denoisers: frozenset[str], rate: float) -> Workload:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from diffprof.prediction.allocator import MIB
 from diffprof.prediction.workspace import element_bytes
@@ -13,6 +15,9 @@ from diffprof.record.run_settings import RunSettings
 from diffprof.settings.quantizations import QUANTIZATIONS
 
 COMPUTED_IN = ("float32", "bfloat16", "float16")
+
+LEAVE_T5 = ("bitsandbytes:", "torchao:")
+"""Libraries that transformers asks to pack a model; quanto is usually called for it directly, and packs all."""
 
 LAYERWISE_CLASSES = ("Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 LAYERWISE_SKIPPED = re.compile(r"pos_embed|patch_embed|norm|^proj_in$|^proj_out$")
@@ -30,9 +35,9 @@ class ModuleWeights:
     """Of the copy that is made while the module runs; 0 where none is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ComponentWeights:
-    """All weights of one component."""
+    """All weights of one component; the same object for the same component of many profiles."""
 
     slot: str
     modules: tuple[ModuleWeights, ...]
@@ -41,9 +46,35 @@ class ComponentWeights:
     def total_bytes(self) -> int:
         return sum(module.stored_bytes for module in self.modules)
 
+    @cached_property
+    def tensor_bytes(self) -> tuple[int, ...]:
+        """Of each tensor, as far as that is known."""
+        return tuple(size for module in self.modules for size in tensor_sizes(module.stored_bytes))
+
+
+MOST_REMEMBERED = 64
+_remembered: dict[tuple[Any, ...], tuple[Sequence[Module], ComponentWeights]] = {}
+"""Weights by the identity of the modules, which are kept so that it stays theirs: profiles by one law share them."""
+
 
 def component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
     """The weights of a component as the settings keep them."""
+    if component.slot in settings.without:
+        return ComponentWeights(component.slot, ())
+    key = (
+        id(component.modules), component.slot, component.class_name, component.dtype, component.parameters,
+        component.buffers, component.weight_bytes, tuple(component.weight_bytes_by_dtype.items()),
+        settings.quantize.get(component.slot), component.slot in settings.layerwise,
+    )  # fmt: skip
+    found = _remembered.get(key)
+    if found is None:
+        if len(_remembered) >= MOST_REMEMBERED:
+            _remembered.clear()
+        found = _remembered[key] = (component.modules, _component_weights(component, settings))
+    return found[1]
+
+
+def _component_weights(component: Component, settings: RunSettings) -> ComponentWeights:
     elements = component.parameters + component.buffers
     each = component.weight_bytes / elements if elements else 0.0
     computed = element_bytes(compute_dtype(component))
@@ -68,9 +99,10 @@ def _module_weights(
     scheme = settings.quantize.get(component.slot)
     if scheme is not None and module.class_name == "Linear":
         packed = QUANTIZATIONS[scheme]
-        # With bitsandbytes, transformers leaves these layers of T5 as they are, in float32.
-        if is_quantized_on_device(scheme) and "T5" in component.class_name and module.path.endswith(".wo"):
-            return ModuleWeights(module.path, module.class_name, 4 * module.parameters, 0)
+        # Transformers packs none of these layers of T5; bitsandbytes has them in float32.
+        if scheme.startswith(LEAVE_T5) and "T5" in component.class_name and module.path.endswith(".wo"):
+            kept = 4 * module.parameters if is_quantized_on_device(scheme) else stored
+            return ModuleWeights(module.path, module.class_name, kept, 0)
         stored = min(stored, round(module.parameters * packed.bits / 8))
         return ModuleWeights(module.path, module.class_name, stored, computed if packed.is_unpacked else 0)
     if component.slot in settings.layerwise and _is_cast(module):

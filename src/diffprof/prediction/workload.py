@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from diffprof.record.profile import Attention, Call, Operation, Profile
@@ -113,28 +113,23 @@ def _attention_flags(attention: Iterable[Attention]) -> _Flags:
 def load_of(operation: Operation, flags: _Flags | None = None) -> Load:
     """The load of one operation of a profile."""
     count, work = operation.count, operation.work
-    plain = Load(
-        sort=MEMORY if work.moved_bytes or work.other_flops else VIEW,
-        kind=operation.kind,
-        dtype=operation.dtype,
-        count=count,
-        macs=work.macs // count,
-        other_flops=work.other_flops // count,
-        read_bytes=work.read_bytes // count,
-        written_bytes=work.written_bytes // count,
-        strided_bytes=operation.strided_bytes // count,
-    )
+    amounts = (
+        operation.kind, operation.dtype, count, work.macs // count, work.other_flops // count,
+        work.read_bytes // count, work.written_bytes // count, operation.strided_bytes // count,
+    )  # fmt: skip
     shape = _product_shape(operation)
     if shape is None:
+        if not (work.moved_bytes or work.other_flops):
+            return Load(VIEW, *amounts)
         elements = max(map(prod, (*operation.shapes.inputs, *operation.shapes.outputs)), default=0)
-        return replace(plain, elements=elements, scattered=_is_scattered(operation)) if plain.sort == MEMORY else plain
+        return Load(MEMORY, *amounts, elements=elements, scattered=_is_scattered(operation))
     sort, batch, rows, columns, inner, taps = shape
-    product = replace(plain, sort=sort, batch=batch, rows=rows, columns=columns, inner=inner, taps=taps)
+    weight_bytes = _weight_bytes(operation) if operation.kind in ("linear", "convolution") else 0
+    masked = causal = False
     if sort == ATTENTION:
+        weight_bytes = 0
         masked, causal = (flags or {}).get((batch, rows, columns, inner), (False, False))
-        return replace(product, masked=masked, causal=causal)
-    has_weight = operation.kind in ("linear", "convolution")
-    return replace(product, weight_bytes=_weight_bytes(operation)) if has_weight else product
+    return Load(sort, *amounts, batch, rows, columns, inner, weight_bytes, taps, masked, causal)
 
 
 IN_ORDER = frozenset({"_to_copy", "fill", "zero", "uniform", "normal", "bernoulli"})

@@ -77,3 +77,6 @@ class Advice(Result):
     max_seconds: float | None = None
     usable_bytes: int | None = None
     assumptions: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"<Advice for {self.model} on {self.accelerator}: {len(self.options)} of {self.tried} options>"

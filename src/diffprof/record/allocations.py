@@ -48,10 +48,10 @@ class Allocations:
 
     def expand(self) -> list[int]:
         """The numbers of the events, one for each that happened."""
-        return self._expanded
+        return self._numbers
 
     @cached_property
-    def _expanded(self) -> list[int]:
+    def _numbers(self) -> list[int]:
         numbers: list[int] = []
         places = iter(self.order)
         known = len(self.events)
@@ -70,9 +70,14 @@ NO_ALLOCATIONS = Allocations()
 
 def compress(events: Sequence[AllocationEvent], numbers: Sequence[int]) -> Allocations:
     """The sequence of these numbers of events, with references instead of repetitions."""
+    return Allocations(tuple(events), compressed_order(numbers, len(events)))
+
+
+def compressed_order(numbers: Sequence[int], known: int) -> tuple[int, ...]:
+    """The order of `Allocations` for these numbers of `known` events."""
     order: list[int] = []
     latest: dict[tuple[int, ...], int] = {}
-    known, place, length = len(events), 0, len(numbers)
+    place, length = 0, len(numbers)
     while place < length:
         key = tuple(numbers[place : place + SHORTEST_REPEAT])
         before = latest.get(key)
@@ -86,7 +91,7 @@ def compress(events: Sequence[AllocationEvent], numbers: Sequence[int]) -> Alloc
             repeated += 1
         order += (known + place - before, repeated)
         place += repeated
-    return Allocations(tuple(events), tuple(order))
+    return tuple(order)
 
 
 def step_number(places: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from diffprof import settings as config
 from diffprof.errors import DiffprofError
 from diffprof.record.files import FORMAT_VERSION, load, save
+from diffprof.record.folder_files import TEXT_ENDINGS, check_files, model_files
 from diffprof.record.profile import Profile
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -24,7 +25,6 @@ COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
 
 # Files of the cache, complete or left by a killed writer: nothing else in the folder is ever removed.
 _CACHE_FILE = re.compile(r"(\.)?[0-9a-f]{64}\.json\.gz(\.[0-9a-f]+\.tmp)?")
-_MODEL_FILES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bpe")
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,10 @@ def key(model: str, content: bytes, request: Mapping[str, Any]) -> str:
 
 def digest_of_folder(model_folder: Path) -> bytes:
     """A digest of every configuration and tokenizer file below the folder, names included; of weights, the headers."""
+    check_files(model_folder)
     digest = hashlib.sha256()
-    for path in sorted([*model_folder.glob("*"), *model_folder.glob("*/*")]):
-        if path.suffix.lower() in _MODEL_FILES and path.is_file():
+    for path in sorted(model_files(model_folder)):
+        if path.suffix.lower() in TEXT_ENDINGS and path.is_file():
             _add_file(digest, path.relative_to(model_folder).as_posix(), path.read_bytes())
         elif path.suffix.lower() == ".safetensors" and path.is_file():
             _add_file(digest, path.relative_to(model_folder).as_posix(), _header(path))

@@ -14,6 +14,10 @@ EVERY = "*"
 """Stands for the components that a change is made to where none is named."""
 
 
+IP_ADAPTERS = ("base", "plus")
+"""Published shapes of IP-Adapters; the first is meant where none is named."""
+
+
 @dataclass(frozen=True)
 class Changes:
     """Changes to a model; empty, or None, for none of a kind.
@@ -43,7 +47,7 @@ class Changes:
         layerwise: str | Iterable[str] | Mapping[str, str] | None = None,
         lora: Any = None,
         controlnet: str | Iterable[str] | None = None,
-        ip_adapter: str | None = None,
+        ip_adapter: str | bool | None = None,
         attention: str | None = None,
         guidance_interval: str | Iterable[float] | None = None,
         cache: str | None = None,
@@ -54,7 +58,7 @@ class Changes:
             layerwise=_by_component("layerwise", layerwise, storage_dtype_name),
             lora=tuple(map(str, _items(lora))),
             controlnet=tuple(map(str, _items(controlnet))),
-            ip_adapter=ip_adapter or None,
+            ip_adapter=IP_ADAPTERS[0] if ip_adapter is True else ip_adapter or None,
             attention=attention or None,
             guidance_interval=_interval(guidance_interval),
             cache=cache or None,

@@ -1,13 +1,7 @@
 """Records to JSON values and back, derived from the fields of their dataclasses.
 
 A file is untrusted: what is decoded has the types that the fields have, numbers are finite and not negative, and a
-`DecodingError` names the field that does not fit. What the format does differently from the dataclasses is here:
-
-- a record in a field of `INLINE_FIELDS` has no object of its own: its fields stand among those of the record around it;
-- records of `TABLE_ROWS` are the rows of a table, which names its columns once: a third of the size of objects;
-- properties of `DERIVED` are written for other readers, and checked when read;
-- fields of `OMITTED` are written by whoever encodes the record around it;
-- fields of `ADDED` may be missing in a file, and have their default then.
+`DecodingError` names the field that does not fit. `format_rules` says what the format does differently.
 """
 
 from __future__ import annotations
@@ -21,61 +15,9 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, NoReturn, Protocol
 
-from diffprof.record.allocations import AllocationEvent
 from diffprof.record.checks import CHECKS
 from diffprof.record.decoding_error import DecodingError, inside
-from diffprof.record.measured import (
-    CacheEvent,
-    Device,
-    DevicePoint,
-    DeviceReading,
-    Iteration,
-    Measured,
-    MemoryPoint,
-    Move,
-    RankPart,
-    Sample,
-    StepSpan,
-    SystemPoint,
-)
-from diffprof.record.profile import (
-    Attention,
-    Call,
-    Component,
-    Cost,
-    Module,
-    ModuleWork,
-    Operation,
-    Profile,
-    RecordedRequest,
-    Stage,
-    Steps,
-    Work,
-)
-
-INLINE_FIELDS = ("work", "span", "shapes")
-TABLE_ROWS = (
-    *(Module, ModuleWork, Operation, Attention, AllocationEvent),
-    *(Sample, StepSpan, MemoryPoint, DevicePoint, DeviceReading, RankPart, Move, CacheEvent, SystemPoint),
-)
-DERIVED: dict[type, tuple[str, ...]] = {Work: ("flops",), Stage: ("count", "macs"), Steps: ("count", "macs")}
-OMITTED: dict[type, tuple[str, ...]] = {Call: ("cost",)}
-
-# Fields that came with version 3 of the format: a file of an earlier version does not have them, and their default
-# stands for "was not recorded".
-ADDED: dict[type, tuple[str, ...]] = {
-    Operation: ("strided_bytes",),
-    Component: ("weight_bytes_by_dtype",),
-    Cost: ("allocations",),
-    RecordedRequest: ("changes", "recommended", "config", "component", "method", "inputs", "assume_defaults"),
-    Profile: ("placement", "macs_range", "texts", "counted_by"),
-    Sample: ("device",),
-    Move: ("device_ns",),
-    SystemPoint: ("gpu_watts", "gpu_mhz", "gpu_celsius", "gpu_throttle"),
-    Device: ("bytes_per_second",),
-    Iteration: ("device_memory",),
-    Measured: ("limitations", "other_devices", "readings", "preparation", "ranks"),
-}
+from diffprof.record.format_rules import ADDED, DERIVED, INLINE_FIELDS, OMITTED, TABLE_ROWS
 
 # JSON can write larger numbers, even infinite ones; sums and ratios of numbers up to here stay finite.
 LARGEST = 1e100

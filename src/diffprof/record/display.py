@@ -34,7 +34,7 @@ HTML = {
 """The same for the HTML that a notebook shows."""
 
 
-def function_named(place: str) -> Callable[..., Any]:
+def find_function(place: str) -> Callable[..., Any]:
     """The function that ``package.module:function`` names."""
     module, _, function = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), function)
@@ -45,7 +45,7 @@ class Displayed:
     """A record that prints as its command does, and as HTML in a notebook."""
 
     def __str__(self) -> str:
-        return str(function_named(TEXT[type(self).__name__])(self))
+        return str(find_function(TEXT[type(self).__name__])(self))
 
     def _repr_html_(self) -> str:
-        return str(function_named(HTML[type(self).__name__])(self))
+        return str(find_function(HTML[type(self).__name__])(self))

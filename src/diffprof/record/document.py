@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 from diffprof.record.checks import check_profile
-from diffprof.record.codec import ADDED, RecordCodec, decode_field, encode_field
+from diffprof.record.codec import RecordCodec, decode_field, encode_field
 from diffprof.record.decoding_error import DecodingError, inside
+from diffprof.record.format_rules import ADDED
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Call, Cost, Profile, Total, Work
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from diffprof.record.allocations import (
     ALLOCATE,
@@ -92,6 +92,9 @@ class ExecutedCall:
         return relative_events(self.log, places)
 
 
+Row = TypeVar("Row")
+
+
 def group_operations(
     modules: Iterable[ModuleTally],
 ) -> tuple[tuple[ModuleWork, ...], list[tuple[OperationRow, list[int]]]]:
@@ -108,8 +111,12 @@ def group_operations(
                 row[i + 1] += amount * count
                 sums[i] += amount * count
         works.append(ModuleWork(module.path, module.class_name, module.calls, Work(*sums)))
-    rows = [item for item in sorted(operations.items(), key=lambda item: -item[1][1]) if item[1][0]]
-    return tuple(works), rows
+    return tuple(works), sort_rows(operations)
+
+
+def sort_rows(operations: Mapping[Row, list[int]]) -> list[tuple[Row, list[int]]]:
+    """Rows that are executed at all, most MACs first."""
+    return [item for item in sorted(operations.items(), key=lambda item: -item[1][1]) if item[1][0]]
 
 
 def operation_records(rows: Iterable[tuple[OperationRow, Sequence[int]]]) -> tuple[Operation, ...]:

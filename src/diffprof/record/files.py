@@ -15,6 +15,8 @@ from diffprof.record.profile import Profile
 from diffprof.record.version_1 import upgrade
 
 FORMAT_NAME = "diffprof-profile"
+OTHER_FILES = {"diffprof-advice": "Advice", "diffprof-fit": "Fit", "diffprof-prediction": "Prediction"}
+"""The classes that read other files of diffprof."""
 
 # History of the format; docs/profile.schema.json describes the newest version.
 #
@@ -94,6 +96,9 @@ def from_json(values: object) -> Profile:
     form = values.get("format") if isinstance(values, dict) else None
     if isinstance(values, dict) and "traceEvents" in values:
         message = "This is a trace, not a diffprof profile; read it with `diffprof trace`."
+        raise FileFormatError(message, FileProblem.other_format)
+    if isinstance(form, dict) and isinstance(form.get("name"), str) and form["name"] in OTHER_FILES:
+        message = f"This is no profile; read it with `diffprof.{OTHER_FILES[form['name']]}.load`."
         raise FileFormatError(message, FileProblem.other_format)
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         message = "This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`."

@@ -103,3 +103,8 @@ class Fit(Result):
     usable_bytes: int | None = None
     """Of that, what a process can have."""
     ram_bytes: int | None = None
+
+    def __repr__(self) -> str:
+        answer = {True: "fits", False: "does not fit", None: "no device named"}[self.fits]
+        where = f" on {self.accelerator}" if self.accelerator else ""
+        return f"<Fit of {self.model}{where}: {answer}, {self.peak.device_bytes:,} bytes>"

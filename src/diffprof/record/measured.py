@@ -298,6 +298,11 @@ class Measured:
         return all(iteration.error is None for iteration in self.iterations)
 
     @property
+    def devices(self) -> tuple[Device, ...]:
+        """All devices, the main one first."""
+        return (self.device, *self.other_devices.values())
+
+    @property
     def timed(self) -> tuple[Iteration, ...]:
         """The iterations to make statistics of: whole calls after the warm-up, or the next best there are."""
         whole = [iteration for iteration in self.iterations if iteration.entry == "__call__"] or self.iterations

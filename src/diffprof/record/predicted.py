@@ -62,3 +62,7 @@ class Prediction(Result):
     settings: RunSettings
     accelerators: Mapping[str, PredictedTime]
     assumptions: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        times = ", ".join(f"{name} {time.total_seconds:.3g} s" for name, time in self.accelerators.items())
+        return f"<Prediction for {self.model}: {times}>"

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from diffprof.record.allocations import Allocations
-from diffprof.record.changes import Changes
-from diffprof.record.inputs import recorded_input
 from diffprof.record.measured import Measured
 from diffprof.record.profile_views import ProfileViews
-from diffprof.record.request import Request
+from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.record.texts import EncodedText
 
@@ -158,22 +155,21 @@ class Cost:
     """What memory the call takes and gives back; nothing where that was not recorded."""
 
     @classmethod
-    def deferred(cls, work: Work, peak_live_bytes: int, complete: Callable[[], Cost]) -> Cost:
-        """A cost whose sums are known; `complete` works out all of it, when somebody asks for more than the sums."""
+    def deferred(cls, work: Work, peak_live_bytes: int, table: Callable[[str], Any]) -> Cost:
+        """A cost whose sums are known; `table` works out a table by its name, when somebody asks for it."""
         cost = object.__new__(cls)
-        vars(cost).update(work=work, peak_live_bytes=peak_live_bytes, _complete=complete)
+        vars(cost).update(work=work, peak_live_bytes=peak_live_bytes, _table=table)
         return cost
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             # Called for what is not there only: the tables of a deferred cost.
-            complete = vars(self).pop("_complete", None) if name in _TABLES else None
-            if complete is None:
+            make = vars(self).get("_table") if name in _TABLES else None
+            if make is None:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-            whole = complete()
-            vars(self).update({table: getattr(whole, table) for table in _TABLES})
-            return vars(self)[name]
+            table = vars(self)[name] = make(name)
+            return table
 
         def __reduce__(self) -> tuple[Any, ...]:
             return type(self), tuple(getattr(self, one.name) for one in fields(self))
@@ -235,6 +231,9 @@ class Component(WorkCounts):
     weight_bytes_by_dtype: Mapping[str, int] = field(default_factory=dict)
     """`weight_bytes` by the type that they are kept in: dtypes of torch, and kinds of packed weights such as ``nf4``
     or ``Q4_K``. Empty where it was not recorded, and for what has no weights."""
+
+    def __repr__(self) -> str:
+        return f"<Component {self.slot}, {self.class_name}: {self.macs:,} MACs, {self.parameters:,} parameters>"
 
 
 @dataclass(frozen=True)
@@ -299,76 +298,6 @@ class Ledger:
     unknown: Mapping[str, int] = field(default_factory=dict)
     """Operations without a formula and how often they ran."""
     assumptions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RecordedRequest:
-    """The request of a profile with all that the pipeline used for it, as plain values."""
-
-    model: str
-    source: str
-    """catalogue, folder, hub or object."""
-    pipeline: str
-    arguments: Mapping[str, Any]
-    """Call arguments that were given, as plain values."""
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Call arguments that were not given and what the pipeline used: its own defaults and stand-ins."""
-    dtype: str | None = None
-    scheduler: str | None = None
-    enable: tuple[str, ...] = ()
-    changes: Changes = field(default_factory=Changes)
-    """What was changed about the model, by the components that were changed."""
-    recommended: tuple[str, ...] = ()
-    """Which of the arguments nobody gave: the catalogue recommends them for the model."""
-    config: str | None = None
-    """The model that a weight file has its configuration from, where one was named."""
-    component: str | None = None
-    """The one component that was called by itself; None for the call of a pipeline."""
-    method: str | None = None
-    """Of that component, where it is not its forward pass."""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    """Of that component: by name, the shapes and values that were asked for."""
-    assume_defaults: bool = False
-    """Whether models without a configuration were to be built from the defaults of their classes."""
-
-    def value(self, argument: str) -> Any:
-        """The value that was in force for a call argument, given or not; None when there is none.
-
-        A size that was asked for and not made stands among the defaults as it was made.
-        """
-        return self.defaults.get(argument, self.arguments.get(argument))
-
-    def as_request(self, model: str | Path) -> Request:
-        """The same request for a model, to count it under the same conditions."""
-        # A generator was created by a program; it changes no count.
-        arguments = {name: recorded_input(name, value) for name, value in self.arguments.items() if name != "generator"}
-        # What was recommended is among the arguments; anything else had the pipeline's default.
-        return Request.create(
-            model,
-            # Those of a component are made of its inputs.
-            arguments if self.component is None else {},
-            dtype=self.dtype,
-            scheduler=self.scheduler,
-            enable=self.enable,
-            changes=self.changes,
-            pipeline_defaults=True,
-            config=self.config,
-            component=self.component,
-            method=self.method,
-            inputs=self.inputs,
-            assume_defaults=self.assume_defaults,
-        )
-
-
-@dataclass(frozen=True)
-class Environment:
-    """Versions that a count can depend on."""
-
-    diffprof: str
-    python: str
-    torch: str
-    diffusers: str
-    transformers: str
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ class Activity(Enum):
     warming_up = "warming_up"
     measuring = "measuring"
     tracing = "tracing"
+    reading = "reading"
+    """Files that were dropped into the page are read."""
     sweeping = "sweeping"
     """Requests of a sweep are answered; `done` and `total` are requests."""
 

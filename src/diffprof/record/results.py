@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from diffprof.errors import FileFormatError
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.decoding_error import DecodingError
-from diffprof.record.display import Displayed, function_named
+from diffprof.record.display import Displayed, find_function
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -55,7 +55,7 @@ class Result(Displayed):
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page with a chart."""
-        return replace_file(path, str(function_named(self.page)(self)).encode())
+        return replace_file(path, str(find_function(self.page)(self)).encode())
 
 
 def _read(path: Path, kind: type[Result]) -> Any:

@@ -32,3 +32,5 @@ class RunSettings:
     """Of context parallelism: each computes its part of the sequence."""
     skip_rate: float = 0.0
     """Of the denoiser's calls, the share that a cache skips."""
+    without: tuple[str, ...] = ()
+    """Components that are not loaded, as ``from_pretrained(..., safety_checker=None)`` does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Block:
-    """A title, lines below it and a table below those; each is optional."""
+    """A title, lines below it, a table below those and code at the end; each is optional."""
 
     title: str = ""
     lines: Sequence[str] = ()
     columns: Sequence[Column] = ()
     after: Sequence[str] = ()
     """Lines below the table."""
+    code: Sequence[str] = ()
+    """A program, below all else: its lines are shown as they are, so that they can be copied."""
     folded: bool = False
     """Whether a page shows only the title until it is opened."""
     has_total: bool = False
@@ -43,6 +46,8 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
             print_table(fit_columns(block.columns, console.width), console)
         for line in block.after:
             console.print(Text(clean(line)))
+        for line in block.code:
+            console.print(Text(clean(line)), soft_wrap=True)
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -58,6 +63,7 @@ def markdown(blocks: Sequence[Block]) -> str:
                 lists[0],
                 _table(block),
                 lists[1],
+                _fenced(block.code),
             )
             if lines
         ]
@@ -74,6 +80,16 @@ def _table(block: Block) -> list[str]:
         f"| {' | '.join(sides)} |",
         *(_row([cell.replace("\n", ", ") for cell in row]) for row in rows),
     ]
+
+
+def _fenced(code: Sequence[str]) -> list[str]:
+    """Code as GitHub shows it; a fence is longer than any that stands in it."""
+    if not code:
+        return []
+    lines = [clean(line) for line in code]
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}python", *lines, fence]
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ def device_columns(profile: Profile, ascii_only: bool) -> list[Column]:
         Column("energy\nper output", _each(rows, lambda row: row.joules_per_output, numbers.joules), rank=2),
         Column("clock", _each(rows, _clock, str), rank=3),
         Column("hottest", _each(rows, lambda row: row.highest_celsius, _heat), rank=4),
-        Column("clock\nlowered", _each(rows, _throttling, str), rank=3, justify="left"),
+        Column("clock\nlowered", _each(rows, _throttle_reasons, str), rank=3, justify="left"),
     ]
     return [column for column in columns if not rows or any(cell != UNKNOWN for cell in column.cells)]
 
@@ -50,7 +50,7 @@ def rank_columns(profile: Profile, ascii_only: bool) -> list[Column]:
     return [column for column in columns if not rows or any(cell not in (UNKNOWN, "") for cell in column.cells)]
 
 
-def _throttling(row: DeviceRow) -> str | None:
+def _throttle_reasons(row: DeviceRow) -> str | None:
     if row.throttled_share is None:
         return None
     share = numbers.percent_of(row.throttled_share)

@@ -9,6 +9,7 @@ PROMISES = {
     "equal_images": "Images are those of an unwatched call",
     "counts": "What was counted is what is executed",
     "compiled": "Compiled code is not compiled again",
+    "cuda_graphs": "CUDA graphs are replayed as before",
     "foreign_cache": "A cache of another library is counted as it acted",
     "offloaded": "Offloading changes nothing and is seen",
     "autocast": "Autocast is seen",
@@ -19,6 +20,8 @@ PROMISES = {
     "rows": "Memory, and shares of the peak, are read and make sense",
     "layers": "Layers of SDXL stay below the peak",
     "second_device": "A second device is measured, too",
+    "untouched": "A device that is not used is not touched",
+    "kept_peak": "A program's own reading of its peak memory stays the same",
     "sampling": "The GPU is sampled",
     "snapshot": "Allocations are recorded",
 }

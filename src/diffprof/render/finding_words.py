@@ -58,7 +58,7 @@ WORDS: dict[tuple[str, str], FindingText] = {
         ("The results cover only what ran until then, not a whole call.",),
     ),
     ("slower_than_expected", "attention"): FindingText(
-        "This ran at {speed_share} of what is expected on {device}; {component} is slow because attention took the "
+        "This ran at {speed_share} of the expected speed on {device}; {component} is slow because attention took the "
         "math path.",
         (*_SLOWER, "with attention that is not fused, {unfused_seconds} would be expected"),
         (
@@ -67,7 +67,7 @@ WORDS: dict[tuple[str, str], FindingText] = {
         ),
     ),
     ("slower_than_expected", "component"): FindingText(
-        "This ran at {speed_share} of what is expected on {device}; most of the time is lost in {component}.",
+        "This ran at {speed_share} of the expected speed on {device}; most of the time is lost in {component}.",
         _SLOWER,
         (
             "Look for other processes on the GPU, a lowered clock (power limit, heat), a slow host, or kernels that "

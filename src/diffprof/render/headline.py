@@ -180,7 +180,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def summary(profile: Profile, verbose: bool = False, ledger_label: str = "Ledger") -> list[tuple[str, str]]:
+def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
     """The lines below the table, each with its label; a page calls the ledger what it says."""
     total = profile.total
     lines = [
@@ -192,7 +192,7 @@ def summary(profile: Profile, verbose: bool = False, ledger_label: str = "Ledger
     lines += [("Steps", line) for line in stage_lines(profile)]
     lines += [("Settings", line) for line in recommended_settings(profile)]
     lines += [("" if number else "Text", line) for number, line in enumerate(text_lines(profile, verbose))]
-    lines.append((ledger_label, _coverage(profile.ledger)))
+    lines.append(("Counted", _coverage(profile.ledger)))
     lines += [("Range", describe_macs_range(profile.macs_range))] if profile.macs_range else []
     lines += [("" if number else "Changed", text) for number, text in enumerate(size_changes(profile))]
     lines += _assumptions(profile.ledger.assumptions, verbose)

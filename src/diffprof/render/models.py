@@ -83,7 +83,7 @@ def print_model(entry: Entry, console: Console) -> None:
     console.print()
     remarks = [*entry.unconfirmed]
     if entry.unconfirmed_facts:
-        remarks.append(f"{' and '.join(entry.unconfirmed_facts)}: no published file was at hand; see the model card")
+        remarks.append(f"{' and '.join(entry.unconfirmed_facts)}: no published file was available; see the model card")
     if not remarks:
         _line(console, "Unconfirmed: nothing.")
     for number, remark in enumerate(remarks):

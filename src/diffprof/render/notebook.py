@@ -10,7 +10,7 @@ from diffprof.render.blocks import Block
 from diffprof.render.profile_blocks import counted_blocks, measured_blocks
 from diffprof.render.profile_console import profile_text as counted_text
 from diffprof.render.report.html_table import html_table
-from diffprof.render.report.markup import Markup, element
+from diffprof.render.report.markup import Markup, code_lines, element
 from diffprof.render.run_console import run_text
 from diffprof.render.run_sentences import describe_limitation
 
@@ -65,4 +65,5 @@ def blocks_html(blocks: Sequence[Block]) -> str:
 def _block_html(block: Block) -> Markup:
     title = [element("h4", block.title)] if block.title else []
     lines, after = ([element("p", line) for line in some if line] for some in (block.lines, block.after))
-    return element("div", *title, *lines, html_table(block.columns, block.has_total), *after)
+    code = [code_lines(block.code)] if block.code else []
+    return element("div", *title, *lines, html_table(block.columns, block.has_total), *after, *code)

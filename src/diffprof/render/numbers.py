@@ -21,9 +21,9 @@ def short(number: int) -> str:
     return f"{digits} {prefix}".rstrip()
 
 
-def macs(number: int) -> str:
-    """``804.26 GMACs``"""
-    return _with_unit(number, 1000, _SI, "MACs")
+def macs(number: int, brief: bool = False) -> str:
+    """``804.26 GMACs``; brief ``804 GMACs``: three significant digits, for what is seen first."""
+    return _with_unit(number, 1000, _SI, "MACs", brief)
 
 
 def macs_between(least: int, most: int) -> str:
@@ -35,25 +35,25 @@ def macs_between(least: int, most: int) -> str:
     return f"{digits} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
 
 
-def flops(number: int) -> str:
+def flops(number: int, brief: bool = False) -> str:
     """``1.61 TFLOPs``"""
-    return _with_unit(number, 1000, _SI, "FLOPs")
+    return _with_unit(number, 1000, _SI, "FLOPs", brief)
 
 
-def parameters(number: int) -> str:
-    """``865.91M``, ``11.90B``: as model cards write it."""
-    digits, prefix = _scale(number, 1000, _COUNTS)
+def parameters(number: int, brief: bool = False) -> str:
+    """``865.91M``, ``11.90B``: as model cards write it; brief ``866M``."""
+    digits, prefix = _scale(number, 1000, _COUNTS, brief)
     return f"{digits}{prefix}"
 
 
-def gigabytes(number: int) -> str:
+def gigabytes(number: int, brief: bool = False) -> str:
     """``2.58 GB``: powers of 1000."""
-    return _with_unit(number, 1000, _SI, "B")
+    return _with_unit(number, 1000, _SI, "B", brief)
 
 
-def gibibytes(number: int) -> str:
+def gibibytes(number: int, brief: bool = False) -> str:
     """``2.40 GiB``: powers of 1024."""
-    return _with_unit(number, 1024, _BINARY, "B")
+    return _with_unit(number, 1024, _BINARY, "B", brief)
 
 
 def both_bytes(number: int) -> str:
@@ -110,13 +110,13 @@ def times(count: int, noun: str, plural: str = "") -> str:
     return f"{exact(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def _with_unit(number: int, base: int, prefixes: Sequence[str], unit: str) -> str:
-    digits, prefix = _scale(number, base, prefixes)
+def _with_unit(number: int, base: int, prefixes: Sequence[str], unit: str, brief: bool = False) -> str:
+    digits, prefix = _scale(number, base, prefixes, brief)
     return f"{digits} {prefix}{unit}"
 
 
-def _scale(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
-    """Two decimals and the prefix that goes with them; numbers below `base` stay whole."""
+def _scale(number: int, base: int, prefixes: Sequence[str], brief: bool = False) -> tuple[str, str]:
+    """Two decimals, or three digits, and the prefix that goes with them; numbers below `base` stay whole."""
     if abs(number) < base:
         return str(number), ""
     place = 0
@@ -125,7 +125,21 @@ def _scale(number: int, base: int, prefixes: Sequence[str]) -> tuple[str, str]:
     while round(abs(scaled), 2) >= base and place < len(prefixes) - 1:
         scaled /= base
         place += 1
+    if brief:
+        # 999.6 G is 1.00 T, as it would read 1000 G.
+        if round(abs(scaled)) >= base and place < len(prefixes) - 1:
+            scaled, place = scaled / base, place + 1
+        return significant(scaled), prefixes[place]
     return f"{scaled:.2f}", prefixes[place]
+
+
+def brief_time(nanoseconds: float) -> str:
+    """``2.04 s``, ``59.7 ms``, ``50.0 us``: three significant digits, for what is seen first."""
+    # Compared after rounding: 999.6 ms is 1.00 s.
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= 0.9995 * size:
+            return f"{significant(nanoseconds / size)} {unit}"
+    return f"{nanoseconds:.0f} ns" if nanoseconds else "0 s"
 
 
 def duration(seconds: float) -> str:
@@ -185,9 +199,9 @@ def nanoseconds(time: float) -> str:
     return f"{max(time, 1):.0f}ns" if time else "0s"
 
 
-def flops_per_second(rate: float) -> str:
+def flops_per_second(rate: float, brief: bool = False) -> str:
     """``1.23 TFLOP/s``"""
-    return _with_unit(round(rate), 1000, _SI, "FLOP/s")
+    return _with_unit(round(rate), 1000, _SI, "FLOP/s", brief)
 
 
 def significant(number: float) -> str:

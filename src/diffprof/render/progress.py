@@ -20,6 +20,7 @@ _SENTENCES = {
     Activity.warming_up: "warming up",
     Activity.measuring: "measuring",
     Activity.tracing: "tracing",
+    Activity.reading: "reading",
     Activity.sweeping: "sweeping: {}",
 }
 

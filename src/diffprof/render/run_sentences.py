@@ -93,7 +93,8 @@ _LIMITATIONS = {
     "late_call": "a call ended after the measurement had, and is not part of it",
     "no_device": "the device could not be read: {detail}",
     "more_warmups": "{done} warm-up calls were made instead of {requested}: until then CUDA graphs are captured",
-    "launch_times": "the device came into use during the first call: its sections have the times of the host",
+    "launch_times": "the device could not be timed by its own clock, because it came into use during the call or the "
+    "pipeline itself is on the CPU: its sections have the times of the host",
     "time_budget": "only {done} iterations fit into the time budget: a comparison needs {requested} or more "
     "(--iterations, or a larger --time-budget)",
     "incomplete": "the run was incomplete: {done} of {requested} calls were completed",
@@ -109,8 +110,8 @@ def _describe_mismatch(mismatch: CountMismatch) -> str:
     if mismatch.section is None:
         return f"{', '.join(mismatch.uncounted)} ran and was not counted"
     return (
-        f"the run and the count differ from {mismatch.section} number {mismatch.matched_calls} on, so only what was "
-        "before is shown with its MACs: what the pipeline does depends on values"
+        f"the run and the count differ from {mismatch.section} number {mismatch.matched_calls} on, so only "
+        "earlier calls are shown with their MACs: what the pipeline does depends on values"
     )
 
 

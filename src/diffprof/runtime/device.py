@@ -19,8 +19,11 @@ from diffprof.pipelines.components import components_of
 from diffprof.record.measured import Device
 
 TIMED_DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
-PUBLISHED_DTYPES = ("float32", "bfloat16", "float16")
-"""Dtypes that networks compute in: weights of 8 bits are nearly always widened before they are multiplied."""
+PUBLISHED_DTYPES = {
+    "float32": "float32", "bfloat16": "bfloat16", "float16": "float16", "int8": "int8",
+    "float8_e4m3fn": "float8", "float8_e4m3fnuz": "float8", "float8_e5m2": "float8",
+}  # fmt: skip
+"""Dtype of a product -> the name of its peak. Weights of 8 bits that are widened first make no product of 8 bits."""
 
 SMALLEST, LARGEST = 128, 2048
 REPEATS = 5
@@ -55,7 +58,7 @@ def accelerator_at(place: torch.device) -> Device:
     known = match_accelerator(name, getattr(properties, "multi_processor_count", None), memory)
     if known is None:
         return Device(name, place.type, memory, peak_source=f"no published peak is known for {name}")
-    peaks = {dtype: known.peak_flops_per_second.get(dtype) for dtype in PUBLISHED_DTYPES}
+    peaks = {dtype: known.peak_flops_per_second.get(name) for dtype, name in PUBLISHED_DTYPES.items()}
     has_tf32 = "tf32" in known.peak_flops_per_second or known.architecture in TF32_ARCHITECTURES
     tf32 = has_tf32 and _tf32_in_products()
     if tf32:

@@ -44,8 +44,9 @@ CHECKS: dict[str, Callable[[Patient], str]] = {
     "equal_images": doctor_calls.equal_images,
     "counts": doctor_calls.counts,
     "compiled": doctor_calls.compiled_code,
+    "cuda_graphs": doctor_calls.cuda_graphs,
     "foreign_cache": doctor_calls.foreign_cache,
-    "offloaded": doctor_calls.offloading,
+    "offloaded": doctor_calls.offload_modes,
     "autocast": doctor_calls.autocast,
     "generator": doctor_calls.generator_of_device,
     "random_state": doctor_calls.random_state,
@@ -54,7 +55,9 @@ CHECKS: dict[str, Callable[[Patient], str]] = {
     "rows": doctor_devices.device_rows,
     "layers": doctor_devices.layer_rates,
     "second_device": doctor_devices.second_device,
-    "sampling": doctor_devices.sampling,
+    "untouched": doctor_devices.untouched_devices,
+    "kept_peak": doctor_devices.kept_peak,
+    "sampling": doctor_devices.sensor_readings,
     "snapshot": doctor_devices.allocation_snapshot,
 }
 """By name, in the order in which they are made."""

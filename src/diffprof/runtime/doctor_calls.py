@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
+import subprocess
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from diffprof.counting.profile import profile_call
 from diffprof.runtime.doctor_patient import CALL, Patient, Skipped, measured_image, measured_run, require
 from diffprof.runtime.measure import measuring
+from diffprof.runtime.repetition import CUDA_GRAPH_WARMUPS
 from diffprof.settings.limits import OFFLOADS
 
 
@@ -65,7 +69,28 @@ def compiled_code(patient: Patient) -> str:
     patient.call(pipeline)
     require(graphs["compiled"] == before["compiled"], "measuring made torch compile again")
     require(graphs["executed"] == 3 * before["executed"], "measuring made compiled code run uncompiled")
-    return f"{before['compiled']} graphs, not compiled again"
+    return f"{before['compiled']} compiled, and not again"
+
+
+def cuda_graphs(patient: Patient) -> str:
+    """The last block of the VAE, as ``torch.compile(mode="reduce-overhead")`` compiles it."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    if place.type != "cuda":
+        raise Skipped("only CUDA and ROCm have such graphs")
+    if importlib.util.find_spec("triton") is None:
+        raise Skipped("triton, which torch.compile needs, is not installed")
+    block = torch.compile(pipeline.vae.decoder.mid_block, mode="reduce-overhead")
+    pipeline.vae.decoder.mid_block = block
+    for _ in range(CUDA_GRAPH_WARMUPS):
+        alone = patient.call(pipeline)
+    compiled = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    watched, _ = measured_image(patient, pipeline)
+    require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
+    require(torch.equal(alone, patient.call(pipeline)), "the image after a measured call differs")
+    again = torch._dynamo.utils.counters["stats"]["unique_graphs"] - compiled
+    require(not again, f"measuring made torch compile {again} graphs")
+    return "the image without, and nothing is compiled again"
 
 
 def foreign_cache(patient: Patient) -> str:
@@ -84,7 +109,7 @@ def foreign_cache(patient: Patient) -> str:
         patient.call(fresh)
     counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
     require(counted == executed, f"{counted} MACs were counted and {executed} executed")
-    return f"{counted} MACs were left over"
+    return f"{counted} MACs were executed"
 
 
 def _skip_every_second_call(model: Any) -> None:
@@ -102,7 +127,7 @@ def _skip_every_second_call(model: Any) -> None:
     model.forward = types.FunctionType(forward.__code__, elsewhere, "forward", None, forward.__closure__)
 
 
-def offloading(patient: Patient) -> str:
+def offload_modes(patient: Patient) -> str:
     """Every way to offload that this device has."""
     plain = patient.pipeline()
     place = torch.device(plain._execution_device)
@@ -121,13 +146,21 @@ def autocast(patient: Patient) -> str:
     """Around the call of the pipeline."""
     pipeline = patient.pipeline()
     place = torch.device(pipeline._execution_device)
+    if place.type == "cpu" and not _can_multiply("bfloat16"):
+        raise Skipped("torch itself ends with an error when this processor multiplies in bfloat16")
     with torch.autocast(place.type, torch.bfloat16):
         alone = patient.call(pipeline)
         watched, run = measured_image(patient, pipeline)
     require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
     dtype = run.profile.components["unet"].dtype
-    require(dtype == "bfloat16", f"the UNet is said to compute in {dtype}")
+    require(dtype == "bfloat16", f"the UNet is reported to compute in {dtype}")
     return "bfloat16 is seen"
+
+
+def _can_multiply(dtype: str) -> bool:
+    """Tried in a process of its own: a processor that announces instructions which it then refuses ends the process."""
+    code = f"import torch; x = torch.ones(64, 64, dtype=torch.{dtype}); x @ x"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def generator_of_device(patient: Patient) -> str:

@@ -15,9 +15,8 @@ from diffprof.breakdown.throughput import throughput_table
 from diffprof.runtime.device import device_of
 from diffprof.runtime.doctor_patient import Patient, Skipped, measured_run, require
 from diffprof.runtime.instrumentation.gpu_sensors import find_gpu
-from diffprof.runtime.memory_history import FILE as SNAPSHOT
-from diffprof.runtime.memory_history import memory_snapshot
-from diffprof.runtime.timing.devices import DeviceTimer
+from diffprof.runtime.memory_history import label_allocations, memory_snapshot, snapshot_file
+from diffprof.runtime.timing.devices import DeviceTimer, devices_in_use
 
 REPEATS = 10
 MOST_OF_PEAK = 1.05
@@ -51,7 +50,9 @@ def device_rows(patient: Patient) -> str:
     require((row.unused_bytes or 0) >= 0, "more is allocated than reserved")
     shares = [one for one in throughput_table(profile) if one.peak_share is not None]
     for one in shares:
-        require((one.peak_share or 0) <= MOST_OF_PEAK, f"{one.component} is said to be above the peak of {row.name}")
+        require(
+            (one.peak_share or 0) <= MOST_OF_PEAK, f"{one.component} is reported to be above the peak of {row.name}"
+        )
     if not shares:
         raise Skipped(f"the peak of {row.name} is not known")
     return f"{row.reserved_bytes} bytes reserved, {row.allocated_bytes} allocated at most"
@@ -126,8 +127,40 @@ def second_device(patient: Patient) -> str:
     return f"times and memory of {second}"
 
 
-def sampling(patient: Patient) -> str:
-    """What NVML or ROCm SMI tells."""
+def untouched_devices(patient: Patient) -> str:
+    """A context takes hundreds of MiB: none is created on a device that the pipeline does not use."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    if place.type != "cuda" or torch.cuda.device_count() < 2:
+        raise Skipped("there is no second device")
+    patient.call(pipeline)
+    before = devices_in_use(torch.cuda)
+    measured_run(patient, pipeline)
+    after = devices_in_use(torch.cuda)
+    require(before == after, f"devices {before} were in use, and {after} after a measured call")
+    return f"{len(before)} of {torch.cuda.device_count()} are in use"
+
+
+def kept_peak(patient: Patient) -> str:
+    """What a program prints of its peak of memory must not depend on being measured."""
+    pipeline = patient.pipeline()
+    place = torch.device(pipeline._execution_device)
+    if place.type not in ("cuda", "xpu"):
+        raise Skipped("torch keeps no peak of this device")
+    backend: Any = getattr(torch, place.type)
+    patient.call(pipeline)  # the first one allocates what stays
+    backend.reset_peak_memory_stats(place)
+    patient.call(pipeline)
+    alone = backend.max_memory_allocated(place)
+    backend.reset_peak_memory_stats(place)
+    measured_run(patient, pipeline)
+    watched = backend.max_memory_allocated(place)
+    require(alone == watched, f"the peak is {alone} bytes, and {watched} where the call is measured")
+    return f"{alone} bytes"
+
+
+def sensor_readings(patient: Patient) -> str:
+    """What NVML or AMD SMI tells."""
     pipeline = patient.pipeline()
     place = torch.device(pipeline._execution_device)
     if place.type == "cpu":
@@ -137,14 +170,16 @@ def sampling(patient: Patient) -> str:
         raise Skipped(problem or "this GPU is not sampled")
     reading = read()
     sensors = {
+        "use": reading.percent,
+        "memory": reading.memory_bytes,
         "power": reading.watts,
         "clock": reading.mhz,
         "temperature": reading.celsius,
         "throttling": reading.throttle,
     }
     missing = [name for name, value in sensors.items() if value is None]
-    said = f", it does not tell {', '.join(missing)}" if missing else ", with power, clock, temperature and throttling"
-    return f"{reading.memory_bytes / 1e9:.1f} GB in use by all programs{said}"
+    told = [name for name in sensors if name not in missing]
+    return f"it reports {', '.join(told)}" + (f", but not {', '.join(missing)}" if missing else "")
 
 
 def allocation_snapshot(patient: Patient) -> str:
@@ -153,8 +188,8 @@ def allocation_snapshot(patient: Patient) -> str:
     if torch.device(pipeline._execution_device).type != "cuda":
         raise Skipped("only CUDA and ROCm record allocations")
     with tempfile.TemporaryDirectory() as folder:
-        with memory_snapshot(Path(folder), requested=True):
+        with memory_snapshot(Path(folder), requested=True), label_allocations(pipeline):
             patient.call(pipeline)
-        size = (Path(folder) / SNAPSHOT).stat().st_size
+        size = snapshot_file(Path(folder)).stat().st_size
     require(size > 0, "the snapshot is empty")
     return f"{size} bytes"

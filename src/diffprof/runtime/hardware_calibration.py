@@ -21,6 +21,7 @@ from diffprof.prediction.call_times import call_times
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of
 from diffprof.prediction.workload import VIEW
+from diffprof.prediction.workspace import element_bytes
 from diffprof.record.request import Request
 from diffprof.runtime.device import processor_name
 from diffprof.runtime.machine_timings import MachineTimings, clock_for, time_machine
@@ -46,10 +47,11 @@ def _entry(device: torch.device, name: str | None, reported: str, memory: int, t
     source = f"measured by `diffprof hardware calibrate` on {date.today().isoformat()} with torch {torch.__version__}"
     if device.type == "cpu":
         source += f" and {torch.get_num_threads()} threads"
+        source += "".join(f"; {line}" for line in timings.not_measured)
         return _processor(name or short_name(reported), reported, memory, timings, source)
     known = match_accelerator(reported, memory_bytes=memory)
     entry = known or _unknown(reported, memory, timings, source)
-    measured = _measured(timings, entry, "float16" if "float16" in timings.peaks else "float32")
+    measured = _measured_numbers(timings, entry, "float16" if "float16" in timings.peaks else "float32")
     link = "measured from pinned memory" if timings.host_bytes_per_second else None
     return replace(
         entry, name=name or f"my-{entry.name}", aliases=(), measured=measured, source=f"{entry.source}; {source}",
@@ -118,7 +120,7 @@ def _processor(name: str, reported: str, memory: int, timings: MachineTimings, s
         source=source,
         l2_cache_bytes=PROCESSOR_CACHE_BYTES,
     )
-    measured = _measured(timings, entry, "float32")
+    measured = _measured_numbers(timings, entry, "float32")
     return replace(entry, measured={**measured, "elements_per_clock": timings.scattered_elements_per_second / 1e9})
 
 
@@ -132,7 +134,7 @@ def _unknown(reported: str, memory: int, timings: MachineTimings, source: str) -
     )  # fmt: skip
 
 
-def _measured(timings: MachineTimings, entry: Accelerator, dtype: str) -> dict[str, float]:
+def _measured_numbers(timings: MachineTimings, entry: Accelerator, dtype: str) -> dict[str, float]:
     """The numbers of the time model that the timings give."""
     rate = timings.peaks[dtype]
     plain = timings.bytes_per_second
@@ -146,7 +148,7 @@ def _measured(timings: MachineTimings, entry: Accelerator, dtype: str) -> dict[s
         "masked_attention_share": timings.masked_attention_rate / timings.attention_rate,
         "bandwidth_share": plain / entry.bandwidth_bytes_per_second,
         "cache_speedup": max(1.0, timings.cached_bytes_per_second / plain),
-        "strided_passes": min(MOST_STRIDED_PASSES, plain / timings.strided_bytes_per_second),
+        "strided_passes": min(MOST_STRIDED_PASSES, plain / timings.strided_bytes_per_second * element_bytes(dtype) / 4),
         "norm_passes": timings.scattered_elements_per_second / timings.norm_elements_per_second,
         "operation_seconds": timings.operation_seconds,
         "view_seconds": timings.view_seconds,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +44,8 @@ class MachineTimings:
     module_seconds: float
     kernel_seconds: float
     """That a product takes besides, however small."""
+    not_measured: tuple[str, ...] = ()
+    """What the machine could not do, in sentences."""
 
 
 def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[str], None]) -> MachineTimings:
@@ -48,6 +53,11 @@ def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[s
     timer = Timer(device)
     progress("matrix products")
     peaks = {str(kind).removeprefix("torch."): _product_rate(timer, kind) for kind in _dtypes(device)}
+    not_measured = []
+    if device.type == "cpu":
+        rate, reason = rate_in_child("bfloat16")
+        peaks |= {"bfloat16": rate} if rate else {}
+        not_measured += [f"products in bfloat16 could not be measured: {reason}"] if reason else []
     progress("convolutions and attention")
     convolution = _convolution_rate(timer, dtype)
     attention, masked = _attention_rates(timer, dtype)
@@ -58,7 +68,7 @@ def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[s
     host = _host_rate(timer) if device.type != "cpu" else None
     return MachineTimings(
         peaks, convolution, attention, masked, plain, cached, strided, scattered, norm, host, operation, view, module,
-        kernel,
+        kernel, tuple(not_measured),
     )  # fmt: skip
 
 
@@ -110,6 +120,33 @@ def _product_rate(timer: Timer, dtype: torch.dtype) -> float:
     size = LARGEST_PRODUCT.get(timer.device.type, LARGE_PRODUCT if dtype != torch.float32 else LARGE_PRODUCT // 2)
     a, b = timer.tensor(size, size, dtype=dtype), timer.tensor(size, size, dtype=dtype)
     return 2 * size**3 / timer.seconds(lambda: a @ b)
+
+
+CHILD = """
+import sys, torch
+from diffprof.runtime.machine_timings import Timer, _product_rate
+torch.set_num_threads(int(sys.argv[2]))
+print(_product_rate(Timer(torch.device("cpu")), getattr(torch, sys.argv[1])))
+"""
+LONGEST_CHILD_SECONDS = 120
+
+
+def rate_in_child(dtype: str, program: str = CHILD) -> tuple[float | None, str]:
+    """Operations a second of a product on the CPU, or why there are none.
+
+    In a process of its own: a CPU that announces instructions which it does not have ends the one that uses them.
+    """
+    command = [sys.executable, "-c", program, dtype, str(torch.get_num_threads())]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_CHILD_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"it took more than {LONGEST_CHILD_SECONDS} seconds"
+    if ended.returncode < 0:
+        return None, f"the process was ended by {signal.Signals(-ended.returncode).name}"
+    try:
+        return float(ended.stdout), ""
+    except ValueError:
+        return None, ended.stderr.strip().rpartition("\n")[2] or "the process said nothing"
 
 
 def _convolution_rate(timer: Timer, dtype: torch.dtype) -> float:

@@ -25,6 +25,7 @@ from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.runtime.adaptive import ENOUGH, TIME_BUDGET_SECONDS
 from diffprof.runtime.measurement import Measurement
+from diffprof.runtime.memory_history import label_allocations
 from diffprof.runtime.rank_gathering import gather_ranks
 from diffprof.runtime.repetition import RepeatedCall, check_repeats
 from diffprof.runtime.timing.trace_recorder import TraceFile, TraceRecorder
@@ -104,7 +105,8 @@ def measure_opened(
     run = Run(measurement)
     measurement.start()
     try:
-        call.run(measurement, warmup, iterations, recorder, budget_seconds)
+        with label_allocations(opened.pipeline):
+            call.run(measurement, warmup, iterations, recorder, budget_seconds)
     except PipelineError as error:
         _mark_incomplete(measurement, warmup + (iterations or ENOUGH))
         raise error.with_run(run) from error.__cause__

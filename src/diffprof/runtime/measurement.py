@@ -36,6 +36,7 @@ from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
 
 PIPELINE_CALL = "__call__"
+TIMED_ACCELERATORS = ("cuda", "xpu", "mps")
 
 
 class Measurement:
@@ -136,12 +137,13 @@ class Measurement:
     def _read_accelerators(self, iteration: Iteration) -> None:
         """What a device is and what torch may do on it are read when a call has ended, not when somebody looks."""
         place = execution_device(self._opened.pipeline)
-        if place.type == "cpu":
-            return  # its peak is timed, which takes time that belongs to nobody's call
-        self._read_device()
-        if iteration.samples and iteration.wall.device_ns is None and place.type in ("cuda", "xpu", "mps"):
+        others = sorted({sample.device for sample in iteration.samples if sample.device is not None})
+        if place.type != "cpu":  # whose peak is timed, which takes time that belongs to nobody's call
+            self._read_device()
+        is_on_accelerator = place.type in TIMED_ACCELERATORS or any(name != "cpu" for name in others)
+        if iteration.samples and iteration.wall.device_ns is None and is_on_accelerator:
             self.limitations.append(Limitation("launch_times"))
-        for name in sorted({sample.device for sample in iteration.samples if sample.device is not None}):
+        for name in others:
             if name not in self._other_devices:
                 self._other_devices[name] = self._read_other(name)
 

@@ -1,21 +1,49 @@
-"""Records where memory of the GPU is allocated, and writes a snapshot of it: when asked to, or when it ran out."""
+"""Records where memory of the GPU is allocated, and writes a snapshot of it: when asked to, or when it ran out.
+
+Torch records lines of code. Whose memory it is, diffprof adds: allocations are labelled with the module that is being
+called, and the snapshot has the addresses of the weights.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import pickle
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from diffprof.errors import DiffprofError, OutOfMemoryError, RequestError
+from diffprof.pipelines.components import components_of, is_compiled, named_modules_of
 from diffprof.record.atomic_files import replace_file
+from diffprof.runtime.instrumentation.interception import intercept
+from diffprof.runtime.timing.trace_files import rank_ending
 
-FILE = "memory_snapshot.pickle"
+NAME, ENDING = "memory_snapshot", ".pickle"
 MOST_EVENTS = 200_000
 """Allocations and releases that are kept, the latest ones: a few hundred bytes each."""
+WEIGHTS = "diffprof_weights"
+"""Key of what diffprof adds to a snapshot: the address of each weight -> its path, such as ``unet.conv_in.weight``."""
+
+
+class _History:
+    """What the recording in progress knows of the pipeline; its weights are not kept alive by it."""
+
+    def __init__(self) -> None:
+        self.is_recorded = False
+        self.components = weakref.WeakValueDictionary[str, torch.nn.Module]()
+        self.weights: dict[int, str] = {}
+
+
+_HISTORY = _History()
+"""Of this process: the allocator is one for the whole process, too."""
+
+
+def snapshot_file(folder: Path) -> Path:
+    """Where the snapshot of this process goes: under torchrun each has its own."""
+    return folder / f"{NAME}{rank_ending()}{ENDING}"
 
 
 @contextlib.contextmanager
@@ -28,7 +56,9 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
     if requested and not torch.cuda.is_available():
         raise RequestError("--memory-snapshot needs a CUDA or ROCm device: it is of torch.cuda's allocator.")
     if requested:
-        memory._record_memory_history(max_entries=MOST_EVENTS)
+        # Frames of C++ are not shown, take minutes to be named, and cannot be recorded on every processor.
+        memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")
+    _HISTORY.is_recorded = requested
     try:
         yield
     except OutOfMemoryError as error:
@@ -38,22 +68,88 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
         if requested:
             write_snapshot(folder)
     finally:
+        _HISTORY.is_recorded, _HISTORY.weights = False, {}
         if requested:
             memory._record_memory_history(enabled=None)
 
 
-def snapshot_of_failure(folder: Path) -> Path | None:
+@contextlib.contextmanager
+def label_allocations(pipeline: Any) -> Iterator[None]:
+    """While allocations are recorded, label each with the path of the module that is being called.
+
+    Not where something is compiled: torch would compile it again.
+    """
+    components = components_of(pipeline)
+    _HISTORY.components = weakref.WeakValueDictionary(components)
+    _HISTORY.weights |= weight_addresses(components)
+    set_label = getattr(torch.cuda.memory, "_set_memory_metadata", None)  # not in every torch
+    if not _HISTORY.is_recorded or set_label is None or any(map(is_compiled, components.values())):
+        yield
+        return
+    paths = {
+        id(module): f"{slot}.{path}" if path else slot
+        for slot, part in reversed(components.items())
+        for path, module in named_modules_of(part)
+    }
+    current = ""
+
+    def handle(original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        nonlocal current
+        path, outer = paths.get(id(module)), current
+        if path is None:
+            return original(module, *args, **kwargs)
+        current = path
+        set_label(path)
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            current = outer
+            set_label(outer)
+
+    with contextlib.ExitStack() as undo:
+        classes = dict.fromkeys(type(module) for part in components.values() for module in part.modules())
+        for owner in classes:
+            undo.callback(intercept(owner, "__call__", handle))
+        yield
+
+
+def snapshot_of_failure(folder: Path, pipeline: Any = None) -> Path | None:
     """Write a snapshot where memory ran out, while the error keeps alive what was computed; None where it cannot be."""
     if not torch.cuda.is_initialized():
         return None
     with contextlib.suppress(DiffprofError, RuntimeError, OSError):  # the error itself is what matters
-        return write_snapshot(folder)
+        return write_snapshot(folder, pipeline)
     return None
 
 
-def write_snapshot(folder: Path) -> Path:
-    """Write what the allocator holds, and what it has recorded."""
-    path = folder / FILE
+def write_snapshot(folder: Path, pipeline: Any = None) -> Path:
+    """Write what the allocator holds and has recorded, and whose weights lie where."""
+    components = components_of(pipeline) if pipeline is not None else dict(_HISTORY.components)
+    weights = {**_HISTORY.weights, **weight_addresses(components)}
+    path = snapshot_file(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(path, pickle.dumps(torch.cuda.memory._snapshot()))
+    replace_file(path, pickle.dumps({**torch.cuda.memory._snapshot(), WEIGHTS: weights}))
     return path
+
+
+def weight_addresses(components: Mapping[str, torch.nn.Module]) -> dict[int, str]:
+    """Where the weights lie on accelerators: the address of each storage, and the path of the first weight in it."""
+    found: dict[int, str] = {}
+    for slot, part in components.items():
+        for path, module in named_modules_of(part):
+            for name, weight in (*module._parameters.items(), *module._buffers.items()):
+                for address in _addresses(weight):
+                    found.setdefault(address, ".".join(filter(None, (slot, path, name))))
+    return found
+
+
+def _addresses(weight: torch.Tensor | None) -> Iterator[int]:
+    """Of the tensors with the data: a quantized weight can be a wrapper around several."""
+    if weight is None or weight.device.type in ("cpu", "meta"):
+        return
+    flatten = getattr(weight, "__tensor_flatten__", None)
+    if flatten is None:
+        yield weight.untyped_storage().data_ptr()
+        return
+    for name in flatten()[0]:
+        yield from _addresses(getattr(weight, name))

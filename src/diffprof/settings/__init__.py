@@ -167,11 +167,22 @@ def _read_value(option: Option, value: Any, where: str, base: Path) -> Any:
 
 def _folder_for(variable: str, usual: str, on_a_mac: str, on_windows: str) -> Path:
     """The platform's place for one kind of files of a program."""
-    if sys.platform == "darwin":
+    environment = tuple([os.environ.get(name) for name in (variable, on_windows, *_HOMES)])
+    return _platform_folder(environment, sys.platform, usual, on_a_mac)
+
+
+_HOMES = ("HOME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH")
+"""Variables that say where a user's home is."""
+
+
+@lru_cache(maxsize=32)
+def _platform_folder(environment: tuple[str | None, ...], platform: str, usual: str, on_a_mac: str) -> Path:
+    """Once for each environment: it is asked for with every setting."""
+    given, on_windows, *_ = environment
+    if platform == "darwin":
         return _home() / "Library" / on_a_mac / "diffprof"
-    if sys.platform == "win32":
-        return Path(os.environ.get(on_windows) or _home() / "AppData" / "Local") / "diffprof"
-    given = os.environ.get(variable, "")
+    if platform == "win32":
+        return Path(on_windows or _home() / "AppData" / "Local") / "diffprof"
     # The XDG specification: a relative path is to be ignored.
     return (Path(given) if given and Path(given).is_absolute() else _home() / usual) / "diffprof"
 
@@ -214,37 +225,39 @@ OPTIONS = dict(
             "default_steps",
             kinds.within_limits("num_inference_steps"),
             None,
-            "Denoising steps; without, what the model's maker uses.",
+            "Denoising steps; by default what the model's maker uses.",
         ),
         _option(
             "default_guidance_scale",
             kinds.within_limits("guidance_scale"),
             None,
-            "Guidance; without, what the model's maker uses.",
+            "Guidance; by default what the model's maker uses.",
         ),
-        _option("default_width", kinds.within_limits("width"), None, "Pixels; without, what the model was made for."),
-        _option("default_height", kinds.within_limits("height"), None, "Pixels; without, what the model was made for."),
-        _option("default_seed", kinds.within_limits("seed"), None, "Of the noise; without, a random one each time."),
+        _option("default_width", kinds.within_limits("width"), None, "Pixels; by default what the model was made for."),
+        _option(
+            "default_height", kinds.within_limits("height"), None, "Pixels; by default what the model was made for."
+        ),
+        _option("default_seed", kinds.within_limits("seed"), None, "Of the noise; by default a random one each time."),
         _option("default_fps", kinds.within_limits("fps"), 8, "Frames per second of a video."),
         _option("size_presets", kinds.sizes(PRESETS), PRESETS, "Sizes by name, as width x height."),
         _option("output_dir", kinds.folder, Path("outputs"), "Where images go."),
         _option("model_dirs", kinds.folders, (), "Folders in which models are looked for by name."),
         _option("catalogue_dir", kinds.folder, _catalogue, "Your own entries of the catalogue; they come first."),
-        _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; without, all."),
-        _option("device", kinds.text, None, "Where models run; without, on the accelerator, if there is one."),
-        _option("dtype", kinds.dtype, None, "Of the weights; without, as the model was published."),
-        _option("offload", kinds.choice(OFFLOADS), None, "The way weights wait outside of the device, if any."),
+        _option("model_memory_limit", kinds.amount, None, "Weights that are kept loaded, in bytes; by default all."),
+        _option("device", kinds.text, None, "Where models run; by default on the accelerator, if there is one."),
+        _option("dtype", kinds.dtype, None, "Of the weights; by default as the model was published."),
+        _option("offload", kinds.choice(OFFLOADS), None, "How weights are kept outside of the device, if at all."),
         _option(
             "limit_memory",
             kinds.amount,
             None,
-            "Memory that opening and counting a model may take; without, 6 GB on the command line.",
+            "Memory that opening and counting a model may take; by default 6 GB on the command line.",
         ),
         _option(
             "limit_time",
             kinds.within_limits("limit_time"),
             None,
-            "Seconds of the processor that counting a model may take; without, 60 on the command line.",
+            "Seconds of the processor that counting a model may take; by default 60 on the command line.",
         ),
         _option("keep", kinds.flag, False, "Put every profile into the history."),
         _option("history", kinds.folder, _history, "The file of the history."),

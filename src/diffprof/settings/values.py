@@ -22,6 +22,8 @@ NOTHING = ("none", "null")
 """Words for "not set", where a stronger place takes back the value of a weaker one."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+LONGEST_NAME, LONGEST_PATH = 255, 4_000
+"""Bytes of one name, and characters of all: Python asks the system about a longer one and fails."""
 _AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _SIZE = re.compile(r"(\d{1,5})\s*[x×*]\s*(\d{1,5})", re.IGNORECASE)
@@ -78,11 +80,14 @@ def folder(value: Any, base: Path) -> Path:
     if not isinstance(value, str | Path) or not str(value).strip() or "\0" in str(value):
         raise ValueError("a path")
     try:
-        return base / Path(value).expanduser()
+        path = base / Path(value).expanduser()
     except RecursionError:
         raise  # a kind of RuntimeError that says nothing about homes
     except RuntimeError:
         raise ValueError("a path below a home folder that exists") from None
+    if len(str(path)) > LONGEST_PATH or any(len(part.encode("utf-8", "replace")) > LONGEST_NAME for part in path.parts):
+        raise ValueError("a path that is short enough for a file system")
+    return path
 
 
 def folders(value: Any, base: Path) -> tuple[Path, ...]:

@@ -17,9 +17,11 @@ class WorkLimits:
     """Beyond what the process has taken before."""
     seconds: float | None = None
     """Of the processor's time, so that a busy machine changes nothing."""
+    ends_process: bool = False
+    """Whether the process is ended where nothing else ends the work: one that does nothing else, as a command."""
 
 
-COMMAND_LINE = WorkLimits(memory_bytes=6_000_000_000, seconds=300)
+COMMAND_LINE = WorkLimits(memory_bytes=6_000_000_000, seconds=300, ends_process=True)
 """Several times what the largest models of the catalogue take, and far less than what stops a machine."""
 
 NO_LIMITS = WorkLimits()
@@ -51,4 +53,5 @@ def work_limits() -> WorkLimits:
         return otherwise if found.source == "default" else found.value
 
     memory = value("memory", weakest.memory_bytes)
-    return WorkLimits(None if memory is None else int(memory), value("time", weakest.seconds))
+    seconds = value("time", weakest.seconds)
+    return WorkLimits(None if memory is None else int(memory), seconds, weakest.ends_process)

@@ -44,7 +44,7 @@ def parse_sweep(words: Sequence[str], base: Request, measurement: Measurement | 
         if not equals or not text:
             raise RequestError(f"A sweep takes NAME=VALUES, such as heights=512..2048:64, not {word!r}.")
         if name in values:
-            raise RequestError(f"{name} is given twice; put its values behind one another, with commas.")
+            raise RequestError(f"{name} is given twice; list its values once, separated by commas.")
         values[name] = text
     lists = {name: text.split(",") for name, text in values.items()}
     return create_sweep(base, measurement, **lists)

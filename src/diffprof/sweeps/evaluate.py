@@ -6,7 +6,9 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.catalogue.names import resolve
+from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.errors import DiffprofError, error_summary
@@ -19,7 +21,8 @@ from diffprof.record.saved import load_saved, saved_file
 from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Outcome, Row, Task
 
 if TYPE_CHECKING:
-    from diffprof.record.fitted import Fit
+    from diffprof.prediction.device_memory import DeviceMemory
+    from diffprof.prediction.memory_on_devices import MemoryOnDevices
     from diffprof.record.predicted import PredictedTime
 
 
@@ -42,7 +45,8 @@ def evaluate_known(task: Task) -> Outcome | None:
     if saved_file(str(task.request.model)) is not None:
         return evaluate(task)
     try:
-        profile = profile_by_law(add_recommended(task.request), resolve(task.request.model))
+        resolved = resolve(task.request.model)
+        profile = profile_by_law(add_recommended(task.request, resolved), resolved)
         return Outcome(task, tuple(_predicted_rows(task, profile, LAW)))
     except OutsideOfLaw:
         return None
@@ -65,12 +69,28 @@ def _rows(task: Task) -> list[Row]:
 
 
 def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
-    if not task.gpus:
-        return [_row(profile, source, _fit(profile, None))]
-    from diffprof.advice.predict import PredictionRequest, predict_profile
+    """What all accelerators have in common is worked out once."""
+    from diffprof.prediction.device_memory import device_memory
+    from diffprof.prediction.memory_on_devices import MemoryOnDevices
+    from diffprof.prediction.timeline import has_allocations
+    from diffprof.record.run_settings import RunSettings
 
-    times = predict_profile(profile, PredictionRequest(task.gpus, dtype=task.request.dtype)).accelerators
-    return [_row(profile, source, _fit(profile, gpu), gpu, time) for gpu, time in times.items()]
+    row = _row(profile, source)
+    memory = MemoryOnDevices(profile, RunSettings()) if has_allocations(profile) else None
+    if not task.gpus:
+        return [replace(row, **_memory_values(memory, device_memory(None)))]
+    from diffprof.prediction.device import basis_of, device_of
+    from diffprof.prediction.time import job_of, predict_time
+
+    job = job_of(profile)
+    rows = []
+    for name in task.gpus:
+        accelerator = find_accelerator(name, known_accelerators())
+        basis = "measured" if accelerator.measured else basis_of(accelerator)
+        time = predict_time(job, device_of(accelerator), basis)
+        values = {**_memory_values(memory, device_memory(accelerator)), **_time_values(time)}
+        rows.append(replace(row, gpu=accelerator.name, **values))
+    return rows
 
 
 def _profile(request: Request) -> tuple[Profile, str]:
@@ -83,19 +103,36 @@ def _profile(request: Request) -> tuple[Profile, str]:
     return profile, LAW if profile.counted_by == LAW else COUNT
 
 
-def _fit(profile: Profile, gpu: str | None) -> Fit | None:
-    """What memory it takes; None where the profile does not say what comes and goes."""
-    from diffprof.advice.fit import FitRequest, fit_profile
-    from diffprof.prediction.timeline import has_allocations
+def _memory_values(memory: MemoryOnDevices | None, device: DeviceMemory) -> dict[str, Any]:
+    """What memory it takes; nothing where the profile does not say what comes and goes."""
+    if memory is None:
+        return {}
+    from diffprof.prediction.memory_on_devices import peak_of_stages
 
-    if not has_allocations(profile):
-        return None
-    return fit_profile(profile, FitRequest(gpu, with_changes=False))
+    stages, fits = memory.on(device)
+    peak = peak_of_stages(stages)
+    return {
+        "allocated_bytes": peak.allocated_bytes,
+        "reserved_bytes": peak.reserved_bytes,
+        "device_bytes": peak.device_bytes,
+        "fits": fits,
+    }
 
 
-def _row(
-    profile: Profile, source: str, fit: Fit | None, gpu: str | None = None, time: PredictedTime | None = None
-) -> Row:
+def _time_values(time: PredictedTime) -> dict[str, Any]:
+    return {
+        "seconds": time.total_seconds,
+        "low_seconds": time.low_seconds,
+        "high_seconds": time.high_seconds,
+        "bound_seconds": time.bound_seconds,
+        "limited_by": time.limited_by,
+        "energy_joules": time.energy_joules,
+        "basis": time.basis,
+    }
+
+
+def _row(profile: Profile, source: str, gpu: str | None = None) -> Row:
+    """What was counted; neither memory nor time."""
     request, total = profile.request, profile.total
     guidance = request.value("guidance_scale")
     return Row(
@@ -115,17 +152,17 @@ def _row(
         weight_bytes=total.weight_bytes,
         executed_steps=profile.steps.count,
         step_macs=profile.steps.macs,
-        allocated_bytes=fit.peak.allocated_bytes if fit else None,
-        reserved_bytes=fit.peak.reserved_bytes if fit else None,
-        device_bytes=fit.peak.device_bytes if fit else None,
-        fits=fit.fits if fit else None,
-        seconds=time.total_seconds if time else None,
-        low_seconds=time.low_seconds if time else None,
-        high_seconds=time.high_seconds if time else None,
-        bound_seconds=time.bound_seconds if time else None,
-        limited_by=time.limited_by if time else None,
-        energy_joules=time.energy_joules if time else None,
-        basis=time.basis if time else None,
+        allocated_bytes=None,
+        reserved_bytes=None,
+        device_bytes=None,
+        fits=None,
+        seconds=None,
+        low_seconds=None,
+        high_seconds=None,
+        bound_seconds=None,
+        limited_by=None,
+        energy_joules=None,
+        basis=None,
         source=source,
     )
 
@@ -155,7 +192,7 @@ def _measured_row(task: Task) -> Row:
     allocated = max((peak for peak in peaks if peak is not None), default=None)
     reserved = [point.reserved_bytes for one in measured.timed for point in one.memory]
     return replace(
-        _row(profile, RUN, None, measured.device.name),
+        _row(profile, RUN, measured.device.name),
         allocated_bytes=allocated,
         reserved_bytes=max((size for size in reserved if size is not None), default=None),
         seconds=statistics.median(times),

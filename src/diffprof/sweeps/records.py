@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from diffprof.record.display import function_named
+from diffprof.record.display import find_function
 from diffprof.record.request import Request
 
 LAW, COUNT, PROFILE, RUN = "law", "count", "profile", "run"
@@ -170,16 +170,16 @@ class SweepResult:
         return len(self.rows)
 
     def __str__(self) -> str:
-        return cast(str, function_named("diffprof.sweeps.views.tables:sweep_text")(self))
+        return cast(str, find_function("diffprof.sweeps.views.tables:sweep_text")(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the table to a .csv, .json, .parquet, .html or .txt file."""
-        return cast(Path, function_named("diffprof.sweeps.views.files:write_file")(self, Path(path)))
+        return cast(Path, find_function("diffprof.sweeps.views.files:write_file")(self, Path(path)))
 
     def chart(self) -> Any:
         """The plotly figure of the page: time over what was varied, or MACs where no accelerator was named."""
-        return function_named("diffprof.sweeps.views.charts:sweep_chart")(self)
+        return find_function("diffprof.sweeps.views.charts:sweep_chart")(self)
 
     def to_pandas(self) -> Any:
         """The table as a DataFrame."""
-        return function_named("diffprof.sweeps.views.files:data_frame")(self)
+        return find_function("diffprof.sweeps.views.files:data_frame")(self)

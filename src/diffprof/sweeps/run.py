@@ -6,13 +6,14 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
 from diffprof.catalogue.names import resolve
-from diffprof.errors import RequestError
+from diffprof.errors import MissingLibraryError, RequestError
+from diffprof.laws.selection import can_count
 from diffprof.record.progress import Activity, Progress, ProgressCallback, ProgressEvent
 from diffprof.record.request import Request
 from diffprof.record.saved import load_saved, saved_file
@@ -74,9 +75,14 @@ def run_sweep(
     """Answer every point; those that fail are listed, and the rest is finished."""
     options = options or SweepOptions()
     check_sweep(sweep)
+    if sweep.measurement is not None and options.engine is EngineName.local and not can_count():
+        raise MissingLibraryError(
+            "A measured sweep needs torch and diffusers, which are not installed; "
+            'install all they need with `pip install "diffprof[torch]"`.'
+        )
     check_amount(sweep, confirm)
     log = open_log(options.tracker) if options.tracker is not None else None
-    with contextlib.closing(Store(options.store)) as store, _closing(log):
+    with contextlib.closing(Store(options.store)) as store, _close_after(log):
         return _Run(sweep, options, store, log, progress).result()
 
 
@@ -105,15 +111,16 @@ def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
             f"This sweep has {sweep.points:,} points, and at most {MOST_POINTS:,} can be run at once; "
             "take larger steps, or several sweeps."
         )
-    slow = sum(
-        1 for _ in itertools.islice((task for task in sweep.tasks() if not is_known(task)), COUNTS_WITHOUT_ASKING + 1)
-    )
+    # Whether a request is answered at once depends on its model: a million of them need not be looked at.
+    tasks = [Task(replace(sweep.base, model=model), sweep.gpus, sweep.measurement) for model in sweep.models]
+    unknown = [task for task in tasks if not is_known(task)]
+    slow = sweep.requests // len(sweep.models) * len(unknown)
     if sweep.points <= POINTS_WITHOUT_ASKING and slow <= COUNTS_WITHOUT_ASKING:
         return
-    known = "" if slow <= COUNTS_WITHOUT_ASKING else f", more than {COUNTS_WITHOUT_ASKING:,} of which take seconds each"
+    known = "" if slow <= COUNTS_WITHOUT_ASKING else f", and {slow:,} of its requests take seconds each"
     message = f"This sweep has {sweep.points:,} points{known}"
     if confirm is None or not confirm(message):
-        raise RequestError(f"{message}; say --yes if that is meant, or take larger steps.")
+        raise RequestError(f"{message}; add --yes to run it anyway, or take larger steps.")
 
 
 class _Run:
@@ -205,7 +212,7 @@ class _Run:
 
 
 @contextlib.contextmanager
-def _closing(log: Log | None) -> Iterator[None]:
+def _close_after(log: Log | None) -> Iterator[None]:
     try:
         yield
     finally:
@@ -251,13 +258,13 @@ def sweep(
     measurement = Measurement(warmup, iterations, gpus_per_task) if measure else None
     made = create_sweep(base, measurement, models=models, **axes)
     options = SweepOptions(
-        _named(EngineName, engine, "engine"), address, workers, Path(store) if store is not None else None, fresh,
-        None if to is None else _named(Tracker, to, "tracker"),
+        _find_member(EngineName, engine, "engine"), address, workers, Path(store) if store is not None else None, fresh,
+        None if to is None else _find_member(Tracker, to, "tracker"),
     )  # fmt: skip
     return run_sweep(made, options, describe_to(progress), lambda message: yes)
 
 
-def _named(kinds: type[Any], name: str, what: str) -> Any:
+def _find_member(kinds: type[Any], name: str, what: str) -> Any:
     try:
         return kinds(name)
     except ValueError:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, get_type_hints
 
 from diffprof import catalogue
 from diffprof.catalogue.names import Place, resolve
@@ -43,6 +44,7 @@ class Store:
         with self._explain():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS, isolation_level=None)
+            self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
             self._check_owner()
             # With a write-ahead log another sweep can read and write the same file.
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -54,8 +56,8 @@ class Store:
         with self._explain():
             found = self._connection.execute("SELECT rows FROM answers WHERE key = ?", (key_of(task),)).fetchone()
         try:
-            return None if found is None else tuple(Row(*values) for values in json.loads(found[0]))
-        except (ValueError, TypeError):
+            return None if found is None else tuple(_row(values) for values in json.loads(found[0]))
+        except (ValueError, TypeError, RecursionError):
             return None  # damaged: it is answered again
 
     def keep(self, task: Task, rows: tuple[Row, ...]) -> None:
@@ -77,9 +79,10 @@ class Store:
 
     def is_logged(self, task: Task, tracker: str) -> bool:
         """Whether a tracker has the answer already."""
-        found = self._connection.execute(
-            "SELECT 1 FROM logged WHERE key = ? AND tracker = ?", (key_of(task), tracker)
-        ).fetchone()
+        with self._explain():
+            found = self._connection.execute(
+                "SELECT 1 FROM logged WHERE key = ? AND tracker = ?", (key_of(task), tracker)
+            ).fetchone()
         return found is not None
 
     def mark_logged(self, task: Task, tracker: str) -> None:
@@ -98,19 +101,37 @@ class Store:
     def _check_owner(self) -> None:
         (application,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and application != APPLICATION_ID:
+        others = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+        has_others = bool(self._connection.execute(others).fetchone()[0])
+        if has_others or (tables and application != APPLICATION_ID):
             raise OutputError(f"{self.path} is the SQLite file of another program; name another file with --store.")
 
     @contextlib.contextmanager
     def _explain(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise OutputError(
                 f"The answers of sweeps cannot be kept in {self.path} ({error}); name another file with --store."
             ) from error
         except OSError as error:
             raise OutputError(f"Cannot write {self.path}: {error.strerror or error}.") from error
+
+
+def _row(values: list[Any]) -> Row:
+    """Raises a `TypeError` where a value is of another type than its column."""
+    row = Row(*values)
+    for column, kinds in _column_kinds().items():
+        if not isinstance(getattr(row, column), kinds):
+            raise TypeError(column)
+    return row
+
+
+@lru_cache
+def _column_kinds() -> dict[str, Any]:
+    """The types of each column; JSON writes a whole number of seconds without a point."""
+    hints = get_type_hints(Row)
+    return {name: kind | int if kind in (float, float | None) else kind for name, kind in hints.items()}
 
 
 def key_of(task: Task) -> str:

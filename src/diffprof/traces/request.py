@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os.path import realpath  # unlike Path.resolve, it takes links that lead in circles
 from pathlib import Path
 
 from diffprof.errors import RequestError
@@ -12,6 +14,19 @@ from diffprof.traces.facts import GAP_THRESHOLD_NS
 from diffprof.traces.result import TraceResult
 
 GAP_MICROSECONDS = GAP_THRESHOLD_NS / 1000
+
+
+def trace_files(places: Sequence[Path]) -> tuple[Path, ...]:
+    """The traces that are given, each of them or by a folder: then those in it that are called traces, or else all."""
+    return tuple(file for place in places for file in (_files_in(place) if place.is_dir() else [place]))
+
+
+def _files_in(folder: Path) -> list[Path]:
+    files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")) and file.is_file())
+    traces = [file for file in files if "trace" in file.name] or files
+    if not traces:
+        raise RequestError(f"{folder} has no traces in it; they are files that end in .json or .json.gz.")
+    return traces
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class TraceRequest:
         for option, file in (("--against", self.against), ("--overlay", self.overlay)):
             if file is not None and len(self.files) > 1:
                 raise RequestError(f"{option} takes one trace, not {len(self.files)}.")
-        if len({file.resolve() for file in self.files}) < len(self.files):
+        if len({realpath(file) for file in self.files}) < len(self.files):
             raise RequestError("The same trace is given twice; leave one out.")
         self._check_targets()
 
@@ -46,11 +61,11 @@ class TraceRequest:
 
     def _check_targets(self) -> None:
         """No file that is written may be one that is read, or the other one that is written."""
-        traces = {file.resolve() for file in (*self.files, *((self.against,) if self.against else ()))}
+        traces = {realpath(file) for file in (*self.files, *((self.against,) if self.against else ()))}
         for option, target in (("--overlay", self.overlay), ("--html", self.html)):
-            if target is not None and target.resolve() in traces:
+            if target is not None and realpath(target) in traces:
                 raise RequestError(f"{target} is the trace itself; name another file for {option}.")
-        if self.html is not None and self.overlay is not None and self.overlay.resolve() == self.html.resolve():
+        if self.html is not None and self.overlay is not None and realpath(self.overlay) == realpath(self.html):
             raise RequestError("--html and --overlay name the same file; name another one.")
 
 

@@ -16,7 +16,7 @@ def test_every_line_of_code_is_a_line_of_the_page() -> None:
 
     page = fit_html(Fit("m", PEAK, (), HOST, fits=False, changes=(change,)))
 
-    assert "<div>pipe.vae.enable_tiling()</div><div>pipe.enable_model_cpu_offload()</div>" in page
+    assert "<code>pipe.vae.enable_tiling()</code><code>pipe.enable_model_cpu_offload()</code>" in page
 
 
 def test_names_from_a_file_never_become_markup() -> None:

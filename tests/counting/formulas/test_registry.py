@@ -116,7 +116,7 @@ def test_the_last_registered_formula_counts_and_each_can_be_removed_by_itself() 
 
 @pytest.mark.parametrize("operation", ["double", "a::b::c", "", 3, len])
 def test_an_object_that_is_not_an_operation_is_rejected(operation: Any) -> None:
-    with pytest.raises(RequestError, match="is no operation; give a name such as"):
+    with pytest.raises(RequestError, match="is not an operation; give a name such as"):
         diffprof.register_formula(operation, seven_flops)
 
 

@@ -39,6 +39,20 @@ def test_weights_that_bitsandbytes_packed_count_as_what_they_stand_for() -> None
     assert weights.is_packed
 
 
+def test_weights_of_nvfp4_count_as_what_they_stand_for() -> None:
+    weights = stored_weights(
+        {
+            "a.weight": StoredTensor((4, 16), "uint8", 64),
+            "a.weight_scale": StoredTensor((4, 2), "float8_e4m3fn", 8),
+            "a.weight_scale_2": StoredTensor((), "float32", 4),
+        }
+    )
+    assert weights.tensors["a.weight"].shape == (4, 32)
+    assert weights.elements == 128
+    assert weights.bytes_by_dtype == {"nvfp4": 64, "float8_e4m3fn": 8, "float32": 4}
+    assert weights.is_packed
+
+
 def test_a_component_computes_in_the_dtype_of_its_weights_if_layers_can() -> None:
     assert computing_dtype(stored_weights({"a": HALF}), "bfloat16") == "float16"
     assert computing_dtype(stored_weights({"a": EIGHT}), "bfloat16") == "bfloat16"

@@ -1,4 +1,4 @@
-"""A damaged history is copied as far as it is whole, and what was lost is said."""
+"""A damaged history is copied as far as it is intact, and what was lost is listed."""
 
 from __future__ import annotations
 

@@ -53,9 +53,31 @@ def drop_tables(path: Path) -> None:
         connection.executescript("DROP TABLE tags; DROP TABLE documents; DROP TABLE runs")
 
 
+def run_sql(sql: str) -> Callable[[Path], None]:
+    """Four runs, and what somebody else did to their tables."""
+
+    def change(path: Path) -> None:
+        four_runs(path)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.executescript(f"PRAGMA journal_mode = DELETE; {sql}")
+
+    return change
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id FROM n"
+UNREADABLE_SCHEMA = """
+PRAGMA writable_schema = ON;
+UPDATE sqlite_master SET sql = CAST(x'435245415445205441424C452072756E7320FFFE28' AS TEXT) WHERE name = 'runs'
+"""
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (run_sql(f"DROP TABLE runs; CREATE VIEW runs AS {ENDLESS}"), "not as diffprof makes them"),
+        (run_sql("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM runs; END"), "not as diffprof makes them"),
+        (run_sql("ALTER TABLE runs ADD COLUMN more AS (abs(id))"), "not as diffprof makes them"),
+        (run_sql(UNREADABLE_SCHEMA), "is damaged"),
         (lambda path: path.write_text("dear diary"), "is not a diffprof history"),
         (lambda path: path.write_text("\n"), "is not a diffprof history"),
         (lambda path: path.write_bytes(bytes(10_000)), "is not a diffprof history"),
@@ -64,7 +86,7 @@ def drop_tables(path: Path) -> None:
         (make_newer_history, "has version 9, this diffprof reads up to 2; upgrade diffprof"),
         (truncate, "is damaged"),
         (overwrite, "is damaged"),
-        (drop_tables, "is damaged"),
+        (drop_tables, "not as diffprof makes them"),
     ],
 )
 def test_a_file_that_is_not_a_history_is_rejected_and_left_unchanged(

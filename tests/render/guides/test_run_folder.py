@@ -17,6 +17,7 @@ from diffprof.render.guides.run_folder import (
     REPORT,
     TIMING,
     TRACE,
+    RunFiles,
     check_folder_files,
     memory_log,
     write_run_folder,
@@ -78,3 +79,26 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_the_run(tmp_path: Path)
     (tmp_path / TRACE).mkdir()
     with pytest.raises(OutputError, match=r"trace\.json: it is a folder"):
         check_folder_files(tmp_path)
+
+
+def test_a_name_that_ends_as_profiles_do_is_a_file_for_the_profile_alone(traced: Profile, tmp_path: Path) -> None:
+    file = tmp_path / "before.json"
+    target = RunFiles.at(file)
+    target.check()
+    assert target.write(traced) == [file]
+    assert list(tmp_path.iterdir()) == [file]
+    assert diffprof.load(file) == traced
+    assert target.describe([file]) == str(file)
+    assert target.describe([file, tmp_path / TRACE]) == f"{file}, and trace.json beside it"
+
+
+def test_any_other_name_and_an_existing_folder_are_folders(traced: Profile, tmp_path: Path) -> None:
+    (tmp_path / "old.json").mkdir()
+    for name in ("out", "old.json"):
+        files = RunFiles.at(tmp_path / name).write(traced)
+        assert [file.parent for file in files] == [tmp_path / name] * 3
+
+
+def test_a_page_or_a_table_is_no_name_for_a_run(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"a folder for all files, or a \.json file for the profile"):
+        RunFiles.at(tmp_path / "run.html")

@@ -26,11 +26,11 @@ def test_it_counts_without_any_pipeline() -> None:
         kv.hit()
     kv.miss(nbytes=100)
     kv.holds(40)
-    assert (kv.hits, kv.misses, kv.asked, kv.rate) == (3, 1, 4, 0.75)
+    assert (kv.hits, kv.misses, kv.lookups, kv.rate) == (3, 1, 4, 0.75)
     assert (kv.held_bytes, kv.most_held_bytes) == (40, 100)
     assert repr(kv) == "CacheRecorder('kv', hits=3, misses=1)"
     kv.reset()
-    assert (kv.asked, kv.rate, kv.most_held_bytes) == (0, None, 0)
+    assert (kv.lookups, kv.rate, kv.most_held_bytes) == (0, None, 0)
 
 
 @pytest.mark.parametrize("name", ["", None, 3])
@@ -137,5 +137,5 @@ def test_a_dry_run_calls_the_same_code_and_counts_nothing() -> None:
     kv = CacheRecorder("kv")
     pipeline, ask = pipeline_with(kv)
     diffprof.profile(pipeline, prompt="a cat", num_inference_steps=STEPS, callback_on_step_end=ask)
-    assert kv.asked == 0
+    assert kv.lookups == 0
     assert kv.most_held_bytes == 0

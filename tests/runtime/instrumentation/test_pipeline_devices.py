@@ -53,6 +53,22 @@ def test_a_pipeline_on_the_host_has_no_further_devices() -> None:
     assert further_devices(Pipeline("cpu", unet=part()), torch.device("cpu")) == {}
 
 
+def test_a_map_of_devices_that_did_not_fit_leaves_components_on_the_cpu() -> None:
+    parts = {"text_encoder": part(_hf_hook=hook("cpu")), "transformer": part(_hf_hook=hook(0)), "vae": part()}
+    cpu, gpu = torch.device("cpu"), torch.device("cuda", 0)
+    assert further_devices(Pipeline("cuda:0", **parts), gpu) == {"text_encoder": cpu}
+    assert further_devices(Pipeline("cpu", **parts), cpu) == {"transformer": gpu}
+
+
+def test_a_device_without_a_number_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As group offload names it."""
+    pipeline = Pipeline("cuda", transformer=part(_hf_hook=hook("cuda:0")), vae=part(_hf_hook=hook("cuda:1")))
+    assert further_devices(pipeline, torch.device("cuda")) == {}, "none is in use yet"
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert further_devices(pipeline, torch.device("cuda")) == {"vae": torch.device("cuda", 1)}
+
+
 def test_a_device_that_comes_into_use_in_the_first_call_is_found_before_the_second(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

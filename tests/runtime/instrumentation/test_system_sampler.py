@@ -217,7 +217,7 @@ class FakeNvml:
     class NVMLError(Exception):
         """As NVML raises it."""
 
-    utilisation = {"GPU-first": 3, "GPU-second": 91}  # noqa: RUF012  a fake
+    utilisation = {"GPU-first": 3, "GPU-second": 91, "MIG-slice": 0}  # noqa: RUF012  a fake
 
     def __init__(self, tells_utilisation: bool = True) -> None:
         self.tells_utilisation = tells_utilisation
@@ -271,10 +271,9 @@ def test_the_gpu_that_torch_uses_is_sampled(cuda: Callable[[Any, str], None]) ->
     ("nvml", "uuid", "said"),
     [
         (None, "first", "install diffprof[gpu]"),
-        (FakeNvml(), "a slice of one", "NVML says Not Found"),
-        (FakeNvml(tells_utilisation=False), "first", "NVML says Not Supported"),
+        (FakeNvml(), "third", "NVML says Not Found"),
     ],
-    ids=["NVML is not installed", "a part of a GPU", "a GPU that does not tell"],
+    ids=["NVML is not installed", "a GPU that NVML does not know"],
 )
 def test_an_unreadable_gpu_is_noted_and_the_rest_is_sampled(
     cuda: Callable[[Any, str], None], nvml: Any, uuid: str, said: str
@@ -285,6 +284,10 @@ def test_an_unreadable_gpu_is_noted_and_the_rest_is_sampled(
     (point,) = sampler.stop()
     assert point.gpu_percent is None
     assert sampler.problem is not None and said in sampler.problem
+
+
+def test_a_slice_of_a_gpu_that_does_not_tell_its_use_still_tells_the_rest() -> None:
+    assert nvml_gpu(FakeNvml(tells_utilisation=False), "slice")() == GpuReading(None, 20 * MIB)
 
 
 def test_no_gpu_is_looked_for_where_the_pipeline_runs_on_the_cpu(cuda: Callable[[Any, str], None]) -> None:
@@ -331,26 +334,81 @@ def test_a_gpu_that_comes_into_use_later_is_sampled_from_then_on(
     assert points[-1].gpu_watts == 312.5
 
 
-def test_an_amd_gpu_is_read_by_the_functions_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.version, "hip", "6.2")
-    for name, value in {"utilization": 55, "power_draw": 700_000, "clock_rate": 2100, "temperature": 64}.items():
-        monkeypatch.setattr(torch.cuda, name, lambda place, value=value: value)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda place: (30, 100))
+class FakeAmdSmi:
+    """AMD SMI with one GPU, as its documentation describes it: power in watts, "N/A" for what a GPU does not tell."""
+
+    AmdSmiClkType = SimpleNamespace(GFX=0)
+    AmdSmiTemperatureType = SimpleNamespace(JUNCTION=1)
+    AmdSmiTemperatureMetric = SimpleNamespace(CURRENT=0)
+
+    class AmdSmiException(Exception):
+        """As AMD SMI raises it."""
+
+    def __init__(self, power: object = 700, has_violations: bool = True) -> None:
+        self.power, self.has_violations = power, has_violations
+
+    def amdsmi_init(self) -> None:
+        pass
+
+    def amdsmi_get_processor_handles(self) -> list[str]:
+        return ["the only one"]
+
+    def amdsmi_get_gpu_enumeration_info(self, handle: str) -> dict[str, int]:
+        return {"hip_id": 0}
+
+    def amdsmi_get_gpu_activity(self, handle: str) -> dict[str, object]:
+        return {"gfx_activity": 55, "umc_activity": 3, "mm_activity": "N/A"}
+
+    def amdsmi_get_power_info(self, handle: str) -> dict[str, object]:
+        return {"current_socket_power": self.power, "average_socket_power": "N/A"}
+
+    def amdsmi_get_clock_info(self, handle: str, clock: int) -> dict[str, object]:
+        return {"clk": 2100, "min_clk": 500, "max_clk": 2100}
+
+    def amdsmi_get_temp_metric(self, handle: str, sensor: int, metric: int) -> int:
+        return 64
+
+    def amdsmi_get_gpu_vram_usage(self, handle: str) -> dict[str, int]:
+        return {"vram_total": 196592, "vram_used": 20}
+
+    def amdsmi_get_violation_status(self, handle: str) -> dict[str, object]:
+        if not self.has_violations:
+            raise self.AmdSmiException("AMDSMI_STATUS_NOT_SUPPORTED")
+        return {"active_ppt_pwr": 1, "active_socket_thrm": 0, "active_vr_thrm": "N/A", "active_hbm_thrm": 1}
+
+
+@pytest.fixture
+def rocm(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """A machine with ROCm, on which torch's own functions ask the given AMD SMI."""
+
+    def pretend(amdsmi: Any) -> None:
+        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+        monkeypatch.setattr(torch.version, "hip", "6.4")
+        monkeypatch.setattr(torch.cuda, "_HAS_AMDSMI", amdsmi is not None, raising=False)
+        monkeypatch.setattr(torch.cuda, "_AMDSMI_ERR", None, raising=False)
+        monkeypatch.setattr(torch.cuda, "_cached_hip_to_amdsmi", None, raising=False)
+        monkeypatch.setattr(torch.cuda, "amdsmi", amdsmi, raising=False)
+        monkeypatch.setitem(sys.modules, "amdsmi", amdsmi)
+
+    return pretend
+
+
+def test_an_amd_gpu_is_read_by_the_functions_of_torch(rocm: Callable[[Any], None]) -> None:
+    rocm(FakeAmdSmi())
     read, problem = find_gpu(torch.device("cuda", 0))
     assert problem is None and read is not None
-    assert read() == GpuReading(55.0, 70, 700.0, 2100.0, 64.0)
+    assert read() == GpuReading(55.0, 20 * MIB, 700.0, 2100.0, 64.0, "power cap, heat")
 
 
-def test_an_amd_gpu_without_rocm_smi_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.version, "hip", "6.2")
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda place: (30, 100))
+def test_what_an_amd_gpu_does_not_tell_is_not_known(rocm: Callable[[Any], None]) -> None:
+    rocm(FakeAmdSmi(power="N/A", has_violations=False))
+    read, _ = find_gpu(torch.device("cuda", 0))
+    assert read is not None
+    assert read() == GpuReading(55.0, 20 * MIB, None, 2100.0, 64.0, None)
 
-    def missing(place: Any) -> int:
-        raise ModuleNotFoundError("amdsmi does not seem to be installed")
 
-    monkeypatch.setattr(torch.cuda, "utilization", missing)
+def test_an_amd_gpu_without_amd_smi_is_noted(rocm: Callable[[Any], None]) -> None:
+    rocm(None)
     read, problem = find_gpu(torch.device("cuda", 0))
     assert read is None and problem is not None and "amdsmi" in problem
 
@@ -377,7 +435,7 @@ def test_a_gpu_that_disappears_is_noted_and_the_process_is_sampled_on() -> None:
         points.append(reader.read())
     assert [point.gpu_percent for point in points] == [50.0, 50.0, None, None]
     assert all(point.rss_bytes for point in points)
-    assert reader.problem == "The GPU was sampled until it did not answer any more: RuntimeError: GPU is lost"
+    assert reader.problem == "The GPU was sampled until it stopped answering: RuntimeError: GPU is lost"
 
 
 def test_further_gpus_are_sampled_at_the_same_moments(cuda: Callable[[Any, str], None]) -> None:
@@ -396,4 +454,4 @@ def test_a_further_gpu_that_disappears_is_named(monkeypatch: pytest.MonkeyPatch)
     for at_ns in range(4):
         gpu.read(at_ns)
     assert [reading.at_ns for reading in gpu.readings] == [0, 1]
-    assert gpu.problem == "cuda:1 was sampled until it did not answer any more: RuntimeError: GPU is lost"
+    assert gpu.problem == "cuda:1 was sampled until it stopped answering: RuntimeError: GPU is lost"

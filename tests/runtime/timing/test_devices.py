@@ -46,7 +46,7 @@ def test_the_timed_code_is_never_made_to_wait(recorder: SectionRecorder, gpu: Fa
         with recorder.section("step"):
             gpu.launch(1)
     assert gpu.event_waits == gpu.synchronized == 0
-    assert recorder.device.outstanding == 1000
+    assert recorder.device.pending_count == 1000
 
 
 def test_sync_waits_at_both_ends_so_that_the_host_has_the_whole_time(
@@ -86,7 +86,7 @@ def test_streams_that_finish_out_of_order_are_resolved_as_they_finish(
         with recorder.section("compute"):
             gpu.launch(1)
     # The last one may still run; the copy before all of them does.
-    assert recorder.device.outstanding <= 3
+    assert recorder.device.pending_count <= 3
     assert gpu.event_waits == 0
     assert recorder.timings.series("copy").device.count == 0
     assert recorder.timings.get_stats("copy")["device"]["total"] == 1.0
@@ -148,7 +148,7 @@ def test_events_that_never_finish_do_not_accumulate(
     for _ in range(1000):
         with recorder.section("step"):
             pass
-    assert recorder.device.outstanding <= 2 * 100
+    assert recorder.device.pending_count <= 2 * 100
     stats = recorder.timings.get_stats("step")
     assert stats["device_unresolved"] + stats["device"]["count"] == 1000
     assert gpu.synchronized == 0
@@ -285,6 +285,6 @@ def test_metal_is_not_read_before_the_end_because_reading_waits(clock: FakeClock
         with recorder.section("step"):
             metal.launch(1)
         metal.synchronize()
-    assert recorder.device.outstanding == 3 * devices.SWEEP_AT
+    assert recorder.device.pending_count == 3 * devices.SWEEP_AT
     assert TorchAccelerator(SimpleNamespace(__name__="torch.mps")).reading_waits
     assert not TorchAccelerator(StandInCuda()).reading_waits

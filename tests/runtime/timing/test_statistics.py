@@ -52,7 +52,7 @@ def test_a_bare_name_stands_for_all_paths_that_end_in_it() -> None:
 
 def test_an_unknown_name_is_rejected_with_a_near_one() -> None:
     timings = Timings()
-    with pytest.raises(RequestError, match="Nothing at all was recorded"):
+    with pytest.raises(RequestError, match="Nothing has been recorded yet"):
         timings.get_stats("vae_decode")
     timings.record("run/vae_decode", 1.0)
     with pytest.raises(RequestError, match="Did you mean 'vae_decode'"):

@@ -81,7 +81,7 @@ def test_a_trace_has_the_operations_and_the_names_of_sections(tmp_path: Path, re
     assert trace.path == tmp_path / "my_trace.json"
     assert {"denoise", "unet_forward"} <= set(spans(trace.path))
     assert "aten::add" in operations(trace.path)
-    assert (trace.steps, trace.complete, trace.compressed) == (1, True, False)
+    assert (trace.steps, trace.complete, trace.is_compressed) == (1, True, False)
     assert trace.file_bytes == trace.json_bytes == trace.path.stat().st_size
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["my_trace.json"]
 
@@ -172,7 +172,7 @@ def test_a_large_trace_is_compressed_and_replaces_a_small_one(tmp_path: Path, re
 
     small = record_trace(TraceRecorder(tmp_path), work)
     large = record_trace(TraceRecorder(tmp_path, gzip_above_bytes=100), work)
-    assert (large.path, large.compressed) == (tmp_path / "trace.json.gz", True)
+    assert (large.path, large.is_compressed) == (tmp_path / "trace.json.gz", True)
     assert large.file_bytes < large.json_bytes
     assert "vae_decode" in spans(large.path)
     assert not small.path.exists()

@@ -85,11 +85,11 @@ def test_the_command_prints_tables_and_json(tmp_path: Path) -> None:
     assert '"peak_bytes": 419430400' in CliRunner().invoke(app, [str(path), "--json"]).output
 
 
-@pytest.mark.parametrize("content", [{}, [], {"segments": 3, "device_traces": []}, {"segments": [{}]}, 7])
+@pytest.mark.parametrize("content", [{}, [3], {"segments": 3, "device_traces": []}, {"segments": [{}]}, 7])
 def test_a_pickle_that_is_no_snapshot_is_refused(content: Any, tmp_path: Path) -> None:
     path = tmp_path / "s.pickle"
     path.write_bytes(pickle.dumps(content))
-    with pytest.raises(FileFormatError, match="is no memory snapshot of torch"):
+    with pytest.raises(FileFormatError, match="is not a memory snapshot of torch"):
         explain_snapshot(path)
 
 
@@ -106,5 +106,92 @@ def test_a_size_that_no_memory_has_is_refused(size: Any, tmp_path: Path) -> None
         content = pickle.loads(pickle.dumps(whole))
         change(content)
         path.write_bytes(pickle.dumps(content))
-        with pytest.raises(FileFormatError, match="is no memory snapshot of torch"):
+        with pytest.raises(FileFormatError, match="is not a memory snapshot of torch"):
             explain_snapshot(path)
+
+
+def labelled(action: str, address: int, mib: int, label: str | dict[str, str]) -> dict[str, Any]:
+    return {**event(action, address, mib, "unet"), "user_metadata": label, "time_us": 7, "pool_id": (0, 0)}
+
+
+def test_whose_memory_it_was_is_told_by_labels_and_by_the_addresses_of_weights(tmp_path: Path) -> None:
+    trace = [
+        labelled("segment_map", 1, 400, ""),
+        labelled("alloc", 1, 100, ""),
+        labelled("alloc", 2, 200, "unet.down_blocks.0.attentions.1"),
+        labelled("snapshot", 0, 0, ""),
+        labelled("alloc", 3, 30, {"pool": "buffers"}),
+        {**labelled("oom", 0, 900, "vae.decoder.conv_in"), "device_free": 60 * MIB},
+        labelled("free_requested", 2, 200, ""),
+        labelled("free_completed", 2, 200, ""),
+        labelled("segment_unmap", 1, 400, ""),
+    ]
+    blocks = [
+        {"address": address, "size": mib * MIB, "requested_size": mib * MIB, "state": "active_allocated", "frames": []}
+        for address, mib in ((1, 100), (3, 30))
+    ]
+    segment = {"device": 0, "address": 1, "total_size": 400 * MIB, "is_expandable": True, "blocks": blocks}
+    content = {
+        "segments": [segment],
+        "device_traces": [trace],
+        "allocator_settings": {"expandable_segments": True, "roundup_power2_divisions": {"1": 0}, "ratio": 0.5},
+        "external_annotations": [],
+        "diffprof_weights": {1: "unet.conv_in.weight"},
+    }
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps(content))
+    (device,) = explain_snapshot(path)
+    assert device.peak_bytes == 330 * MIB
+    assert [(share.name, share.held_bytes // MIB) for share in device.modules] == [
+        ("unet.down_blocks.0.attentions.1", 200),
+        ("unet.conv_in.weight", 100),
+        ("{'pool': 'buffers'}", 30),
+    ]
+    assert (device.owners[0].name, device.owners[0].held_bytes) == ("unet", 300 * MIB)
+    (failure,) = device.failures
+    assert failure.module == "vae.decoder.conv_in"
+    assert failure.allocated_bytes == 330 * MIB
+    assert [share.held_bytes // MIB for share in failure.before] == [30, 200, 100]
+    words = " ".join(CliRunner().invoke(app, [str(path)]).output.split())
+    assert "in vae.decoder.conv_in, with 346.03 MB allocated" in words and "Allocated just before: 31.46 MB" in words
+
+
+def test_without_labels_a_module_is_the_function_of_a_model(tmp_path: Path) -> None:
+    (device,) = explain_snapshot(snapshot(tmp_path / "s.pickle"))
+    assert [share.name for share in device.modules] == ["unet_2d_condition.forward", "modeling_clip.forward"]
+    assert device.stacks[0].name == (
+        "models/unets/unet_2d_condition.py:7 forward < diffusers/pipelines/pipeline.py:2 __call__"
+    )
+
+
+def test_snapshots_of_torch_before_2_1_have_blocks_without_addresses(tmp_path: Path) -> None:
+    history = [{"addr": 64, "frames": frames("vae"), "real_size": MIB}]
+    blocks = [
+        {"size": MIB, "state": "inactive"},
+        {"size": MIB, "state": "active_allocated", "history": history},
+    ]
+    segment = {"device": 0, "address": 4 * MIB, "total_size": 2 * MIB, "blocks": blocks}
+    trace = [
+        event("alloc", 5 * MIB, 1, "vae"),
+        event("alloc", 4 * MIB, 1, "unet"),
+        event("free_completed", 4 * MIB, 1, "unet"),
+    ]
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [trace]}, protocol=2))
+    (device,) = explain_snapshot(path)
+    assert (device.peak_bytes, device.allocated_bytes) == (2 * MIB, MIB)
+    assert [share.name for share in device.owners] == ["denoiser", "vae"]
+
+
+def test_a_list_of_segments_is_explained_too(tmp_path: Path) -> None:
+    path = tmp_path / "s.pickle"
+    path.write_bytes(pickle.dumps([{"device": 1, "address": 0, "total_size": MIB, "blocks": []}]))
+    (device,) = explain_snapshot(path)
+    assert (device.device, device.reserved_bytes, device.has_history) == (1, MIB, False)
+
+
+def test_a_snapshot_is_written_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "memory.html"
+    answer = CliRunner().invoke(app, [str(snapshot(tmp_path / "s.pickle")), "--html", str(page)])
+    assert answer.exit_code == 0, answer.output
+    assert "reserved and not in use" in page.read_text()

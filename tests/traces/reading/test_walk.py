@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diffprof.errors import FileFormatError
 from diffprof.traces.reading import text, walk
 from diffprof.traces.reading.walk import TraceWalk
 from tests.traces.trace_builder import TraceBuilder
@@ -105,3 +106,24 @@ def test_the_text_held_in_memory_does_not_grow_with_the_file(tmp_path: Path, mon
     held = [len(walked._text) for _ in walked.slices()]
     assert path.stat().st_size > 100 * (1 << 13)
     assert max(held) <= 10 * (1 << 13)
+
+
+@pytest.mark.usefixtures("small_slices")
+@pytest.mark.parametrize("ending", ["", ",", " ,\n", "\n]", "]"])
+def test_a_list_of_events_may_end_without_its_bracket(ending: str, tmp_path: Path) -> None:
+    whole = json.dumps(TRICKY)[:-1]
+    events, walked = events_of(write(tmp_path, whole + ending))
+    assert events == TRICKY
+    assert walked.end_of_events is not None and walked.end_of_events >= len(whole.encode())
+
+
+@pytest.mark.parametrize(
+    "content", ["[", '[{"ph": "X"}, {"ph"', '{"traceEvents": [{"ph": "X"},', '[{"ph": "X"}] [', "[,"]
+)
+def test_what_ends_in_the_middle_is_refused(content: str, tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError):
+        events_of(write(tmp_path, content))
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path: Path) -> None:
+    assert events_of(write(tmp_path, "\ufeff" + json.dumps({"traceEvents": TRICKY})))[0] == TRICKY

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from diffprof.advice.views.advice_tables import code_block, options_block, summary_block
-from diffprof.advice.views.fit_page import code_lines
+from diffprof.advice.views.advice_tables import options_block, summary_block
 from diffprof.record.advised import RISKS, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.charts.style import GREY, colours_of, escape, graph_objects, make_chart
 from diffprof.render.report.html_table import html_table
-from diffprof.render.report.markup import element
-from diffprof.render.report.page import Page, paragraph
+from diffprof.render.report.markup import Markup, element
+from diffprof.render.report.page import Page, code_block, details, paragraph
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
@@ -27,15 +26,22 @@ def advice_html(advice: Advice) -> str:
     summary, options = summary_block(advice), options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
     page.add("Options", html_table(options.columns), *(paragraph(line, "note") for line in options.after))
-    for option in advice.options:
-        page.add(option.name, code_lines(code_block(option).lines))
+    page.add("How to do each", *map(_how, advice.options), link="Code")
     page.add("Assumptions", element("ul", *(element("li", line) for line in advice.assumptions)))
     header = [
         paragraph("diffprof advise", "made-by"),
         element("h1", summary.title),
-        *(paragraph(line) for line in summary.lines),
-    ]
+        *(paragraph(f"{line[:1].upper()}{line[1:]}.", "lead" if place == 2 else None)
+          for place, line in enumerate(summary.lines)),
+    ]  # fmt: skip
     return page.html(header, f"Made with diffprof {__version__}.")
+
+
+def _how(option: Option) -> Markup:
+    commands = [command for command in (option.fit_command, option.predict_command) if command]
+    return details(
+        option.name, code_block("Python", option.code), code_block("Command line, for the same figures", commands)
+    )
 
 
 def front_chart(advice: Advice) -> Figure:
@@ -49,8 +55,8 @@ def front_chart(advice: Advice) -> Figure:
     traces.append(_points(graph, "as requested", [advice.requested], GREY, "x"))
     chart = make_chart(
         [trace for trace in traces if len(trace.x)], HEIGHT, showlegend=True,
-        xaxis={"title": {"text": "GiB, as nvidia-smi shows it"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": "seconds for one"}, "rangemode": "tozero"},
+        xaxis={"title": {"text": "memory, as nvidia-smi shows it"}, "rangemode": "tozero", "ticksuffix": " GiB"},
+        yaxis={"title": {"text": "time of one"}, "rangemode": "tozero", "ticksuffix": " s"},
     )  # fmt: skip
     if advice.usable_bytes is not None:
         label = f"{advice.accelerator}: {numbers.gibibytes(advice.usable_bytes)} usable"

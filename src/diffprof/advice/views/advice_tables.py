@@ -78,7 +78,7 @@ def options_block(advice: Advice) -> Block:
 def code_block(option: Option) -> Block:
     """How to do it, and how to have its figures again."""
     lines = [*option.code, f"# {option.fit_command}", f"# {option.predict_command}"]
-    return Block(option.name, lines)
+    return Block(option.name, code=lines)
 
 
 def _speedup(advice: Advice, option: Option) -> str:

@@ -23,7 +23,7 @@ LIGHT = {CACHED: "#c9ccd1", CONTEXT: GREY}
 def stages_chart(fit: Fit) -> Figure:
     """A bar for each stage: weights by component, then what is computed, then what PyTorch and CUDA hold beside."""
     graph = graph_objects()
-    parts = [_parts(stage) for stage in fit.stages]
+    parts = [stage_parts(stage) for stage in fit.stages]
     names = list(
         dict.fromkeys(name for part in parts for name in part if any(part[name] for part in parts if name in part))
     )
@@ -39,7 +39,8 @@ def stages_chart(fit: Fit) -> Figure:
     ]  # fmt: skip
     chart = make_chart(
         traces, HEIGHT, barmode="stack", showlegend=True,
-        yaxis={"title": {"text": "GiB"}, "rangemode": "tozero"}, xaxis={"type": "category", "showgrid": False},
+        yaxis={"title": {"text": "memory"}, "rangemode": "tozero", "ticksuffix": " GiB"},
+        xaxis={"type": "category", "showgrid": False},
     )  # fmt: skip
     if fit.usable_bytes is not None:
         label = f"{fit.accelerator or 'device'}: {numbers.gibibytes(fit.usable_bytes)} usable"
@@ -52,7 +53,8 @@ def stages_chart(fit: Fit) -> Figure:
     return chart
 
 
-def _parts(stage: StageMemory) -> dict[str, int]:
+def stage_parts(stage: StageMemory) -> dict[str, int]:
+    """The memory of a stage by owner: weights, what is computed, and what PyTorch and CUDA hold beside."""
     parts = {f"weights of {slot}": size for slot, size in stage.weights.items()}
     parts |= {ACTIVATIONS: stage.activation_bytes, KEPT: stage.kept_bytes, WORKSPACE: stage.workspace_bytes}
     parts[CACHED] = max(0, stage.reserved_bytes - sum(parts.values()))

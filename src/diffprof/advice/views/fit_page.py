@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from diffprof.advice.views.fit_charts import stages_chart
-from diffprof.advice.views.fit_tables import answer_block, changes_block, host_block, stages_block
-from diffprof.record.fitted import Fit
+from diffprof.advice.views.fit_tables import STAGE_NAMES, answer_block, changes_block, host_block, stages_block
+from diffprof.record.fitted import Change, Fit
+from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import Markup, element
-from diffprof.render.report.page import Page, paragraph
+from diffprof.render.report.page import Page, code_block, details, paragraph
 from diffprof.version import __version__
 
 
@@ -22,19 +21,38 @@ def fit_html(fit: Fit) -> str:
     page.add("Host", *(paragraph(line) for line in host.lines))
     if fit.changes:
         changes = changes_block(fit)
-        page.add("Changes that fit", html_table(changes.columns), code_lines(changes.after[1:]))
+        page.add("Changes that fit", html_table(changes.columns), *map(_how, fit.changes))
     page.add("Assumptions", element("ul", *(element("li", line) for line in fit.assumptions)))
     header = [
         paragraph("diffprof fit", "made-by"),
         element("h1", fit.model),
-        paragraph(answer.lines[0], "lead"),
-        *(paragraph(line) for line in answer.lines[1:]),
+        paragraph(f"It {answer.lines[0]}.", "lead"),
+        paragraph(f"The {answer.lines[1].replace('peak:', 'peak is', 1)}; {_where(fit)}."),
+        _cards(fit),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
 
 
-def code_lines(lines: Sequence[str]) -> Markup:
-    """Code in a box that scrolls, so that a long line does not widen the page."""
-    # Text in markup is one line: each line is an element of its own.
-    inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines]
-    return element("pre", *inside, style="overflow-x:auto")
+def _where(fit: Fit) -> str:
+    where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
+    return f"it is reached while {STAGE_NAMES[fit.peak.stage]}" + (f", in {where}" if where else "")
+
+
+def _cards(fit: Fit) -> Markup:
+    values = [(numbers.gibibytes(fit.peak.device_bytes, brief=True), "at the peak, as nvidia-smi shows it")]
+    if fit.usable_bytes is not None:
+        values.append((numbers.gibibytes(fit.usable_bytes, brief=True), f"usable on {fit.accelerator or 'the device'}"))
+    values.append((numbers.gibibytes(fit.host.peak_bytes, brief=True), "of the host's memory"))
+    if fit.changes:
+        quickest = fit.changes[0]
+        values.append((quickest.name, f"is the quickest change that fits: x {quickest.slowdown:.2f} the time"))
+    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
+    return element("div", *divs, class_="cards")
+
+
+def _how(change: Change) -> Markup:
+    return details(
+        change.name,
+        code_block("Python", change.code),
+        code_block("Command line, for the same figures", [change.command] if change.command else []),
+    )

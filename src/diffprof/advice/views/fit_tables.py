@@ -98,7 +98,7 @@ def changes_block(fit: Fit) -> Block:
         Column("host", [numbers.gibibytes(change.host.peak_bytes) for change in changes], rank=1),
     ]
     code = [line for change in changes for line in ("", f"# {change.name}", *_code(change))]
-    return Block("Changes that fit", (), columns, after=code)
+    return Block("Changes that fit", (), columns, code=code)
 
 
 def _code(change: Change) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from diffprof.advice.scale import CurvePoint, Scaling, simplified
+from diffprof.advice.scale import CurvePoint, Scaling, simplify
 from diffprof.laws.polynomials import Monomial, Polynomial
 from diffprof.render import numbers
 from diffprof.render.charts.style import graph_objects, make_chart
@@ -24,6 +24,7 @@ NAMES = {
     "num_inference_steps": "steps",
 }  # fmt: skip
 COLUMNS = ("size", "MACs", "of one step", "attention", "times", "peak of activations")
+FRAMES_COLUMNS = ("frames", "MACs", "attention", "times")
 CHART_HEIGHT = 420
 
 
@@ -31,17 +32,22 @@ def scale_text(scaling: Scaling) -> str:
     """All of it as plain text."""
     lines = [f"{scaling.model}: how its cost grows", ""]
     lines += [*_formulas(scaling), ""]
-    lines += [*_table(scaling), ""] if scaling.curve else []
+    lines += [*_aligned([COLUMNS, *_rows(scaling)]), ""] if scaling.curve else []
+    lines += [*_aligned([FRAMES_COLUMNS, *_frames_rows(scaling)]), ""] if len(scaling.frames) > 1 else []
     lines += [*sentences(scaling), ""]
     lines += [f"Proved for {name} of {values}." for name, values in scaling.domain.items()]
     versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
-    return "\n".join([*lines, f"Proved with {versions}.", ""])
+    return "\n".join([*lines, f"{'Counted' if scaling.counted_because else 'Proved'} with {versions}.", ""])
 
 
 def _formulas(scaling: Scaling) -> Iterator[str]:
+    if scaling.counted_because is not None:
+        reason = scaling.counted_because
+        yield f"{reason[:1].upper()}{reason[1:]}: these sizes were counted one by one."
+        return
     yield "MACs of one generation, where all divisions come out even:"
     for part in scaling.components:
-        yield f"  {part.component} = {formula(simplified(part.macs, scaling.variables))}"
+        yield f"  {part.component} = {formula(simplify(part.macs, scaling.variables))}"
 
 
 def formula(polynomial: Polynomial) -> str:
@@ -58,9 +64,8 @@ def _term(monomial: Monomial, coefficient: Fraction) -> str:
     return " ".join([number, *factors] if number != "1" or not factors else factors)
 
 
-def _table(scaling: Scaling) -> list[str]:
-    rows = [COLUMNS, *_rows(scaling)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
@@ -72,6 +77,15 @@ def _rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
             numbers.percent(point.attention_share), f"{numbers.significant(point.macs / usual.macs)}x",
             numbers.gibibytes(point.peak_live_bytes),
         )  # fmt: skip
+
+
+def _frames_rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
+    usual = next(
+        (point for point in scaling.frames if point.frames == scaling.request["num_frames"]), scaling.frames[0]
+    )
+    for point in scaling.frames:
+        times = f"{numbers.significant(point.macs / usual.macs)}x"
+        yield str(point.frames), numbers.macs(point.macs), numbers.percent(point.attention_share), times
 
 
 def _nearest(scaling: Scaling) -> CurvePoint:
@@ -91,6 +105,8 @@ def sentences(scaling: Scaling) -> Iterator[str]:
     for source in ("num_frames", "num_images_per_prompt", "num_inference_steps"):
         if source in scaling.doubled:
             yield f"Twice the {NAMES[source]} is {numbers.significant(scaling.doubled[source])}x the compute."
+    if len(scaling.curve) < 2 and "height" in scaling.request and scaling.counted_because is None:
+        yield "The law was proved for this size only; `diffprof profile` counts others."
     if not scaling.curve:
         return
     last = scaling.curve[-1]
@@ -119,10 +135,12 @@ def scale_data(scaling: Scaling) -> dict[str, Any]:
                 "macs": formula(part.macs),
                 "calls": formula(part.calls),
                 "attention_macs": formula(part.attention_macs),
-                "even_macs": formula(simplified(part.macs, scaling.variables)),
+                "even_macs": formula(simplify(part.macs, scaling.variables)),
             }
             for part in scaling.components
         ],
+        "frames": [{**vars(point), "attention_share": point.attention_share} for point in scaling.frames],
+        "counted_because": scaling.counted_because,
         "curve": [{**vars(point), "attention_share": point.attention_share} for point in scaling.curve],
         "doubled": dict(scaling.doubled),
         "half_attention_side": scaling.half_attention_side,
@@ -162,6 +180,7 @@ def scale_html(scaling: Scaling) -> str:
         )
     page.add("Law", *(paragraph(line) for line in _formulas(scaling)))
     page.add("In words", element("ul", *(element("li", line) for line in sentences(scaling))))
-    page.add("Proved", *(paragraph(f"{name}: {values}") for name, values in scaling.domain.items()))
+    if scaling.domain:
+        page.add("Proved", *(paragraph(f"{name}: {values}") for name, values in scaling.domain.items()))
     header = [paragraph("diffprof scale", "made-by"), element("h1", scaling.model)]
     return page.html(header, f"Made with diffprof {__version__}.")

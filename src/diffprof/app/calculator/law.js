@@ -52,6 +52,9 @@ function isCovered(domain, numbers, guidance) {
   if (domain.most_pixels !== null && pixels > domain.most_pixels) return false;
   const volume = (numbers.height ?? 1) * (numbers.width ?? 1) * (numbers.num_frames ?? 1);
   if (domain.most_volume !== null && volume > domain.most_volume) return false;
+  if ((numbers.height * numbers.width) % (domain.area_multiple ?? 1)) return false;
+  const isSize = ([height, width]) => height === numbers.height && width === numbers.width;
+  if (domain.sizes?.length && !domain.sizes.some(isSize)) return false;
   return Object.entries(domain.ranges).every(([source, { least, most, multiple, offset }]) => {
     const number = numbers[source];
     return number >= least && number <= most && (number - offset) % multiple === 0;

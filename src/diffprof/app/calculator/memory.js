@@ -201,7 +201,7 @@ function useWorkspace(allocator, device, operation, note) {
 }
 
 const BYTES = { float64: 8, float32: 4, bfloat16: 2, float16: 2, int64: 8, int32: 4 };
-const elementBytes = (dtype) => BYTES[dtype] ?? 1;
+export const elementBytes = (dtype) => BYTES[dtype] ?? 1;
 
 function convolutionBytes(operation, device) {
   const { inputs, outputs, dtype } = operation;
@@ -209,7 +209,16 @@ function convolutionBytes(operation, device) {
   const [source, weight] = inputs;
   const isDepthwise = source.length === weight.length && weight[1] === 1 && source[1] > 1;
   if (product(weight.slice(2)) === 1 || isDepthwise) return 0;
-  return (product(source) + product(outputs[0]) + product(weight)) * elementBytes(dtype);
+  const copied = product(source) + product(weight) + (copiesOutput(source, outputs[0], dtype) ? product(outputs[0]) : 0);
+  return copied * elementBytes(dtype);
+}
+
+const MOST_COPIED_ELEMENTS = 2 ** 32;
+
+/** Whether cuDNN makes the output with channels last and converts it, or writes it as PyTorch wants it. */
+function copiesOutput(source, result, dtype) {
+  if (dtype === "float32" || product(source) + product(result) > MOST_COPIED_ELEMENTS) return false;
+  return !(source.length === 4 && source[0] > 1 && result[1] >= source[1]);
 }
 
 function attentionBytes(operation, device) {

@@ -1,7 +1,7 @@
 // How long a profile takes on a device: what diffprof.prediction does in Python, operation by operation.
 
 import { ATTENTION, CONVOLUTION, GEMM, MEMORY, VIEW, workload } from "./loads.js";
-import { weightSizes } from "./memory.js";
+import { elementBytes, weightSizes } from "./memory.js";
 
 
 /** Seconds of a profile on a device: `total`, its `low` and `high`, the physical `bound`, and by component. */
@@ -95,7 +95,9 @@ function kernelTimes(load, device, constants, compiled) {
 
 function fixedSeconds(load, kernelSeconds, constants) {
   if (load.sort === VIEW) return 0;
-  return kernelSeconds * (load.sort === MEMORY ? constants.memory_fixed : constants.product_fixed);
+  if (load.sort !== MEMORY) return kernelSeconds * constants.product_fixed;
+  const own = { reduction: constants.reduction_fixed, norm: constants.norm_fixed };
+  return kernelSeconds * (own[load.kind] ?? constants.memory_fixed);
 }
 
 function computeSeconds(load, device, constants) {
@@ -145,7 +147,8 @@ function attentionOperations(load, device, constants) {
 
 function memorySeconds(load, device, constants, compiled) {
   const efficiency = device.efficiency;
-  const moved = load.read + load.written + (compiled ? 0 : efficiency.strided_passes) * load.strided;
+  const strided = (load.strided * constants.sector_element) / elementBytes(load.dtype);
+  const moved = load.read + load.written + (compiled ? 0 : efficiency.strided_passes) * strided;
   const seconds = moved / (device.effective_bandwidth * cacheSpeedup(moved, device));
   let passes = load.kind === "norm" ? efficiency.norm_passes : load.kind === "softmax" ? constants.softmax_passes : 0;
   if (!compiled && load.scattered) passes = 1;

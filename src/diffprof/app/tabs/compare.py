@@ -6,19 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from diffprof.app import views
-from diffprof.app.background import Done, run_for_session
+from diffprof.app.background import Done, Failed, run_for_session
 from diffprof.app.comparing import compare_sources
 from diffprof.app.context import AppContext
-from diffprof.app.model_choices import choose_models, model_choices
+from diffprof.app.model_choices import choose_models, model_choices, model_hint
 from diffprof.app.number_fields import parse_integer
 from diffprof.app.session import Session
 from diffprof.app.widgets import (
     chart_block,
     connect_stop_button,
+    hide_all,
     html_block,
     optional_number,
     show_chart,
     show_errors,
+    stop_button,
     two_columns,
 )
 from diffprof.comparison import Comparison
@@ -29,7 +31,11 @@ from diffprof.record.progress import Progress
 
 TAB = "compare"
 ARGUMENTS = {"width": "Width", "height": "Height", "num_inference_steps": "Steps"}
-HINT = "Choose models, or upload profiles that were saved with `diffprof profile -o` or downloaded here."
+EXAMPLE = ("sdxl", "sd3.5-medium")
+HINT = (
+    "Press Compare for the two models that are chosen, or choose others; or drop profiles that were saved with "
+    "`diffprof profile -o` or downloaded here."
+)
 CHARTS = {
     "components": "MACs of one generation, by component",
     "parameters": "Parameters, by component",
@@ -52,8 +58,8 @@ class CompareTab:
         import gradio as gr
 
         self.models = gr.Dropdown(
-            model_choices(), value=[], multiselect=True, label="Models", allow_custom_value=True,
-            elem_id="compare-models",
+            model_choices(), value=list(EXAMPLE), multiselect=True, label="Models", allow_custom_value=True,
+            elem_id="compare-models", elem_classes="models", info=model_hint(self.context.setup.allow_paths),
         )  # fmt: skip
         self.files = gr.File(
             label="Saved profiles (.json, .json.gz)", file_count="multiple", file_types=[".json", ".gz"],
@@ -65,19 +71,20 @@ class CompareTab:
         self.curves = gr.Checkbox(True, label="Curves over size and steps", elem_id="compare-curves")
         with gr.Row():
             self.start = gr.Button("Compare", variant="primary", min_width=80, elem_id="compare-start")
-            self.stop = gr.Button("Stop", min_width=80, elem_id="compare-stop")
+            self.stop = stop_button("compare-stop")
 
     def _add_outputs(self) -> None:
         self.message = html_block("compare-message", views.notice(HINT))
         self.links = html_block("compare-links")
         self.charts = comparison_blocks("compare")
         self.tables = html_block("compare-tables")
+        self.results = [self.links, self.tables, *self.charts]
 
     def _connect(self) -> None:
         comparing = self.start.click(
-            show_errors(self.message, self.compare),
+            show_errors(self.message, self.compare, self.results),
             [self.context.session, self.models, self.files, self.curves, *self.sizes, self.steps],
-            [self.message, self.links, self.tables, *self.charts],
+            [self.message, *self.results],
             trigger_mode="once", concurrency_id="counting", concurrency_limit=2, show_progress="minimal",
             show_progress_on=self.message, api_visibility="private",
         )  # fmt: skip
@@ -96,7 +103,11 @@ class CompareTab:
             return compare_sources(models, uploads or (), requested, curves, progress)
 
         for status in run_for_session(session, TAB, work):
-            yield self._show(status.value) if isinstance(status, Done) else {self.message: views.status_view(status)}
+            if isinstance(status, Done):
+                yield self._show(status.value)
+            else:
+                cleared = hide_all(self.results) if isinstance(status, Failed) else {}
+                yield {**cleared, self.message: views.status_view(status)}
 
     def _show(self, comparison: Comparison) -> dict[Any, Any]:
         notes = comparison.growth.notes if comparison.growth else ()

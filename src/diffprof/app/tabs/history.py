@@ -19,6 +19,7 @@ from diffprof.render.history import run_columns
 from diffprof.render.report.markup import Markup, element
 
 ANY = "any"
+EMPTY = "None yet: what you profile and generate here is listed, and what `diffprof run --keep` keeps."
 
 Updates = dict[Any, Any]
 """New values of components of the page."""
@@ -57,6 +58,9 @@ class HistoryTab:
         import gradio as gr
 
         self.message = html_block("history-message")
+        # The script of the page presses it when a row is clicked; the style sheet hides it.
+        self.row_button = gr.Button("Open the row", elem_id="history-clicked")
+        self.row = gr.Textbox(visible=False)
         self.list = html_block("history-list")
         self.image = gr.Image(
             label="Image", type="pil", format="png", interactive=False, visible=False, elem_id="history-picture",
@@ -83,8 +87,13 @@ class HistoryTab:
         results = [
             self.message, self.image, self.totals, self.links, self.components, *self.charts, self.tables,
         ]  # fmt: skip
-        self.open_button.click(show_errors(self.message, self.open), chosen, results, **options)
-        self.compare_button.click(show_errors(self.message, self.compare), chosen, results, **options)
+        shown = results[1:]
+        self.open_button.click(show_errors(self.message, self.open, shown), chosen, results, **options)
+        self.compare_button.click(show_errors(self.message, self.compare, shown), chosen, results, **options)
+        self.row_button.click(
+            show_errors(self.message, self.open_row, shown), [self.context.session, self.row],
+            [*results, self.runs], js="(session, row) => [session, window.diffprofRow]", **options,
+        )  # fmt: skip
         self.keep_button.click(show_errors(self.message, self.keep), chosen, [self.message], **options)
 
     def search(self, session: Session, text: str, kind: str) -> Updates:
@@ -92,7 +101,7 @@ class HistoryTab:
         import gradio as gr
 
         found = runs.search_runs(session, self.context.setup, text, None if kind == ANY else kind)
-        empty = "No run matches." if text.strip() or kind != ANY else "None yet."
+        empty = "No run matches." if text.strip() or kind != ANY else EMPTY
         return {
             self.list: _run_lists(found, empty, self.context.setup.is_local),
             self.runs: gr.Dropdown(choices=_choices(found)),
@@ -118,6 +127,10 @@ class HistoryTab:
             self.components: show_chart(charts.components_chart(profile)),
             self.tables: Markup(measured + views.count_tables(profile)),
         }
+
+    def open_row(self, session: Session, key: str) -> Updates:
+        """Show the run whose row was clicked, and choose it."""
+        return {**self.open(session, [key]), self.runs: [key]}
 
     def compare(self, session: Session, keys: Sequence[str]) -> Updates:
         """Show several runs side by side."""
@@ -163,13 +176,17 @@ def _describe(run: KeptRun) -> str:
 
 def _run_lists(found: runs.RunList, empty: str, is_local: bool) -> Markup:
     listed = f", the newest {len(found.kept)} of {numbers.exact(found.total)}" if found.total > len(found.kept) else ""
-    parts = [element("h3", "This session"), views.run_table(run_columns(found.session), empty)]
+    parts = [element("h3", "This session"), _run_table(runs.SESSION, found.session, empty)]
     if is_local:
         parts += [
             element("h3", f"Kept on this machine{listed}"),
-            views.run_table(run_columns(found.kept), empty),
+            _run_table(runs.KEPT, found.kept, empty),
         ]
     return views.result(*parts)
+
+
+def _run_table(place: str, rows: Sequence[KeptRun], empty: str) -> Markup:
+    return views.run_table(run_columns(rows), empty, [runs.run_key(place, run) for run in rows])
 
 
 def _load_image(data: bytes | None) -> Any:

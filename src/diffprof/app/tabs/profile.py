@@ -1,24 +1,38 @@
-"""The tab Profile: what a generation costs, following the sliders."""
+"""The tab Profile: what a generation costs, following the sliders, for one model or for several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from diffprof.app import views
-from diffprof.app.background import Done, run_for_session
+from diffprof.app.address import PageState, read_address, write_address
+from diffprof.app.background import Done, Failed, run_for_session
 from diffprof.app.context import AppContext
-from diffprof.app.hardware import accelerator_choice, hardware_view
-from diffprof.app.model_choices import choose_model, model_choices, model_title
+from diffprof.app.hardware import FIRST_ACCELERATOR, accelerator_choice, hardware_view
+from diffprof.app.model_choices import choose_model, choose_models, model_choices, model_hint, model_title
 from diffprof.app.session import Session
-from diffprof.app.sliders import SLIDERS, Slider, applies_to, count_model, current_value, slider_arguments
-from diffprof.app.widgets import chart_block, connect_stop_button, html_block, show_chart, show_errors, two_columns
+from diffprof.app.side_by_side import MOST_BESIDE, Beside, count_beside, side_by_side
+from diffprof.app.sliders import SLIDERS, Slider, arguments_for, count_model, slider_arguments, slider_values
+from diffprof.app.widgets import (
+    chart_block,
+    connect_stop_button,
+    hide_all,
+    html_block,
+    show_chart,
+    show_errors,
+    stop_button,
+    two_columns,
+)
+from diffprof.errors import RequestError
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.render import charts
+from diffprof.render.report.markup import element
 
 TAB = "profile"
-FIRST_MODEL = "sd-1.5"
+FIRST = PageState(("flux.1-dev",), FIRST_ACCELERATOR)
 
 Updates = dict[Any, Any]
 """New values of components of the page."""
@@ -33,15 +47,18 @@ class ProfileTab:
         self.context = context
         two_columns(self._add_inputs, self._add_outputs)
         self.values = gr.State({})
-        """The current values of the sliders that apply to the chosen model."""
+        """The values that the chosen model has by itself, for the sliders that apply to it."""
+        self.positions = gr.State({})
+        """Where the sliders are to be set."""
+        self.address = gr.Textbox(visible=False)
         self._connect()
 
     def _add_inputs(self) -> None:
         import gradio as gr
 
         self.model = gr.Dropdown(
-            model_choices(), value=FIRST_MODEL, label="Model", allow_custom_value=True, elem_id="profile-model",
-            info="Choose one, or type a name, a hub id or a folder.",
+            model_choices(), value=FIRST.models[0], label="Model", allow_custom_value=True, elem_id="profile-model",
+            info=model_hint(self.context.setup.allow_paths), elem_classes="models",
         )  # fmt: skip
         self.accelerator = accelerator_choice("profile-accelerator")
         self.sliders = [
@@ -51,92 +68,121 @@ class ProfileTab:
             )
             for slider in SLIDERS
         ]  # fmt: skip
-        self.stop = gr.Button("Stop", elem_id="profile-stop")
+        self.beside = gr.Dropdown(
+            model_choices(), value=[], multiselect=True, label="Side by side with", allow_custom_value=True,
+            elem_id="profile-beside", elem_classes="models", max_choices=MOST_BESIDE,
+        )  # fmt: skip
+        self.stop = stop_button("profile-stop")
 
     def _add_outputs(self) -> None:
         self.message = html_block("profile-message")
         self.totals = html_block("profile-totals")
         self.hardware = html_block("profile-hardware")
+        self.table = html_block("profile-table")
         self.links = html_block("profile-links")
         self.components = chart_block("Components and their modules, by MACs", "profile-components")
         self.kinds = chart_block("Kinds of work, by MACs and by bytes", "profile-kinds")
         self.attention = chart_block("Attention, by layer", "profile-attention")
         self.tables = html_block("profile-tables")
+        self.results = [
+            self.totals, self.hardware, self.table, self.links, self.components, self.kinds, self.attention,
+            self.tables,
+        ]  # fmt: skip
 
     def _connect(self) -> None:
         import gradio as gr
 
-        results = [
-            self.message, self.totals, self.hardware, self.links, self.components, self.kinds, self.attention,
-            self.tables,
-        ]  # fmt: skip
+        outputs = [self.message, *self.results]
         counting: dict[str, Any] = {
             "show_progress": "minimal", "show_progress_on": self.message, "concurrency_id": "counting",
             "concurrency_limit": 2, "api_visibility": "private", "trigger_mode": "always_last",
         }  # fmt: skip
+        asked = [self.context.session, self.model, self.beside, self.accelerator]
+        loading = self.context.loaded(
+            show_errors(self.message, self.open_address, self.results), [self.context.session, self.address],
+            [*outputs, self.values, self.positions, self.model, self.beside, self.accelerator, *self.sliders],
+            js="(session, address) => [session, location.search]", **counting,
+        )  # fmt: skip
         opening = gr.on(
-            [self.context.loaded, self.model.change], show_errors(self.message, self.open_model),
-            [self.context.session, self.model, self.accelerator], [*results, self.values, *self.sliders], **counting,
+            [self.model.input], show_errors(self.message, self.open_model, self.results), asked,
+            [*outputs, self.values, self.positions, *self.sliders], **counting,
         )  # fmt: skip
-        opening.then(_set_sliders, self.values, self.sliders, show_progress="hidden", api_visibility="private")
+        for event in (loading, opening):
+            event.then(_slider_updates, self.positions, self.sliders, show_progress="hidden", api_visibility="private")
         moving = gr.on(
-            [slider.input for slider in self.sliders], show_errors(self.message, self.move_slider),
-            [self.context.session, self.model, self.accelerator, self.values, *self.sliders], results, **counting,
+            [*(slider.input for slider in self.sliders), self.beside.input, self.accelerator.input],
+            show_errors(self.message, self.move_slider, self.results), [*asked, self.values, *self.sliders], outputs,
+            **counting,
         )  # fmt: skip
-        self.accelerator.change(
-            show_errors(self.message, self.change_accelerator), [self.context.session, self.accelerator],
-            [self.message, self.hardware],
-            show_progress="hidden", api_visibility="private",
-        )  # fmt: skip
-        connect_stop_button(self.stop, self.context, TAB, self.message, [opening, moving])
+        connect_stop_button(self.stop, self.context, TAB, self.message, [loading, opening, moving])
 
-    def change_accelerator(self, session: Session, accelerator: str) -> Updates:
-        """Predict for another accelerator what is shown; nothing has to be counted again."""
-        shown = [run.profile for run in session.runs if run.kind == TAB]
-        return {self.hardware: hardware_view(shown[-1], accelerator) if shown else ""}
+    def open_address(self, session: Session, address: str) -> Iterator[Updates]:
+        """Show what the address of the page says."""
+        state = read_address(dict(parse_qsl(address.removeprefix("?"))), FIRST)
+        yield {self.model: state.models[0], self.beside: list(state.models[1:]), self.accelerator: state.accelerator}
+        yield from self._open(session, state)
 
-    def open_model(self, session: Session, name: str, accelerator: str) -> Iterator[Updates]:
+    def open_model(self, session: Session, name: str, beside: Sequence[str], accelerator: str) -> Iterator[Updates]:
         """Count a model with its default arguments, and set the sliders to them."""
+        yield from self._open(session, PageState((name or "", *(beside or ())), accelerator))
+
+    def _open(self, session: Session, state: PageState) -> Iterator[Updates]:
         import gradio as gr
 
         # Sliders are set after everything else, and cannot be moved before: what a visitor moves is not set back.
-        yield {self.values: {}, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
-        for status in self._count(session, name, {}):
-            if isinstance(status, Profile):
-                values = {
-                    slider.argument: current_value(status, slider) for slider in SLIDERS if applies_to(status, slider)
-                }
-                yield {**self._show(status, accelerator), self.values: values}
-            else:
-                yield {self.message: status}
+        yield {self.values: {}, self.positions: {}, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
+        for status in self._count(session, state):
+            if isinstance(status, dict):
+                yield status
+                continue
+            own, shown = status
+            yield {self.values: slider_values(own), self.positions: slider_values(shown)}
 
     def move_slider(
-        self, session: Session, name: str, accelerator: str, applicable: dict[str, float], *values: float
-    ) -> Iterator[Updates]:
-        """Count the model with the values of the sliders that apply to it."""
-        pairs = zip(SLIDERS, values, strict=True)
-        requested = [value if slider.argument in applicable else None for slider, value in pairs]
-        for status in self._count(session, name, slider_arguments(requested)):
-            yield self._show(status, accelerator) if isinstance(status, Profile) else {self.message: status}
+        self, session: Session, name: str, beside: Sequence[str], accelerator: str, own: dict[str, float],
+        *positions: float,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Count the model with the values of the sliders that were moved."""
+        pairs = zip(SLIDERS, positions, strict=True)
+        moved = [value if own.get(slider.argument, value) != value else None for slider, value in pairs]
+        state = PageState((name or "", *(beside or ())), accelerator, slider_arguments(moved))
+        for status in self._count(session, state):
+            if isinstance(status, dict):
+                yield status
 
-    def _count(self, session: Session, name: str, arguments: dict[str, Any]) -> Iterator[Profile | str]:
-        """The progress of counting, or its error, as HTML; in the end the profile."""
+    def _count(self, session: Session, state: PageState) -> Iterator[Updates | tuple[Profile, Profile]]:
+        """Updates of the page; in the end the profile of the model as it is by itself, and the one that is shown."""
+        first, *others = state.models
 
-        def work(progress: Progress) -> Profile:
-            return count_model(choose_model(name, self.context.setup.allow_paths), arguments, progress)
+        def work(progress: Progress) -> tuple[Profile, Profile, list[Beside]]:
+            allowed = self.context.setup.allow_paths
+            model, beside = choose_model(first, allowed), choose_models(others, allowed)
+            own = count_model(model, {}, progress)
+            _check_arguments(own, state.arguments)
+            given = arguments_for(own, state.arguments)
+            shown = count_model(model, given, progress) if given else own
+            return own, shown, [count_beside(name, state.arguments, progress) for name in beside]
 
         for status in run_for_session(session, TAB, work):
             if isinstance(status, Done):
-                session.add("profile", status.value)
-                yield status.value
+                own, shown, beside = status.value
+                session.add("profile", shown)
+                yield self._show(shown, beside, state)
+                yield own, shown
+            elif isinstance(status, Failed):
+                yield {**hide_all(self.results), self.message: views.status_view(status)}
             else:
-                yield views.status_view(status)
+                yield {self.message: views.status_view(status)}
 
-    def _show(self, profile: Profile, accelerator: str) -> Updates:
+    def _show(self, profile: Profile, beside: Sequence[Beside], state: PageState) -> Updates:
+        models = [Beside(state.models[0], profile), *beside]
+        # The script of the page puts this into the address.
+        address = element("span", data_address=write_address(state), hidden=True)
         return {
             self.message: "",
-            self.totals: views.totals_view(profile),
-            self.hardware: hardware_view(profile, accelerator),
+            self.totals: views.result(views.totals_view(profile), address),
+            self.hardware: hardware_view(profile, state.accelerator),
+            self.table: side_by_side(models, state),
             self.links: views.result(self.context.downloads.links([profile], [model_title(profile.request.model)])),
             self.components: show_chart(charts.components_chart(profile)),
             self.kinds: show_chart(charts.kinds_chart(profile)),
@@ -145,7 +191,14 @@ class ProfileTab:
         }
 
 
-def _set_sliders(values: dict[str, float]) -> list[Any]:
+def _check_arguments(own: Profile, arguments: Mapping[str, float]) -> None:
+    """An address can ask for what the model has no argument for."""
+    unknown = [slider.label for slider in SLIDERS if slider.argument in set(arguments) - set(slider_values(own))]
+    if unknown:
+        raise RequestError(f"The model {model_title(own.request.model)} takes no {' and no '.join(unknown).lower()}.")
+
+
+def _slider_updates(values: Mapping[str, float]) -> list[Any]:
     return [_slider_update(slider, values.get(slider.argument)) for slider in SLIDERS]
 
 

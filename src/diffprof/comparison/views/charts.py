@@ -12,9 +12,10 @@ from diffprof.breakdown.throughput import throughput_table
 from diffprof.record.profile import Component, Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
-    COLOURS,
     GREY,
+    NEUTRAL,
     ROW,
+    RUN_COLOURS,
     amount_axis,
     colours_of,
     escape,
@@ -22,8 +23,10 @@ from diffprof.render.charts.style import (
     join_lines,
     make_chart,
     numbered_axis,
+    parameters_axis,
     seconds,
     share_axis,
+    short_count,
     time_axis,
 )
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 LONGEST = 26
+PARAMETERS = "parameters"
 
 
 def components_chart(profiles: Sequence[Profile], names: Sequence[str], shares_of_each: bool = False) -> Figure | None:
@@ -43,7 +47,7 @@ def components_chart(profiles: Sequence[Profile], names: Sequence[str], shares_o
 
 def parameters_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
     """The parameters of each profile as one bar of its components."""
-    return _stacked_bars(profiles, names, "parameters", lambda part: part.parameters, numbers.parameters)
+    return _stacked_bars(profiles, names, PARAMETERS, lambda part: part.parameters, numbers.parameters)
 
 
 def _stacked_bars(
@@ -66,8 +70,10 @@ def _stacked_bars(
             if slot in profile.components
         }
         bars.append(_bar(slot, colour, amounts, names, format_amount))
+    totals = [sum(map(amount, profile.components.values())) for profile in profiles]
+    axis = parameters_axis(max(totals)) if what == PARAMETERS else amount_axis(what)
     return make_chart(
-        bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=amount_axis(what), yaxis=_names(names)
+        bars, ROW * len(profiles) + 120, barmode="stack", showlegend=True, xaxis=axis, yaxis=_names(names)
     )
 
 
@@ -120,7 +126,7 @@ def cost_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | No
         # Alternately above and below, so that the names of neighbours do not overlap.
         textposition=["bottom center" if order.index(place) % 2 else "top center" for place in range(len(found))],
         cliponaxis=False,
-        marker={"size": 14, "color": [COLOURS[number % len(COLOURS)] for number in range(len(found))]},
+        marker={"size": 14, "color": [RUN_COLOURS[number % len(RUN_COLOURS)] for number in range(len(found))]},
         hovertext=[
             join_lines(
                 f"<b>{escape(name)}</b>",
@@ -133,7 +139,7 @@ def cost_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | No
     )
     return make_chart(
         [trace], 400,
-        xaxis=_log_axis("parameters", [one.total.parameters for one, _ in found]),
+        xaxis=_log_axis(PARAMETERS, [one.total.parameters for one, _ in found]),
         yaxis=_log_axis("MACs", [one.total.macs for one, _ in found]),
     )  # fmt: skip
 
@@ -143,6 +149,10 @@ def _log_axis(title: str, values: Sequence[int]) -> dict[str, Any]:
     low, high = math.log10(min(values)), math.log10(max(values))
     margin = 0.2 * (high - low) + 0.1
     axis = {"type": "log", "tickformat": "~s", "title": {"text": title}, "range": [low - margin, high + margin]}
+    if title == PARAMETERS:
+        powers = range(math.floor(low - margin), math.ceil(high + margin) + 1)
+        ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+        return {**axis, "tickmode": "array", "tickvals": ticks, "ticktext": list(map(short_count, ticks))}
     # Below a power of ten, ticks in between are needed: at 2 and 5, or as many as fit.
     if high - low > 0.4:
         return {**axis, "dtick": 1 if high - low > 1 else "D2"}
@@ -160,7 +170,7 @@ def times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | N
         y=[place for place, (_, times) in enumerate(measured) for _ in times],
         x=[seconds(time) for _, times in measured for time in times],
         mode="markers",
-        marker={"size": 9, "opacity": 0.5, "color": COLOURS[0]},
+        marker={"size": 9, "opacity": 0.6, "color": NEUTRAL[0]},
         hovertext=[
             f"{escape(name)}, iteration {number}: {numbers.nanoseconds(time)}"
             for name, times in measured
@@ -174,7 +184,7 @@ def times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | N
         y=list(range(len(medians))),
         x=[seconds(time) for _, time in medians],
         mode="markers",
-        marker={"size": 22, "symbol": "line-ns", "line": {"width": 3, "color": COLOURS[3]}},
+        marker={"size": 22, "symbol": "line-ns", "line": {"width": 3, "color": RUN_COLOURS[1]}},
         hovertext=[f"{escape(name)}, median: {numbers.nanoseconds(time)}" for name, time in medians],
         hoverinfo="text",
     )

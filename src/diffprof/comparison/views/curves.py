@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from diffprof.comparison.curves import Curve
 from diffprof.render import numbers
-from diffprof.render.charts.style import amount_axis, colours_of, escape, graph_objects, join_lines, make_chart
+from diffprof.render.charts.style import RUN_COLOURS, amount_axis, escape, graph_objects, join_lines, make_chart
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -18,9 +18,10 @@ LONGEST = 26
 def curves_chart(curves: Sequence[Curve], what: str, unit: str = "") -> Figure | None:
     """MACs over `what`, such as ``denoising steps``: each point was counted, the lines only connect them."""
     not_empty = [curve for curve in curves if curve.places]
-    if not not_empty:
+    # Single points say nothing about growth.
+    if not any(len(curve.places) > 1 for curve in not_empty):
         return None
-    colours = colours_of([str(number) for number in range(len(not_empty))])
+    colours = [RUN_COLOURS[number % len(RUN_COLOURS)] for number in range(len(not_empty))]
     traces = [
         graph_objects().Scatter(
             name=escape(curve.name, LONGEST),
@@ -35,6 +36,6 @@ def curves_chart(curves: Sequence[Curve], what: str, unit: str = "") -> Figure |
             ],
             hoverinfo="text",
         )
-        for curve, colour in zip(not_empty, colours.values(), strict=True)
+        for curve, colour in zip(not_empty, colours, strict=True)
     ]
     return make_chart(traces, 360, showlegend=True, xaxis={"title": {"text": what}}, yaxis=amount_axis("MACs"))

@@ -138,7 +138,10 @@ def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
 
 
 def _icicle(page: Page, profile: Profile, most: int) -> Markup:
-    return page.chart(components_chart(profile, Measure.macs, most), "Components and their modules by MACs")
+    """By time where there is time, else by MACs."""
+    by_time = page.chart(components_chart(profile, Measure.time, most), "Sections by time")
+    by_macs = page.chart(components_chart(profile, Measure.macs, most), "Components and their modules by MACs")
+    return page.tabs("What the size of a block is", {"by time": by_time, "by MACs": by_macs})
 
 
 def _images(page: Page, comparison: Comparison) -> None:
@@ -160,7 +163,7 @@ def _trust(page: Page, comparison: Comparison) -> None:
 
 
 def _assumptions(profile: Profile) -> Markup:
-    return labelled_list(summary(profile, verbose=True, ledger_label="Coverage"))
+    return labelled_list(summary(profile, verbose=True))
 
 
 def _request(profile: Profile) -> Markup:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from diffprof.counting.derivation.binning import BINNING, binned_sizes
 from diffprof.counting.derivation.design import (
-    BASE_IMAGES,
     BASE_SIDES,
     BASE_VIDEO_SIDES,
     SIDES,
@@ -18,24 +18,36 @@ from diffprof.counting.derivation.design import (
     plan_samples,
     requests_to_prove,
 )
+from diffprof.counting.derivation.guidance import guidance_groups
+from diffprof.counting.derivation.prove import compare_with_sample
 from diffprof.counting.derivation.sampling import Sample, Sampler
+from diffprof.counting.derivation.ways import (
+    BASE_IMAGES,
+    CELLS,
+    MOST_STEPS,
+    ONE_IMAGE,
+    PADDED_AREA,
+    PADDED_CELL,
+    SEVERAL_IMAGES,
+    SIDE_RANGE,
+    STEP_BASES,
+    USUAL,
+    USUAL_LEAST,
+    VIDEO_SIDE_RANGE,
+    Reach,
+    Way,
+)
 from diffprof.errors import DiffprofError
 from diffprof.laws.fitting import Fitter
-from diffprof.laws.folding import NegativeCount
-from diffprof.laws.law import GUIDANCE_CLASSES, Domain, Law, Range, guidance_class, volume
-from diffprof.laws.packing import NoLaw, Packer
+from diffprof.laws.law import Domain, Law, Range, volume
+from diffprof.laws.packing import FittedProgram, NoLaw, fit_program, pack_programs
 from diffprof.laws.programs import OutsideOfLaw
+from diffprof.laws.templates import TemplateBuilder
 from diffprof.laws.variables import SOURCES
 from diffprof.pipelines.arguments import LARGEST_IMAGE_PIXELS, call_parameters, find_argument
-from diffprof.record.document import encode_profile
 
-SCALES = {"none": 0.0, "below 1": 0.5, "1": 1.0, "above 1": 6.5}
-SIDE_RANGE = (256, 2048)
-VIDEO_SIDE_RANGE = (256, 1280)
-MOST_STEPS = 150
-MOST_IMAGES = 8
-STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
-"""Steps that are sampled: some schedulers behave differently below 15."""
+LONGEST_REASON = 200
+FEW_SAMPLES = (4, 8, 12)
 
 
 @dataclass(frozen=True)
@@ -45,56 +57,76 @@ class Derived:
     law: Law
     proofs: int
     """Requests that were not used to find it, and came out equal."""
+    left_out: tuple[str, ...]
+    """What it does not cover, and why."""
 
 
-def derive_law(model: str, prove: int = 4, every_guidance: bool = True, most_images: int = MOST_IMAGES) -> Derived:
+def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything) -> Derived:
     """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
 
-    Without `every_guidance`, of guidance scales only those that do what the default one does. Several images may be
-    computed otherwise than one, as tensors of one image need fewer copies: then `most_images` is 1.
+    Where no law of all sizes is found, it is that of the default size.
     """
-    return _Derivation(Sampler(model), most_images).derive(prove, every_guidance)
+    return _Derivation(Sampler(model), prove, reach).derive()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A program, and the requests that it was proved for."""
+
+    fitted: FittedProgram
+    domain: Domain
+    scale: float | None
 
 
 class _Derivation:
-    def __init__(self, sampler: Sampler, most_images: int) -> None:
+    def __init__(self, sampler: Sampler, prove: int, reach: Reach) -> None:
         self.sampler = sampler
-        self.most_images = most_images
+        self.reach = reach
+        self.prove = prove
         self.default = sampler.run({})
         self.parameters = call_parameters(sampler.opened.pipeline)
         names = {source: find_argument(self.parameters, source) for source in SOURCES}
-        self.sources = {source: name for source, name in names.items() if name is not None}
+        used = self.default.profile.request.value
+        self.sources = {
+            source: name for source, name in names.items() if name is not None and isinstance(used(name), int)
+        }
+        self.defaults = {name: used(name) for name in self.sources.values()}
         self.guidance = find_argument(self.parameters, "guidance_scale")
+        if self.guidance is not None and not isinstance(used(self.guidance), int | float):
+            self.guidance = None
         self.is_video = "num_frames" in self.sources
+        self.sizes = binned_sizes(sampler.opened.pipeline, self.default.profile) if BINNING in self.parameters else ()
+        self.base_sides = BASE_VIDEO_SIDES if self.is_video else BASE_SIDES
         self.proofs = 0
 
-    def derive(self, prove: int, every_guidance: bool) -> Derived:
-        defaults = {name: self.default.profile.request.value(name) for name in self.sources.values()}
-        self.sources = {source: name for source, name in self.sources.items() if isinstance(defaults[name], int)}
-        ranges = self._ranges()
-        packer = Packer()
-        domains: list[Domain] = []
-        groups = self._guidance_groups(self._base(ranges, STEP_BASES[0][0]))
-        if not every_guidance:
-            used = self.default.profile.request.value(self.guidance or "")
-            groups = [one for one in groups if used is None or guidance_class(used) in one[1]] or groups[:1]
+    def derive(self) -> Derived:
+        wide = self.reach is Reach.everything
+        groups = guidance_groups(self.sampler, self.default, self.guidance, wide)
+        images = [ONE_IMAGE, SEVERAL_IMAGES] if wide and "num_images_per_prompt" in self.sources else [ONE_IMAGE]
+        pieces: list[_Piece] = []
+        left_out: list[str] = []
         for scale, classes in groups:
-            for steps in STEP_BASES:
-                domain = self._add_program(packer, ranges, scale, classes, steps, domains)
-                domains.append(domain)
-                if "num_inference_steps" not in ranges or domain.ranges["num_inference_steps"].most == MOST_STEPS:
-                    break
-        law = self._law(packer, domains, defaults)
-        proved = []
-        for domain in domains:
-            scale = next(scale for scale, classes in groups if classes == domain.guidance)
-            proved.append(self._prove(law, domain, scale, prove))
-        law = replace(law, domains=tuple(proved))
-        if self._is_inside(law):
-            self._check(law, {})
-        return Derived(replace(law, needs_both_sides=not self._has_single_sides(law)), self.proofs)
+            for number in images:
+                found, reason = self._pieces(number, scale, classes)
+                pieces += found
+                if reason is not None and not pieces:
+                    raise reason
+                if reason is not None:
+                    left_out.append(f"{number} images with guidance {' or '.join(classes)}: {reason}")
+        law = self._law_of(pieces)
+        if not self._has_default(law):
+            pieces += self._pieces_of_steps(self._domain(ONE_IMAGE, groups[0][1], USUAL), groups[0][0], USUAL, {})
+            law = self._law_of(pieces)
+        self._check(law, self.default)
+        self._check(law, self._random_sample(pieces[0]))
+        return Derived(
+            replace(law, needs_both_sides=not (wide and self._holds_for_one_side(law))), self.proofs, tuple(left_out)
+        )
 
-    def _is_inside(self, law: Law) -> bool:
+    def _law_of(self, pieces: Sequence[_Piece]) -> Law:
+        return self._law([piece.fitted for piece in pieces], [piece.domain for piece in pieces])
+
+    def _has_default(self, law: Law) -> bool:
         """Whether the law covers the call in which nothing is given."""
         try:
             law.program(self.default.request)
@@ -102,56 +134,115 @@ class _Derivation:
             return False
         return True
 
-    def _has_single_sides(self, law: Law) -> bool:
+    def _holds_for_one_side(self, law: Law) -> bool:
         """Whether one side can be given alone: some pipelines then ignore it."""
-        sides = [side for side in SIDES if side in self.sources]
-        return all(self._holds(law, {side: BASE_SIDES[side] + 128}, None) for side in sides)
+        return "height" in self.sources and self._holds(law, {"height": self.base_sides["height"] + 128}, None)
 
-    def _law(self, packer: Packer, domains: Sequence[Domain], defaults: Mapping[str, Any]) -> Law:
+    def _random_sample(self, piece: _Piece) -> Sample:
+        """Counted without what was counted before."""
+        domain = piece.domain
+        *_, numbers = requests_to_prove(domain, self._base(domain.ranges, self._few_steps(domain)), 1, seed=2)
+        return self.sampler.run(self._arguments(numbers, piece.scale), anew=True)
+
+    def _law(self, programs: Sequence[FittedProgram], domains: Sequence[Domain]) -> Law:
         request = self.default.profile.request
-        if self.guidance is not None:
-            defaults = {**defaults, self.guidance: request.value(self.guidance)}
         variable = {*self.sources.values(), self.guidance}
+        defaults = dict(self.defaults)
+        if self.guidance is not None:
+            defaults[self.guidance] = request.value(self.guidance)
         return Law(
             model=request.model,
             versions={"torch": torch.__version__, **{name: version(name) for name in ("diffusers", "transformers")}},
             parameters=tuple(self.parameters),
             sources=dict(self.sources),
-            defaults={name: value for name, value in defaults.items() if name in variable},
+            defaults=defaults,
             fixed={name: value for name, value in request.arguments.items() if name not in variable},
             guidance=self.guidance,
-            programs=tuple(packer.programs()),
+            programs=tuple(pack_programs(programs)),
             domains=tuple(domains),
         )
 
-    def _ranges(self) -> dict[str, Range]:
+    def _pieces(
+        self, images: Range, scale: float | None, classes: tuple[str, ...]
+    ) -> tuple[list[_Piece], DiffprofError | None]:
+        """Programs for one way of calling, for the finest sides and all steps for which there is a law; or why none."""
+        samples: dict[Any, Sample] = {}
+        reasons: dict[str, None] = {}
+        for way in self._ways(images, scale, samples):
+            pieces, reason = self._pieces_of_way(self._domain(images, classes, way), scale, way, samples)
+            if pieces:
+                return pieces, None
+            reasons.setdefault(str(reason)[:LONGEST_REASON])
+        return [], NoLaw("; ".join(reasons))
+
+    def _pieces_of_way(
+        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, Sample]
+    ) -> tuple[list[_Piece], DiffprofError | None]:
+        try:
+            return self._pieces_of_steps(domain, scale, way, samples), None
+        except DiffprofError as error:
+            return [], error
+
+    def _ways(self, images: Range, scale: float | None, samples: dict[Any, Sample]) -> list[Way]:
+        if self.reach is Reach.usual_size or "height" not in self.sources:
+            return [USUAL]
+        cell = self._cell(images, scale, samples)
+        if cell is None:
+            return [USUAL]
+        if self.sizes:
+            return [Way(cell), USUAL]
+        fixed = [False, True] if self.is_video else [False]
+        ways = [Way(cell, has_fixed_frames=has_fixed_frames) for has_fixed_frames in fixed]
+        if cell == PADDED_CELL and not self.is_video:
+            ways.append(Way(128, area_multiple=PADDED_AREA))
+        coarse = self._largest_cell()
+        if cell < coarse:
+            ways.append(Way(coarse, has_fixed_frames=self.is_video))
+        return [*ways, USUAL]
+
+    def _largest_cell(self) -> int:
+        """The largest cell that the default sides are multiples of."""
+        sides = [self.defaults[self.sources[side]] for side in SIDES if side in self.sources]
+        return max((cell for cell in CELLS if all(side % cell == 0 for side in sides)), default=CELLS[0])
+
+    def _domain(self, images: Range, classes: tuple[str, ...], way: Way) -> Domain:
+        pixels = None if self.is_video or "height" not in self.sources else LARGEST_IMAGE_PIXELS
+        ranges = self._ranges(images, PADDED_CELL if way.area_multiple > 1 else way.cell)
+        fixed = {"num_frames"} if way.has_fixed_frames else {"num_frames", *SIDES} if way.has_usual_size else set()
+        for source in fixed & set(ranges):
+            number = self.defaults[self.sources[source]]
+            ranges[source] = Range(number, number)
+        sizes = () if way.has_usual_size else self.sizes
+        return Domain(ranges, classes, pixels, area_multiple=way.area_multiple, sizes=sizes)
+
+    def _cell(self, images: Range, scale: float | None, samples: dict[Any, Sample]) -> int | None:
+        """The smallest cell with which images have the size that is asked for; None if they never do."""
+        for cell in CELLS:
+            ranges = self._ranges(images, cell)
+            numbers = self._base(ranges, STEP_BASES[0][0])
+            try:
+                height = numbers["height"] + cell
+                made = dict(self._sample({**numbers, "height": height}, scale, samples).values["sizes"])
+            except DiffprofError:
+                continue
+            if made.get("height", height) == height:
+                return cell
+        return None
+
+    def _ranges(self, images: Range, cell: int) -> dict[str, Range]:
         ranges: dict[str, Range] = {}
         for source, argument in self.sources.items():
             if source in SIDES:
-                step = self._lattice(source)
                 least, most = VIDEO_SIDE_RANGE if self.is_video else SIDE_RANGE
-                ranges[source] = Range(-(-least // step) * step, most // step * step, step)
+                ranges[source] = Range(least, most, cell)
             elif source == "num_frames":
-                step = self._frames_per_cell()
-                used = int(self.default.profile.request.value(argument))
+                step, used = self._frames_per_cell(), self.defaults[argument]
                 ranges[source] = Range(used % step + step, max(used, 121 - 121 % step + used % step), step, used % step)
             elif source == "num_images_per_prompt":
-                ranges[source] = Range(1, self.most_images)
+                ranges[source] = images
             else:
                 ranges[source] = Range(1, MOST_STEPS)
         return ranges
-
-    def _lattice(self, source: str) -> int:
-        """The smallest power of 2 that a side may be a multiple of."""
-        base = BASE_VIDEO_SIDES if self.is_video else BASE_SIDES
-        sides = {self.sources[side]: base[side] for side in SIDES if side in self.sources}
-        for step in (1, 2, 4, 8, 16, 32, 64):
-            try:
-                self.sampler.run({**sides, self.sources[source]: base[source] + step})
-            except DiffprofError:
-                continue
-            return step
-        raise NoLaw(f"the pipeline accepts no {source} near {base[source]}")
 
     def _frames_per_cell(self) -> int:
         pipeline = self.sampler.opened.pipeline
@@ -163,64 +254,81 @@ class _Derivation:
     def _base(self, ranges: Mapping[str, Range], steps: int) -> dict[str, int]:
         base: dict[str, int] = {}
         for source, bounds in ranges.items():
-            if source in SIDES:
-                base[source] = (BASE_VIDEO_SIDES if self.is_video else BASE_SIDES)[source]
+            if bounds.least == bounds.most:
+                base[source] = bounds.least
+            elif source in SIDES:
+                base[source] = self.base_sides[source]
             elif source == "num_frames":
-                base[source] = bounds.offset + 4 * bounds.multiple
+                base[source] = max(bounds.least, bounds.offset + 4 * bounds.multiple)
+            elif source == "num_images_per_prompt":
+                base[source] = BASE_IMAGES if BASE_IMAGES in bounds else bounds.least
             else:
-                base[source] = min(BASE_IMAGES, self.most_images) if source == "num_images_per_prompt" else steps
+                base[source] = steps
         return base
 
-    def _guidance_groups(self, base: Mapping[str, int]) -> list[tuple[float | None, tuple[str, ...]]]:
-        """Guidance scales that make the pipeline do the same, each with its classes; the default ones first."""
-        if self.guidance is None:
-            return [(None, ())]
-        found: list[tuple[float, list[str], dict[str, Any]]] = []
-        for name in reversed(GUIDANCE_CLASSES):
-            try:
-                values = self._run(base, SCALES[name]).values
-            except DiffprofError:
-                continue
-            same = next((group for group in found if group[2] == values), None)
-            if same is None:
-                found.append((SCALES[name], [name], values))
-            else:
-                same[1].append(name)
-        if not found:
-            raise NoLaw("the pipeline accepts no guidance scale")
-        return [(scale, tuple(classes)) for scale, classes, _ in found]
-
     def _run(self, numbers: Mapping[str, int], scale: float | None) -> Sample:
-        return self.sampler.run(self._arguments(numbers, scale))
+        """A sample; sizes that the pipeline would compute at another one are asked for as they are."""
+        other = self.sizes and (numbers.get("height"), numbers.get("width")) not in self.sizes
+        return self.sampler.run(self._arguments(numbers, scale) | ({BINNING: False} if other else {}))
+
+    def _sample(self, numbers: Mapping[str, int], scale: float | None, samples: dict[Any, Sample]) -> Sample:
+        """A sample, from those that were already taken in this way of calling if it is among them."""
+        key = tuple(sorted(numbers.items()))
+        if key not in samples:
+            samples[key] = self._run(numbers, scale)
+        return samples[key]
 
     def _arguments(self, numbers: Mapping[str, int], scale: float | None) -> dict[str, Any]:
         arguments: dict[str, Any] = {self.sources[source]: value for source, value in numbers.items()}
         return arguments if scale is None or self.guidance is None else {**arguments, self.guidance: scale}
 
-    def _add_program(
+    def _pieces_of_steps(
+        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, Sample]
+    ) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for steps in way.steps:
+            pieces.append(self._piece(domain, scale, way.cell, steps, pieces, samples))
+            covered = pieces[-1].domain.ranges.get("num_inference_steps")
+            if covered is None or covered.most == MOST_STEPS:
+                break
+        default_steps = self.defaults.get(self.sources.get("num_inference_steps", ""))
+        if default_steps and not any(default_steps in one.domain.ranges["num_inference_steps"] for one in pieces):
+            pieces.append(self._piece(domain, scale, way.cell, (default_steps,), pieces, samples))
+        return pieces
+
+    def _piece(
         self,
-        packer: Packer,
-        ranges: Mapping[str, Range],
+        domain: Domain,
         scale: float | None,
-        classes: tuple[str, ...],
+        cell: int,
         steps: Sequence[int],
-        domains: Sequence[Domain],
-    ) -> Domain:
+        others: Sequence[_Piece],
+        samples: dict[Any, Sample],
+    ) -> _Piece:
         """Fit one program; its domain is where it was found to hold."""
-        base = self._base(ranges, steps[0])
-        pixels = None if self.is_video or "height" not in ranges else LARGEST_IMAGE_PIXELS
-        plan = plan_samples(ranges, base, steps, pixels)
-        samples = [self._run(numbers, scale) for numbers in plan.samples]
-        packer.add([sample.values for sample in samples], Fitter(plan.samples, plan.axes, plan.variables))
-        domain = Domain(dict(ranges), classes, pixels)
-        if "num_inference_steps" not in ranges:
-            return domain
-        taken = [one.ranges["num_inference_steps"] for one in domains if one.guidance == classes]
-        law = self._law(packer, [*domains, domain], dict.fromkeys(self.sources.values(), 0))
-        law = replace(law, programs=law.programs[-1:], domains=(domain,))
-        tried = [number for number in STEPS_TO_PROVE if not any(number in bounds for bounds in taken)]
-        bounds = Range(*self._proved_steps(law, base, scale, tried))
-        return replace(domain, ranges={**ranges, "num_inference_steps": bounds})
+        if "num_inference_steps" in domain.ranges and len(steps) == 1:
+            domain = replace(domain, ranges={**domain.ranges, "num_inference_steps": Range(steps[0], steps[0])})
+        base = self._base(domain.ranges, steps[0])
+        plan = plan_samples(domain, base, steps, cell)
+        values: list[Any] = []
+        for numbers in plan.samples:
+            values.append(self._sample(numbers, scale, samples).values)
+            if len(values) in FEW_SAMPLES:
+                TemplateBuilder().merge(values)  # what does not go together need not be sampled further
+        fitted = fit_program(values, Fitter(plan.samples, plan.axes, plan.variables))
+        law = self._law([fitted], [domain])
+        if len(steps) > 1 and "num_inference_steps" in domain.ranges:
+            taken = [one.domain.ranges["num_inference_steps"] for one in others]
+            default = self.defaults[self.sources["num_inference_steps"]]
+            tried = [number for number in {*STEPS_TO_PROVE, default} if not any(number in bounds for bounds in taken)]
+            bounds = Range(*self._proved_steps(law, self._usual_size(base), scale, tried))
+            domain = replace(domain, ranges={**domain.ranges, "num_inference_steps": bounds})
+        return _Piece(fitted, self._proved_part(law, domain, scale), scale)
+
+    def _usual_size(self, numbers: Mapping[str, int]) -> Mapping[str, int]:
+        """The numbers, with the default height and width where the law is that of certain sizes."""
+        sides = {side: self.defaults[self.sources[side]] for side in SIDES} if self.sizes else {}
+        return {**numbers, **sides}
 
     def _proved_steps(
         self, law: Law, base: Mapping[str, int], scale: float | None, tried: Sequence[int]
@@ -240,54 +348,43 @@ class _Derivation:
 
     def _holds(self, law: Law, numbers: Mapping[str, int], scale: float | None) -> bool:
         try:
-            self._check(law, self._arguments(numbers, scale))
-        except NoLaw:
+            self._check(law, self._run(numbers, scale))
+        except DiffprofError:
             return False
         return True
 
-    def _prove(self, law: Law, domain: Domain, scale: float | None, number: int) -> Domain:
+    def _proved_part(self, law: Law, domain: Domain, scale: float | None) -> Domain:
+        """The domain, without small sides if it does not hold for those."""
+        try:
+            return self._proved_domain(law, domain, scale)
+        except DiffprofError:
+            usual = {side: bounds for side, bounds in domain.ranges.items() if side in SIDES}
+            if self.is_video or not any(USUAL_LEAST in bounds for bounds in usual.values()):
+                raise
+            larger = {side: replace(bounds, least=USUAL_LEAST) for side, bounds in usual.items()}
+            return self._proved_domain(law, replace(domain, ranges={**domain.ranges, **larger}), scale)
+
+    def _proved_domain(self, law: Law, domain: Domain, scale: float | None) -> Domain:
         """The domain, up to the largest size up to which all requests came out equal."""
-        steps = domain.ranges.get("num_inference_steps")
-        base = self._base(domain.ranges, 1 if steps is None else max(steps.least, 3))
-        if "num_images_per_prompt" in base:
-            base["num_images_per_prompt"] = 1
+        base = self._usual_size(self._base(domain.ranges, self._few_steps(domain)))
         held = 0
-        for numbers in requests_to_prove(domain.ranges, base, domain.most_pixels, number):
+        for numbers in requests_to_prove(domain, base, self.prove):
             try:
-                self._check(law, self._arguments(numbers, scale))
-            except NoLaw:
+                self._check(law, self._run(numbers, scale))
+            except DiffprofError:
                 if held < volume(self._default_numbers(domain.ranges)):
                     raise
                 return replace(domain, most_volume=held)
             held = volume(numbers)
         return domain
 
+    def _few_steps(self, domain: Domain) -> int:
+        steps = domain.ranges.get("num_inference_steps")
+        return 1 if steps is None else min(max(steps.least, 3), steps.most)
+
     def _default_numbers(self, ranges: Mapping[str, Range]) -> dict[str, int]:
-        return {source: int(self.default.profile.request.value(self.sources[source])) for source in ranges}
+        return {source: self.defaults[self.sources[source]] for source in ranges}
 
-    def _check(self, law: Law, arguments: Mapping[str, Any]) -> None:
-        """Count a request, and compare."""
-        sample = self.sampler.run(arguments)
-        try:
-            profile = replace(law.profile(sample.request), counted_by=sample.profile.counted_by)
-            is_equal = profile == sample.profile and encode_profile(profile) == encode_profile(sample.profile)
-        except (OutsideOfLaw, NegativeCount) as error:
-            raise NoLaw(f"{dict(arguments)} is outside: {error}") from error
-        if not is_equal:
-            raise NoLaw(f"the law does not hold for {dict(arguments)}: {_difference(profile, sample.profile)}")
+    def _check(self, law: Law, sample: Sample) -> None:
+        compare_with_sample(law, sample)
         self.proofs += 1
-
-
-def _difference(one: Any, other: Any) -> str:
-    """Where two profiles differ."""
-    left, right = encode_profile(one), encode_profile(other)
-    return ", ".join(_paths(left, right, "")[:3])
-
-
-def _paths(one: Any, other: Any, path: str) -> list[str]:
-    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        return [found for key in one for found in _paths(one[key], other[key], f"{path}.{key}")][:3]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        different = [place for place in range(len(one)) if one[place] != other[place]]
-        return [found for place in different[:3] for found in _paths(one[place], other[place], f"{path}.{place}")][:3]
-    return [] if one == other else [f"{path.lstrip('.')} is {str(one)[:80]} instead of {str(other)[:80]}"]

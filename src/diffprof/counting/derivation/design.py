@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.laws.law import Range, volume
+from diffprof.laws.law import Domain, Range, volume
 from diffprof.laws.variables import Variable
 
 SIDES = ("height", "width")
-SIDE_STEPS = (-8, 1, 2, 3, 5, 10)
-"""Around the base, in cells of the lattice: all remainders of 2, 4 and 8 occur."""
-FINE_STEPS = (1, 11, 31)
-"""In pixels, where any number of pixels is accepted and rounded."""
+SIDE_STEPS = {8: (-64, 8, 16, 72), 16: (-64, 16, 80), 32: (-64, 32, 96), 64: (-64, 64, 192), 128: (-128, 128, 384)}
+"""Around the base, in pixels, by the cell that sides are multiples of: enough to tell a quadratic of one rounding from
+those of others."""
 BASE_SIDES = {"height": 640, "width": 896}
 BASE_VIDEO_SIDES = {"height": 384, "width": 640}
-BASE_IMAGES = 3
-"""Not 1 or 2: operations on one image, or on one with and one without guidance, would be taken for others."""
 LARGEST_ROUNDING = 128
-OFF_AXES = 6
+OFF_AXES = 3
 """Samples in which everything changes; with frames there are more products to tell apart."""
 
 
@@ -34,33 +31,34 @@ class Plan:
     variables: Sequence[Variable]
 
 
-def plan_samples(
-    ranges: Mapping[str, Range], base: Mapping[str, int], steps: Sequence[int], most_pixels: int | None
-) -> Plan:
-    """Samples along each axis from the base, and some off all axes."""
+def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], cell: int) -> Plan:
+    """Samples along each axis from the base, and some off all axes; sides are changed by multiples of a cell."""
+    ranges = domain.ranges
     samples: list[dict[str, int]] = [dict(base)]
     axes: dict[str, list[int]] = {}
-    for source in base:
+    # Frames first: where they follow no polynomial, that shows early.
+    for source in sorted(base, key=lambda source: source != "num_frames"):
         axes[source] = [0]
-        for value in _axis_values(source, ranges[source], base[source], steps):
+        for value in _axis_values(source, ranges[source], base[source], steps, cell):
             if value != base[source] and value in ranges[source]:
                 axes[source].append(len(samples))
                 samples.append({**base, source: value})
     rng = random.Random(0)
-    enough = len(samples) + (2 * OFF_AXES if "num_frames" in base else OFF_AXES)
+    has_frames = "num_frames" in base and ranges["num_frames"].most > ranges["num_frames"].least
+    enough = len(samples) + (2 * OFF_AXES if has_frames else OFF_AXES)
+    enough = enough if len([source for source in base if len(axes[source]) > 1]) > 1 else len(samples)
     while len(samples) < enough:
-        sample = {source: _random_value(source, ranges[source], base[source], steps, rng) for source in base}
-        if most_pixels is None or pixels_of(sample) <= most_pixels:
+        sample = {source: _random_value(source, ranges[source], base[source], steps, cell, rng) for source in base}
+        if domain.most_pixels is None or pixels_of(sample) <= domain.most_pixels:
             samples.append(sample)
-    variables = [variable for source in base for variable in _variables(source, ranges[source])]
+    changing = [source for source in base if ranges[source].most > ranges[source].least]
+    variables = [variable for source in changing for variable in _variables(source, ranges[source])]
     return Plan(samples, axes, variables)
 
 
-def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int]) -> list[int]:
+def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int], cell: int) -> list[int]:
     if source in SIDES:
-        cell = max(bounds.multiple, 8)
-        fine = [base + step for step in FINE_STEPS] if bounds.multiple == 1 else []
-        return [base + cell * step for step in SIDE_STEPS] + fine
+        return [base + step for step in SIDE_STEPS[cell]]
     if source == "num_frames":
         return [base + bounds.multiple * step for step in (-1, 1, 2, 3, 4, 7)]
     if source == "num_images_per_prompt":
@@ -68,9 +66,10 @@ def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int]) ->
     return list(steps[1:])
 
 
-def _random_value(source: str, bounds: Range, base: int, steps: Sequence[int], rng: random.Random) -> int:
+def _random_value(source: str, bounds: Range, base: int, steps: Sequence[int], cell: int, rng: random.Random) -> int:
+    if bounds.least == bounds.most:
+        return base
     if source in SIDES:
-        cell = 1 if bounds.multiple == 1 else max(bounds.multiple, 8)
         value = base + cell * rng.randint(-128 // cell, 512 // cell)
     elif source == "num_frames":
         value = base + bounds.multiple * rng.randint(-1, 9)
@@ -100,39 +99,51 @@ def _frame_divisors(bounds: Range) -> list[tuple[int, int]]:
     return [(bounds.multiple, offset)]
 
 
-AREAS = ((512, 768), (1024, 1024), (1280, 1536), (1536, 1536))
+AREAS = ((1024, 1024),)
 """Sizes that are always tried: a dry run does not compute large tables for real."""
 
-STEPS_TO_PROVE = (1, 2, 3, 4, 6, 8, 10, 15, 16, 28, 50, 100)
+STEPS_TO_PROVE = (1, 2, 4, 8, 28, 60)
 
 
-def requests_to_prove(
-    ranges: Mapping[str, Range], base: Mapping[str, int], most_pixels: int | None, number: int, seed: int = 1
-) -> list[dict[str, int]]:
-    """The ends of the domain, and random requests between them."""
+def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed: int = 1) -> list[dict[str, int]]:
+    """The ends of the domain, and random requests between them; small ones first."""
     rng = random.Random(seed)
-    chosen: list[dict[str, int]] = []
+    ranges = domain.ranges
     ends = [
         {**base, **{source: bounds.least for source, bounds in ranges.items() if source in SIDES}},
         {**base, **{source: bounds.most for source, bounds in ranges.items() if source in SIDES}},
-        {**base, **{source: bounds.most for source, bounds in ranges.items() if source == "num_images_per_prompt"}},
-        {**base, **{source: bounds.most for source, bounds in ranges.items() if source == "num_frames"}},
     ]
+    for source in ("num_images_per_prompt", "num_frames"):
+        if source in ranges:
+            ends += [{**base, source: ranges[source].least}, {**base, source: ranges[source].most}]
     if set(SIDES) <= set(ranges):
         ends += [{**base, "height": height, "width": width} for height, width in AREAS]
-    for end in ends:
-        if end != dict(base) and end not in chosen:
-            chosen.append(end)
-    while len(chosen) < number + len(ends):
-        chosen.append({source: _anywhere(source, ranges[source], rng) for source in base})
-    inside = [one for one in chosen if all(one[source] in bounds for source, bounds in ranges.items())]
-    return sorted((one for one in inside if most_pixels is None or pixels_of(one) <= most_pixels), key=volume)
+    ends += [random_numbers(domain, rng) for _ in range(number)]
+    if domain.sizes:
+        ends += [{**base, "height": height, "width": width} for height, width in (domain.sizes[0], domain.sizes[-1])]
+    chosen = [one for place, one in enumerate(ends) if one not in ends[:place]]
+    return sorted((one for one in chosen if is_inside(domain, one)), key=volume)
+
+
+def is_inside(domain: Domain, numbers: Mapping[str, int]) -> bool:
+    """Whether a request with these numbers belongs to the domain, whatever its guidance."""
+    return domain.contains(numbers, None, pixels_of(numbers))
 
 
 def _anywhere(source: str, bounds: Range, rng: random.Random) -> int:
-    most = min(bounds.most, 40) if source == "num_inference_steps" else bounds.most
+    most = max(bounds.least, min(bounds.most, 40)) if source == "num_inference_steps" else bounds.most
     first = bounds.least + (bounds.offset - bounds.least) % bounds.multiple
     return rng.randrange(first, most + 1, bounds.multiple)
+
+
+def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
+    """The numbers of a request somewhere in the domain."""
+    while True:
+        numbers = {source: _anywhere(source, bounds, rng) for source, bounds in domain.ranges.items()}
+        if domain.sizes:
+            numbers["height"], numbers["width"] = rng.choice(domain.sizes)
+        if is_inside(domain, numbers):
+            return numbers
 
 
 def pixels_of(numbers: Mapping[str, Any]) -> int:

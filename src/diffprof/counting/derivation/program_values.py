@@ -16,9 +16,17 @@ from diffprof.record.profile import Call, Component, Cost, Profile
 
 
 def program_values(
-    pipeline: Any, call: CallArguments, used: Mapping[str, Any], result: DryRunResult, profile: Profile
+    pipeline: Any,
+    call: CallArguments,
+    used: Mapping[str, Any],
+    result: DryRunResult,
+    profile: Profile,
+    known: dict[int, Any],
 ) -> dict[str, Any]:
-    """The values of `laws.programs`: nested dictionaries and tuples of texts, numbers and None."""
+    """The values of `laws.programs`: nested dictionaries and tuples of texts, numbers and None.
+
+    Those of costs that are already `known`, by their identity, are not made again.
+    """
     costs: dict[int, Cost] = {}
     for one in profile.calls:
         costs.setdefault(id(one.cost), one.cost)
@@ -37,7 +45,7 @@ def program_values(
         "components": tuple(map(_component_values, profile.components.values())),
         "stages": tuple(stage.scheduler for stage in profile.steps.stages),
         "calls": fold(_call_values(profile.calls, result.call_stages, numbers)),
-        "costs": tuple(_cost_values(profile, number, cost, result.executed[number]) for number, cost in costs.items()),
+        "costs": tuple(_known_cost(known, profile, cost, result.executed[number]) for number, cost in costs.items()),
         "texts": tuple((t.encoder, t.tokenizer, t.tokens, t.length, t.is_stand_in) for t in profile.texts),
         "placement": None if profile.placement is None else astuple(profile.placement),
     }
@@ -56,7 +64,7 @@ def _component_values(component: Component) -> tuple[Any, ...]:
     return (
         component.slot, component.class_name, component.role, component.dtype, component.parameters,
         component.buffers, component.weight_bytes, tuple(component.weight_bytes_by_dtype.items()),
-        tuple(astuple(module) for module in component.modules),
+        tuple((module.path, module.class_name, module.parameters) for module in component.modules),
     )  # fmt: skip
 
 
@@ -72,6 +80,14 @@ def _call_values(calls: tuple[Call, ...], stages: tuple[int | None, ...], number
         inputs = tuple((one.name, tuple((t.shape, t.dtype) for t in one.tensors)) for one in call.inputs)
         values.append((call.component, call.method, inputs, stage, advance, numbers[id(call.cost)]))
     return values
+
+
+def _known_cost(known: dict[int, Any], profile: Profile, cost: Cost, executed: ExecutedCall) -> Any:
+    number = id(cost)
+    if number not in known:
+        # The cost is kept too, so that no other gets its identity.
+        known[number] = (cost, _cost_values(profile, number, cost, executed))
+    return known[number][1]
 
 
 def _cost_values(profile: Profile, number: int, cost: Cost, executed: ExecutedCall) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.attempts import count
+from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.derivation.program_values import program_values
 from diffprof.counting.profile import compose_profile
 from diffprof.pipelines.arguments import call_arguments
@@ -28,19 +29,22 @@ class Sample:
 
 
 class Sampler:
-    """A model that was opened once."""
+    """A model that was opened once; component calls that were counted for one request are not counted for the next."""
 
     def __init__(self, model: str) -> None:
         self.model = model
+        self._counted = CountedCalls()
+        self._values: dict[int, Any] = {}
         with DRY_RUN_LOCK, quiet_libraries():
             self.opened: OpenedPipeline = open_virtual(model, None, None)
 
-    def run(self, arguments: Mapping[str, Any]) -> Sample:
-        """Count the call with these arguments, and what is recommended for the others."""
+    def run(self, arguments: Mapping[str, Any], anew: bool = False) -> Sample:
+        """Count the call with these arguments, and what is recommended for the others; all of it `anew` if asked."""
         request = add_recommended(Request.create(self.model, arguments))
         pipeline = self.opened.pipeline
         with DRY_RUN_LOCK, quiet_libraries():
             call = call_arguments(pipeline, request.arguments, self.opened.call)
-            result, used = count(pipeline, call, lambda: None, None)
+            result, used = count(pipeline, call, lambda: None, None, None if anew else self._counted)
             profile = compose_profile(self.opened, call, used, result, recommended=request.recommended)
-        return Sample(request, profile, program_values(pipeline, call, used, result, profile))
+        known = {} if anew else self._values
+        return Sample(request, profile, program_values(pipeline, call, used, result, profile, known))

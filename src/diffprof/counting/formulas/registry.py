@@ -103,7 +103,7 @@ def _name(operation: Any) -> str:
     name = getattr(operation, "_qualified_op_name", None) or getattr(operation, "_qualname", None) or operation
     if not isinstance(name, str) or not re.fullmatch(r"\w+::\w+(\.\w+)?", name):
         raise RequestError(
-            f"{operation!r} is no operation; give a name such as 'my_kernels::fused_rope', or torch.ops.aten.mm"
+            f"{operation!r} is not an operation; give a name such as 'my_kernels::fused_rope', or torch.ops.aten.mm"
         )
     return name
 

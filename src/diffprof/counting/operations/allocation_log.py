@@ -70,11 +70,12 @@ class LiveBytes:
             for part in result:
                 self.add_result(part)
 
-    def hand_over(self, log: AllocationLog | None, outputs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
-        """A component call has ended: what its `log` still holds belongs to the log of now.
+    def hand_over(self, log: AllocationLog | None, outputs: list[tuple[torch.Tensor, torch.Tensor]]) -> int:
+        """A component call has ended: what its `log` still holds belongs to the log of now; how much that is.
 
         Of `outputs`, pairs of a tensor and the copy that the pipeline was given instead, the copies live on.
         """
+        left_behind = 0
         groups: dict[int, list[torch.Tensor]] = {}
         sizes: dict[int, int] = {}
         for output, copy in outputs:
@@ -90,8 +91,10 @@ class LiveBytes:
                 reference.log = None
             else:
                 reference.log, reference.number = self.log, self.log.allocate(reference.size, "")
+                left_behind += 1
         for key, copies in groups.items():
             _SharedStorage(self.log, sizes[key], copies)
+        return left_behind
 
     def _remove(self, reference: weakref.ref[Any]) -> None:
         gone = self._references.pop(id(reference))

@@ -1,6 +1,6 @@
 """Keeps the tally of executed operations: per component call, per module, per operation, with live bytes.
 
-The recorder does not care whether tensors are real or virtual. Modes (`virtual.VirtualMode`, `real.RealMode`) tell it
+The recorder does not care whether tensors are real or virtual. Modes such as `virtual.VirtualMode` tell it
 of every operation that executes; the component boundaries and `ModuleCalls` tell it where in the pipeline that is.
 """
 
@@ -134,6 +134,7 @@ class CallTally:
         self.module_classes: dict[str, str] = {}
         self.attention: dict[AttentionCall, int] = {}
         self.origins = Origins()
+        self.assumptions: dict[str, None] = {}
 
     def module_tally(self, path: str, class_name: str) -> dict[ExecutedOp, int]:
         tally = self.by_module.get(path)
@@ -142,7 +143,7 @@ class CallTally:
             self.module_classes[path] = class_name
         return tally
 
-    def executed(self) -> ExecutedCall:
+    def executed_work(self) -> ExecutedCall:
         """What was executed until now."""
         modules = [
             ModuleTally(path, self.module_classes[path], self.module_calls.get(path, 0), tuple(tally.items()))
@@ -152,7 +153,7 @@ class CallTally:
         return ExecutedCall(modules, attention, tuple(self.log.raw))
 
     def cost(self, peak_live_bytes: int) -> Cost:
-        return self.executed().cost(peak_live_bytes)
+        return self.executed_work().cost(peak_live_bytes)
 
 
 def _attention_record(call: AttentionCall, count: int) -> Attention:
@@ -237,6 +238,8 @@ class OperationRecorder:
 
     def assume(self, sentence: str) -> None:
         self.assumptions.setdefault(sentence)
+        if self.open is not None:
+            self.open.assumptions.setdefault(sentence)
 
     def propagate(self, tensors: Sequence[torch.Tensor], result: Any) -> None:
         """A real result was made of real tensors."""

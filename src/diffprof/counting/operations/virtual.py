@@ -328,8 +328,10 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     to_meta = device is not None and torch.device(device).type == "meta"
     large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
     to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
-    if to_there and (to_meta if not source.is_meta else device is not None) and not large:
+    if to_there and (to_meta if not source.is_meta else device is not None):
         # Where all is on one device, nothing is copied, and no operation is executed.
+        if large and not source.is_meta:
+            return empty_virtual(source.shape, source.stride(), source.dtype)
         result = aten.alias.default(source)
         mode.recorder.propagate([source], result)
         return result

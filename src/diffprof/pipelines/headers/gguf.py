@@ -16,7 +16,7 @@ from diffprof.pipelines.headers.header import (
     MOST_TENSORS,
     StoredTensor,
     WeightHeader,
-    damaged,
+    damage_error,
 )
 
 MAGIC = b"GGUF"
@@ -64,7 +64,7 @@ class _Reader:
 
     def header(self) -> WeightHeader:
         if self._bytes(4) != MAGIC:
-            raise damaged(self.file, "it does not begin as a GGUF file does")
+            raise damage_error(self.file, "it does not begin as a GGUF file does")
         version = self._number("I")
         if version not in VERSIONS:
             raise RequestError(f"{self.file} is a GGUF file of version {version}; diffprof reads versions 2 and 3")
@@ -78,11 +78,11 @@ class _Reader:
         found = [self._tensor(about) for _ in range(tensors)]
         alignment = about.get("general.alignment", USUAL_ALIGNMENT)
         if not isinstance(alignment, int) or not 0 < alignment <= 2**20:
-            raise damaged(self.file, "its alignment is not a size")
+            raise damage_error(self.file, "its alignment is not a size")
         data_bytes = self.file_bytes - math.ceil(self.place / alignment) * alignment
         for name, offset, tensor in found:
             if offset + tensor.size_bytes > data_bytes:
-                raise damaged(self.file, f"it ends before {name} does")
+                raise damage_error(self.file, f"it ends before {name} does")
         texts = {key: value for key, value in about.items() if isinstance(value, str)}
         return WeightHeader({name: tensor for name, _, tensor in found}, texts)
 
@@ -90,7 +90,7 @@ class _Reader:
         name = self._text(LONGEST_NAME)
         dimensions = self._number("I")
         if dimensions > 8:
-            raise damaged(self.file, f"{name} has {dimensions:,} dimensions")
+            raise damage_error(self.file, f"{name} has {dimensions:,} dimensions")
         # The format counts from the innermost dimension.
         shape = tuple(reversed([self._number("Q") for _ in range(dimensions)]))
         kind, offset = self._number("I"), self._number("Q")
@@ -99,7 +99,7 @@ class _Reader:
         dtype, block, block_bytes = KINDS[kind]
         elements = math.prod(shape)
         if any(not 0 < size <= LARGEST_DIMENSION for size in shape) or elements % block:
-            raise damaged(self.file, f"{name} of shape {'x'.join(map(str, shape))} cannot be stored as {dtype}")
+            raise damage_error(self.file, f"{name} of shape {'x'.join(map(str, shape))} cannot be stored as {dtype}")
         original = about.get(f"{ORIGINAL_SHAPE}{name}")
         if isinstance(original, tuple) and math.prod(original) == elements:
             shape = original
@@ -116,13 +116,13 @@ class _Reader:
             return self._array(keep)
         if kind in NUMBERS:
             return self._number(NUMBERS[kind])
-        raise damaged(self.file, f"a value has the unknown type {kind:,}")
+        raise damage_error(self.file, f"a value has the unknown type {kind:,}")
 
     def _array(self, keep: bool) -> Any:
         """Vocabularies and the like are passed over."""
         kind, count = self._number("I"), self._number("Q")
         if count > MOST_ITEMS or kind == ARRAY:
-            raise damaged(self.file, f"a list announces {count:,} items of type {kind:,}")
+            raise damage_error(self.file, f"a list announces {count:,} items of type {kind:,}")
         if kind in NUMBERS and not keep:
             self._bytes(count * struct.calcsize(NUMBERS[kind]))
             return None
@@ -132,7 +132,7 @@ class _Reader:
     def _text(self, longest: int) -> str:
         length = self._number("Q")
         if length > longest:
-            raise damaged(self.file, f"a text announces {length:,} bytes")
+            raise damage_error(self.file, f"a text announces {length:,} bytes")
         return self._bytes(length).decode("utf-8", "replace")
 
     def _number(self, kind: str) -> Any:
@@ -141,8 +141,8 @@ class _Reader:
     def _bytes(self, count: int) -> bytes:
         self.place += count
         if self.place > LARGEST_HEADER_BYTES:
-            raise damaged(self.file, f"its header is longer than {LARGEST_HEADER_BYTES:,} bytes")
+            raise damage_error(self.file, f"its header is longer than {LARGEST_HEADER_BYTES:,} bytes")
         read = self.opened.read(count) if self.place <= self.file_bytes else b""
         if len(read) != count:
-            raise damaged(self.file, "it ends within its header")
+            raise damage_error(self.file, "it ends within its header")
         return read

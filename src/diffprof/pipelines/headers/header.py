@@ -51,6 +51,6 @@ def bytes_by_dtype(tensors: Iterable[StoredTensor]) -> dict[str, int]:
     return {name: size for name, size in found.most_common() if size}
 
 
-def damaged(file: object, reason: str) -> RequestError:
+def damage_error(file: object, reason: str) -> RequestError:
     """The error for a file that cannot be what it says it is."""
     return RequestError(f"{file} is damaged: {reason}; fetch it again")

@@ -16,7 +16,7 @@ from diffprof.pipelines.headers.header import (
     MOST_TENSORS,
     StoredTensor,
     WeightHeader,
-    damaged,
+    damage_error,
 )
 
 DTYPES = {
@@ -41,10 +41,10 @@ def read_safetensors_header(file: Path) -> WeightHeader:
             if LFS_POINTER.startswith(start) and start:
                 raise RequestError(f"{file} is a pointer of git-lfs; `git lfs pull` fetches what it points at")
             if len(start) < 8:
-                raise damaged(file, "it is too short for a safetensors file")
+                raise damage_error(file, "it is too short for a safetensors file")
             length = int.from_bytes(start, "little")
             if length > LARGEST_HEADER_BYTES or 8 + length > file_bytes:
-                raise damaged(
+                raise damage_error(
                     file, f"its first bytes announce a header of {length:,} bytes, and the file has {file_bytes:,}"
                 )
             text = opened.read(length)
@@ -58,9 +58,9 @@ def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) 
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
-        raise damaged(file, "its header is not valid JSON") from None
+        raise damage_error(file, "its header is not valid JSON") from None
     if not isinstance(values, dict):
-        raise damaged(file, "its header is not a JSON object")
+        raise damage_error(file, "its header is not a JSON object")
     metadata = values.pop("__metadata__", None) or {}
     texts = metadata.items() if isinstance(metadata, dict) else ()
     tensors = parse_safetensors_tensors(values, file, data_bytes)
@@ -87,7 +87,7 @@ def _tensor(name: str, value: Any, file: object, places: list[tuple[int, int]]) 
     fields: Mapping[str, Any] = value if isinstance(value, dict) else {}
     dtype, shape, offsets = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
     if not isinstance(dtype, str) or not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:  # type: ignore[arg-type]
-        raise damaged(file, f"its header does not say what {short} is")
+        raise damage_error(file, f"its header does not say what {short} is")
     if dtype not in DTYPES:
         raise RequestError(
             f"{file} holds {short} as {dtype[:20]}, a dtype that diffprof does not know; update diffprof"
@@ -97,7 +97,7 @@ def _tensor(name: str, value: Any, file: object, places: list[tuple[int, int]]) 
     begin, end = offsets  # type: ignore[misc]
     expected = math.ceil(math.prod(shape) * bits / 8)
     if end - begin != expected:
-        raise damaged(file, f"its header gives {short} {end - begin:,} bytes where its shape needs {expected:,}")
+        raise damage_error(file, f"its header gives {short} {end - begin:,} bytes where its shape needs {expected:,}")
     places.append((begin, end))
     return StoredTensor(tuple(shape), torch_name, expected)
 
@@ -113,9 +113,11 @@ def _check_places(places: list[tuple[int, int]], file: object, data_bytes: int |
     reached = 0
     for begin, end in sorted(places):
         if begin != reached:
-            raise damaged(
+            raise damage_error(
                 file, f"its header leaves a gap or an overlap between tensors at byte {min(begin, reached):,}"
             )
         reached = end
     if data_bytes is not None and reached != data_bytes:
-        raise damaged(file, f"its header describes {reached:,} bytes of tensors, and the file holds {data_bytes:,}")
+        raise damage_error(
+            file, f"its header describes {reached:,} bytes of tensors, and the file holds {data_bytes:,}"
+        )

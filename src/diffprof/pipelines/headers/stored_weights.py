@@ -51,18 +51,29 @@ def _is_plain(dtype: str) -> bool:
 
 
 def stored_weights(tensors: Mapping[str, StoredTensor]) -> StoredWeights:
-    """The weights; those that bitsandbytes has packed two to a byte count as what they stand for."""
+    """The weights; those that are packed two to a byte count as what they stand for."""
     packed = {
         match["weight"]: match["kind"] for match in map(PACKED_BY_BITSANDBYTES.match, tensors) if match is not None
     }
+    packed |= {name.removesuffix(SCALE_OF_NVFP4): NVFP4 for name in tensors if name.endswith(f"weight{SCALE_OF_NVFP4}")}
     return StoredWeights(
         {
-            name: replace(tensor, shape=(2 * tensor.elements,), dtype=packed[name])
+            name: replace(tensor, shape=_unpacked_shape(tensor, packed[name]), dtype=packed[name])
             if name in packed and tensor.dtype == "uint8"
             else tensor
             for name, tensor in tensors.items()
         }
     )
+
+
+NVFP4, SCALE_OF_NVFP4 = "nvfp4", "_scale_2"
+"""Two numbers to a byte of a row; beside each weight lie its scales by 16 elements, and one scale of these scales."""
+
+
+def _unpacked_shape(tensor: StoredTensor, kind: str) -> tuple[int, ...]:
+    if kind == NVFP4 and tensor.shape:
+        return (*tensor.shape[:-1], 2 * tensor.shape[-1])
+    return (2 * tensor.elements,)  # bitsandbytes keeps the shape elsewhere, as text
 
 
 def computing_dtype(stored: StoredWeights | None, otherwise: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TagChange = Callable[[sqlite3.Connection, int, Sequence[str]], None]
 LONGEST_TAG = 100
-REPAIR = "`diffprof history repair FILE` writes a copy of what is whole"
+REPAIR = "`diffprof history repair FILE` writes a copy of what is intact"
 ALL = Filters()
 
 
@@ -197,7 +197,7 @@ class History:
             raise self._unknown_run(run)
 
     def _unknown_run(self, run: int) -> RequestError:
-        return RequestError(f"There is no run {run} in {self.path}; `diffprof history list` says what there is.")
+        return RequestError(f"There is no run {run} in {self.path}; `diffprof history list` lists them.")
 
 
 def _check_tags(tags: Iterable[str]) -> list[str]:

@@ -14,9 +14,13 @@ from diffprof.record.history.documents import unpack
 from diffprof.record.history.filters import KINDS
 from diffprof.record.history.records import RepairResult
 from diffprof.record.history.row_checks import is_moment
+from diffprof.record.history.schema import has_work_of_others
 from diffprof.record.history.store import Store
 from diffprof.record.history.summary import summary
 from diffprof.record.profile import Profile
+
+SQLITE_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""The second where SQLite's message quotes bytes of the file that are no text."""
 
 OLDEST = "1970-01-01T00:00:00.000000Z"
 """The time of a run that lost its own, where there is none before it."""
@@ -27,7 +31,7 @@ def repair(damaged: Path, target: Path) -> RepairResult:
     if target.exists():
         raise RequestError(f"{target} is there already; name a new file for the repaired history.")
     temporary = target.with_name(f".{target.name}.repairing")
-    with _opened(damaged) as connection:
+    with _open(damaged) as connection:
         numbers, is_complete = _numbers(connection)
         try:
             temporary.unlink(missing_ok=True)
@@ -42,7 +46,7 @@ def repair(damaged: Path, target: Path) -> RepairResult:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise RequestError(f"There is no history {path} to repair.")
     # Nothing is written, not even beside it: as if nobody else used it, unless there is a log that belongs to it.
@@ -51,9 +55,11 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
         try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.DatabaseError as error:
+            is_safe = not has_work_of_others(connection)
+        except SQLITE_FAILURES as error:
             raise FileFormatError(f"Nothing of {path} can be read as a history ({error}).") from error
+        if not is_safe:
+            raise FileFormatError(f"{path} holds views or triggers, which no history does; nothing of it is read.")
         yield connection
 
 
@@ -74,7 +80,7 @@ def _add_numbers(connection: sqlite3.Connection, found: set[int], table: str, co
         for (number,) in connection.execute(f"SELECT {column} FROM {table} NOT INDEXED ORDER BY rowid {way}"):
             if isinstance(number, int) and number > 0:
                 found.add(number)
-    except sqlite3.Error:
+    except SQLITE_FAILURES:
         return False
     return True
 
@@ -110,7 +116,7 @@ def _document(connection: sqlite3.Connection, number: int) -> tuple[Profile | No
 def _tags(connection: sqlite3.Connection, number: int) -> list[str]:
     try:
         found = [tag for (tag,) in connection.execute("SELECT tag FROM tags WHERE run = ?", (number,))]
-    except sqlite3.Error:
+    except SQLITE_FAILURES:
         return []
     return [tag for tag in found if isinstance(tag, str) and tag.isprintable() and tag]
 
@@ -118,5 +124,5 @@ def _tags(connection: sqlite3.Connection, number: int) -> list[str]:
 def _first(connection: sqlite3.Connection, sql: str, number: int) -> Any:
     try:
         return connection.execute(sql, (number,)).fetchone()
-    except sqlite3.Error:
+    except SQLITE_FAILURES:
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable
+from functools import lru_cache
 
 # In the file's header ("dprf"): tells a history from the SQLite file of any other program.
 APPLICATION_ID = 0x64707266
@@ -93,6 +95,31 @@ def application_of(connection: sqlite3.Connection) -> int:
 
 def tables_in(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+
+
+def has_work_of_others(connection: sqlite3.Connection) -> bool:
+    """Whether reading or writing would do more than that: views, triggers and virtual tables are others' code."""
+    sql = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+    return bool(connection.execute(sql).fetchone()[0])
+
+
+def has_our_tables(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those that the migrations make: others may hold rules and computed columns."""
+    return _tables(connection) == _tables_of_version(version_of(connection))
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    found = connection.execute("SELECT name, sql FROM sqlite_master WHERE name IN ('runs', 'documents', 'tags')")
+    # Versions of SQLite differ in the blanks that they leave.
+    return {str(name): "".join(str(sql).split()) for name, sql in found}
+
+
+@lru_cache
+def _tables_of_version(version: int) -> dict[str, str]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for apply in MIGRATIONS[:version]:
+            apply(connection)
+        return _tables(connection)
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:

@@ -24,6 +24,7 @@ Work = Callable[[sqlite3.Connection], _Result]
 TIMEOUT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02
 _ELSEWHERE = "name another file with DIFFPROF_HISTORY"
+_REPAIR = "`diffprof history repair FILE` writes a copy of what is whole, or move it away to start a new one"
 
 
 class Store:
@@ -108,12 +109,17 @@ class Store:
         with _transaction(connection, "DEFERRED"):
             tables, application = schema.tables_in(connection), schema.application_of(connection)
             version, known = schema.version_of(connection), len(schema.MIGRATIONS)
+            is_ours = not schema.has_work_of_others(connection) and (
+                version > known or schema.has_our_tables(connection)
+            )
         if application != schema.APPLICATION_ID and (tables or application or version):
             raise FileFormatError(f"{self.path} is the SQLite file of another program; {_ELSEWHERE}.")
         if version > known:
             raise FileFormatError(
                 f"The history {self.path} has version {version}, this diffprof reads up to {known}; upgrade diffprof."
             )
+        if not is_ours:
+            raise FileFormatError(f"The tables of the history {self.path} are not as diffprof makes them; {_REPAIR}.")
 
     def is_new(self) -> bool:
         """Whether nothing was ever written.
@@ -150,11 +156,15 @@ class Store:
             try:
                 return attempt()
             except sqlite3.DatabaseError as error:
-                # Its subclasses but one are mistakes in a statement, not in the file.
-                if type(error) not in (sqlite3.DatabaseError, sqlite3.OperationalError):
+                # Its subclasses but one are mistakes in a statement, unless the file is damaged.
+                is_of_file = type(error) in (sqlite3.DatabaseError, sqlite3.OperationalError)
+                if not is_of_file and self._is_whole():
                     raise
                 if not _is_busy(error) or time.monotonic() >= deadline:
                     raise self._explain(error) from error
+            except UnicodeDecodeError as error:
+                # SQLite quotes what is damaged, and the sqlite3 module cannot read that as a text.
+                raise self._damage("what it holds is no text") from error
             except OSError as error:
                 raise RequestError(f"Cannot write the history {self.path}: {error.strerror or error}.") from error
             time.sleep(_PAUSE_SECONDS * (0.5 + random.random()))
@@ -172,10 +182,18 @@ class Store:
             return OutputError(f"The history {self.path} cannot be written: the disk is full.")
         if "disk I/O error" in message:
             return OutputError(f"The history {self.path} cannot be used: {message}; the disk may be full.")
-        return FileFormatError(
-            f"The history {self.path} is damaged ({message}); `diffprof history repair FILE` writes a copy of what is "
-            "whole, or move it away to start a new one."
-        )
+        return self._damage(message)
+
+    def _damage(self, reason: str) -> FileFormatError:
+        return FileFormatError(f"The history {self.path} is damaged ({reason}); {_REPAIR}.")
+
+    def _is_whole(self) -> bool:
+        """Whether SQLite finds no damage."""
+        try:
+            with contextlib.closing(self._connect("ro")) as connection:
+                return bool(connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+        except (sqlite3.Error, UnicodeDecodeError):
+            return False
 
 
 @contextlib.contextmanager

@@ -13,7 +13,8 @@ from typing import Any
 from diffprof.record.document import encode_plain
 from diffprof.record.history.filters import storable_text
 from diffprof.record.measured import Iteration, Measured
-from diffprof.record.profile import Profile, RecordedRequest
+from diffprof.record.profile import Profile
+from diffprof.record.recorded_request import RecordedRequest
 
 # SQLite's integers end here; what is larger is found by its nearest fraction, and exact in the profile itself.
 _LARGEST = 2**63 - 1

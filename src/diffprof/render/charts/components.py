@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 480
+FLAME = 60
+"""Height of a level of sections."""
 DEEPEST = 9
 MOST_BLOCKS = 1_200
 LEVELS_AT_ONCE = 5
@@ -51,7 +53,7 @@ def components_chart(profile: Profile, by: Measure = Measure.macs, most_blocks: 
     blocks = _sections(profile) if by is Measure.time else _modules(profile, by, most_blocks)
     if not blocks or not blocks[0].amount:
         return None
-    return _icicle(blocks)
+    return _icicle(blocks, as_flames=by is Measure.time)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class _Block:
 
 
 def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
-    format_amount: Callable[[int], str] = numbers.macs if by is Measure.macs else _parameters
+    format_amount: Callable[[int], str] = _macs if by is Measure.macs else _parameters
     total = profile.total.macs if by is Measure.macs else profile.total.parameters
     colours = component_colours(profile)
     whole = _Block(
@@ -125,7 +127,7 @@ def _sections(profile: Profile) -> list[_Block]:
     clock = clock_of(timed)
     wall = sum(clock.length_ns(one.wall) for one in timed) / len(timed)
     colours = component_colours(profile)
-    whole = _Block((), "generation", wall, numbers.nanoseconds(wall), f"mean of {len(timed)}", GREY)
+    whole = _Block((), "generation", wall, numbers.brief_time(wall), f"mean of {len(timed)}", GREY)
     return [
         whole,
         *(_section(node, len(timed), colours.get(node.component or "", GREY)) for node in section_tree(timed)),
@@ -138,7 +140,7 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
         path=node.path,
         name=node.path[-1],
         amount=time,
-        size=numbers.nanoseconds(time),
+        size=numbers.brief_time(time),
         about=join_lines(
             escape(" > ".join(node.path)),
             f"{numbers.significant(node.count / iterations)} times in a generation",
@@ -148,7 +150,8 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
     )
 
 
-def _icicle(blocks: Sequence[_Block]) -> Figure:
+def _icicle(blocks: Sequence[_Block], as_flames: bool) -> Figure:
+    """Blocks from left to right; as flames from the top down, so that time runs along the page."""
     own = _own_areas(blocks)
     whole = blocks[0].amount
     text = [f"{block.size} · {numbers.percent(block.amount / whole)}" for block in blocks]
@@ -169,11 +172,13 @@ def _icicle(blocks: Sequence[_Block]) -> Figure:
         sort=False,
         leaf={"opacity": 1},
         maxdepth=LEVELS_AT_ONCE,
-        tiling={"orientation": "h", "pad": 1},
+        tiling={"orientation": "v" if as_flames else "h", "pad": 1},
         pathbar={"visible": True, "thickness": 26, "side": "top"},
         marker={"colors": [block.colour for block in blocks], "line": {"width": 0}},
     )
-    return make_chart([trace], HEIGHT, margin={"l": 0, "r": 0, "t": 30, "b": 0})
+    depth = max(len(block.path) for block in blocks)
+    height = min(HEIGHT, FLAME * depth + 70) if as_flames else HEIGHT
+    return make_chart([trace], height, margin={"l": 0, "r": 0, "t": 30, "b": 0})
 
 
 def _own_areas(blocks: Sequence[_Block]) -> list[float]:
@@ -201,5 +206,9 @@ def _nested_sums(blocks: Sequence[_Block], of: Mapping[_Path, float]) -> dict[_P
     return sums
 
 
+def _macs(number: int) -> str:
+    return numbers.macs(number, brief=True)
+
+
 def _parameters(number: int) -> str:
-    return f"{numbers.parameters(number)} parameters"
+    return f"{numbers.parameters(number, brief=True)} parameters"

@@ -9,8 +9,8 @@ from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
-    COLOURS,
     GREY,
+    NEUTRAL,
     amount_axis,
     escape,
     graph_objects,
@@ -38,11 +38,11 @@ def memory_chart(profile: Profile) -> Figure | None:
     if measured is None:
         return None
     lines_of = {
-        "allocated on the device": (_points_at_calls(measured, "allocated_bytes"), COLOURS[0], "solid"),
-        PEAK: (_points_at_calls(measured, "peak_allocated_bytes"), COLOURS[3], "dot"),
-        "reserved on the device": (_points_at_calls(measured, "reserved_bytes"), COLOURS[7], "dash"),
-        "in use on the GPU by all processes": (_sampled_points(measured, "gpu_memory_bytes"), COLOURS[1], "dot"),
-        "resident memory of the process": (_process(measured), COLOURS[2], "solid"),
+        "allocated on the device": (_points_at_calls(measured, "allocated_bytes"), NEUTRAL[0], "solid"),
+        PEAK: (_points_at_calls(measured, "peak_allocated_bytes"), NEUTRAL[0], "dot"),
+        "reserved on the device": (_points_at_calls(measured, "reserved_bytes"), NEUTRAL[1], "dash"),
+        "in use on the GPU by all processes": (_sampled_points(measured, "gpu_memory_bytes"), NEUTRAL[1], "dot"),
+        "resident memory of the process": (_process(measured), GREY, "solid"),
     }
     traces = [_line(name, points, colour, dash) for name, (points, colour, dash) in lines_of.items() if points]
     if not traces:

@@ -35,7 +35,7 @@ def rates_chart(profile: Profile) -> Figure | None:
     return make_chart(
         [*roofs, _component_points(profile, rows)], 400,
         xaxis=_log_axis("FLOPs per byte read or written", across),
-        yaxis={**_log_axis("FLOP/s", upwards), "tickformat": "~s"},
+        yaxis={**_log_axis("achieved", upwards), "tickformat": "~s", "ticksuffix": "FLOP/s"},
     )  # fmt: skip
 
 

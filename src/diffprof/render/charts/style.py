@@ -20,6 +20,10 @@ COLOURS = (
     "#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e",
 )  # fmt: skip
 GREY = "#9498a0"
+NEUTRAL = ("#6d7a8d", "#b7bfca")
+"""For what is no component: the colours above belong to components, on the whole page."""
+RUN_COLOURS = ("#6d7a8d", "#c2408f", "#0e9aa7", "#9c6b4e", "#7f7fd5", "#b59a2d")
+"""For profiles that are compared, where their components have the colours above."""
 GOOD = "#3ca951"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -48,17 +52,7 @@ def graph_objects() -> Any:
 
 def template(dark: bool) -> Template:
     """The theme of all charts, light or dark; for ``chart.update_layout(template=...)``."""
-    axis = {
-        "gridcolor": FAINT[dark],
-        "linecolor": FAINT[dark],
-        "zerolinecolor": FAINT[dark],
-        # Space between an axis and its labels, so that those in the corner do not touch.
-        "ticks": "outside",
-        "ticklen": 5,
-        "tickcolor": "rgba(0,0,0,0)",
-        "automargin": True,
-        "title": {"standoff": 8, "font": {"size": 12, "color": GREY}},
-    }
+    axis = _axis_theme(dark)
     return graph_objects().layout.Template(
         layout={
             "font": {"family": FONT, "size": 13, "color": INK[dark]},
@@ -90,6 +84,20 @@ def template(dark: bool) -> Template:
             "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": INK[dark]},
         }
     )
+
+
+def _axis_theme(dark: bool) -> dict[str, Any]:
+    return {
+        "gridcolor": FAINT[dark],
+        "linecolor": FAINT[dark],
+        "zerolinecolor": FAINT[dark],
+        # Space between an axis and its labels, so that those in the corner do not touch.
+        "ticks": "outside",
+        "ticklen": 5,
+        "tickcolor": "rgba(0,0,0,0)",
+        "automargin": True,
+        "title": {"standoff": 8, "font": {"size": 12, "color": GREY}},
+    }
 
 
 def make_chart(traces: Sequence[Any], height: int, **layout: Any) -> Figure:
@@ -164,6 +172,30 @@ def time_axis(title: str, longest_ns: float, **more: Any) -> dict[str, Any]:
         "ticktext": [f"{value:g} {unit}" for value in values],
         **more,
     }
+
+
+def parameters_axis(most: int, **more: Any) -> dict[str, Any]:
+    """An axis of parameters as model cards write them: ``500M``, ``1.5B``."""
+    step = _round_step(most / TICKS)
+    values = [number * step for number in range(int(most / step) + 2)]
+    return {
+        "title": {"text": "parameters"}, "rangemode": "tozero", "tickmode": "array", "tickvals": values,
+        "ticktext": [short_count(value) for value in values], **more,
+    }  # fmt: skip
+
+
+def short_count(number: float) -> str:
+    """``500M``, ``1.5B``: on an axis of parameters."""
+    for unit, size in (("B", 1e9), ("M", 1e6), ("K", 1e3)):
+        if number >= size:
+            return f"{number / size:g}{unit}"
+    return f"{number:g}"
+
+
+def time_text(seconds: float) -> str:
+    """``10 ms``, ``100 µs``: of a round time on an axis."""
+    unit, factor = next(((unit, factor) for unit, factor in TIME_UNITS if seconds >= 0.999 / factor), TIME_UNITS[-1])
+    return f"{round(seconds * factor, 6):g} {unit}"
 
 
 TICKS = 6

@@ -12,6 +12,7 @@ from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
     GREY,
+    NEUTRAL,
     ROW,
     amount_axis,
     component_colours,
@@ -45,12 +46,14 @@ def kinds_chart(profile: Profile) -> Figure | None:
     bars = [
         graph_objects().Bar(
             name="share of MACs",
+            marker={"color": NEUTRAL[0]},
             y=names,
             x=[row.share for row in rows],
             hovertext=[_about_kind(row, f"{numbers.macs(row.macs)}, {numbers.percent(row.share)}") for row in rows],
         ),
         graph_objects().Bar(
             name="share of bytes read and written",
+            marker={"color": NEUTRAL[1]},
             y=names,
             x=[share(_moved_bytes(row), moved) for row in rows],
             hovertext=[
@@ -110,13 +113,28 @@ def attention_chart(profile: Profile) -> Figure | None:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """The names without their middle if they are long, but never so that two different ones read the same."""
-    half = LONGEST_PLACE // 2
-    shortened = [name if len(name) <= LONGEST_PLACE else f"{name[:half]}…{name[-half:]}" for name in names]
+    """The names without parts of their middle if they are long, but never so that two different ones read the same."""
+    shortened = [_without_middle(name) for name in names]
     full = {
         short: {name for name, other in zip(names, shortened, strict=True) if other == short} for short in shortened
     }
     return [name if len(full[short]) > 1 else short for name, short in zip(names, shortened, strict=True)]
+
+
+def _without_middle(name: str) -> str:
+    """``unet.up_blocks.*…attn1``: whole parts from both ends, as many as fit."""
+    if len(name) <= LONGEST_PLACE:
+        return name
+    half = LONGEST_PLACE // 2
+    if name.count(".") < 2:
+        return f"{name[:half]}…{name[-half:]}"
+    first, *middle, last = name.split(".")
+    kept = ""
+    for part in middle:
+        if len(first) + len(kept) + len(part) + len(last) + 2 > LONGEST_PLACE:
+            break
+        kept += f".{part}"
+    return f"{first}{kept}…{last}"
 
 
 def _layer_label(row: AttentionRow, place: str) -> str:

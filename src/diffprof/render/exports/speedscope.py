@@ -25,7 +25,7 @@ def speedscope_json(profile: Profile) -> str:
         "$schema": SCHEMA,
         "name": headline(profile),
         "exporter": f"diffprof {__version__}",
-        "activeProfileIndex": _first_timed(profile),
+        "activeProfileIndex": _first_timed_iteration(profile),
         "profiles": [*measured, *counted],
         "shared": {"frames": frames.entries},
     }
@@ -65,7 +65,7 @@ def iteration_name(number: int, iteration: Iteration) -> str:
     return f"iteration {number + 1}" + (f" ({remark})" if remark else "")
 
 
-def _first_timed(profile: Profile) -> int:
+def _first_timed_iteration(profile: Profile) -> int:
     if profile.measured is None:
         return 0
     timed = {id(one) for one in profile.measured.timed}

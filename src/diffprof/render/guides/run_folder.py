@@ -1,20 +1,62 @@
-"""The folder that a measured run leaves: its profile, and the memory log and times that the guides know."""
+"""The files that a measured run leaves: its profile, and the memory log and times that the guides know."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import OutputError
-from diffprof.record.atomic_files import check_folder
+from diffprof.record.atomic_files import check_folder, check_writable
+from diffprof.record.files import dumps, save
 from diffprof.record.profile import Profile
 from diffprof.record.saved import RUN_REPORT
 
 REPORT, MEMORY, TIMING, TRACE = RUN_REPORT, "memory_log.json", "timing_summary.txt", "trace.json"
+
+
+PROFILE_ENDINGS = (".json", ".json.gz")
+OTHER_ENDINGS = (".csv", ".html", ".md", ".txt")
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Where a measured run is written: all of its files into a folder, or its profile alone into one file."""
+
+    folder: Path
+    profile: Path | None = None
+
+    @classmethod
+    def at(cls, output: Path) -> RunFiles:
+        """A name that ends as profiles do is a file, any other a folder."""
+        name = output.name.lower()
+        if output.is_dir() or not name.endswith((*PROFILE_ENDINGS, *OTHER_ENDINGS)):
+            return cls(output)
+        if name.endswith(OTHER_ENDINGS):
+            raise OutputError(f"-o takes a folder for all files, or a .json file for the profile, not {output}.")
+        return cls(output.parent, output)
+
+    def check(self) -> None:
+        """Find out before the run, not after it, that its results have nowhere to go. Nothing is created yet."""
+        if self.profile is None:
+            check_folder_files(self.folder)
+        else:
+            check_writable(self.profile)
+
+    def write(self, profile: Profile) -> list[Path]:
+        """Write the profile, and into a folder what else there is to write."""
+        return write_run_folder(self.folder, profile) if self.profile is None else [save(profile, self.profile)]
+
+    def describe(self, files: Sequence[Path]) -> str:
+        """What was written, in words."""
+        beside = ", ".join(file.name for file in files if file != self.profile)
+        if self.profile is None:
+            return f"{beside} into {self.folder}"
+        return f"{self.profile}{f', and {beside} beside it' if beside else ''}"
 
 
 def check_folder_files(folder: Path) -> None:
@@ -29,7 +71,6 @@ def check_folder_files(folder: Path) -> None:
 
 def write_run_folder(folder: Path, profile: Profile) -> list[Path]:
     """Write the report, the memory log and the times; one that cannot be written does not keep the others away."""
-    from diffprof.record.files import dumps
     from diffprof.render.guides.timing_file import timing_text
 
     contents = {

@@ -34,6 +34,7 @@ def html_table(columns: Sequence[Column], total: bool = False, keys: Sequence[st
             ),
             class_="total" if total and number == last else None,
             data_run=keys[number] if keys else None,
+            tabindex="0" if keys else None,
         )
         for number in range(last + 1)
     ]

@@ -24,7 +24,8 @@ def _cost(profile: Profile) -> str:
     calls = numbers.times(most.calls, "call")
     whose = "It costs" if generation(profile) else "One generation costs"
     return (
-        f"{whose} {numbers.macs(total.macs)} ({numbers.flops(total.flops)}); "
+        f"{whose} {numbers.macs(total.macs, brief=True)} ({numbers.flops(total.flops, brief=True)}; "
+        f"exactly {numbers.exact(total.macs)} MACs); "
         f"{numbers.percent(most.share)} of that is {most.component} in {calls}."
     )
 
@@ -33,7 +34,7 @@ def _time(profile: Profile) -> str:
     whole = generation(profile)
     if whole is None or profile.measured is None:
         return ""
-    took = f"One generation took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
+    took = f"One generation took {numbers.brief_time(whole.median_ns)} on {profile.measured.device.name}"
     sections = [row for row in section_table(profile.measured.timed) if row.section != BETWEEN]
     if not sections:
         return f"{took}."
@@ -46,10 +47,13 @@ def cards(profile: Profile) -> Markup:
     total = profile.total
     values = [
         *_run_cards(profile),
-        (numbers.macs(total.macs), f"= {numbers.flops(total.flops)}; exactly {numbers.exact(total.macs)} MACs"),
+        (numbers.macs(total.macs, brief=True), f"= {numbers.flops(total.flops, brief=True)}"),
         *_component_cards(profile),
         *_peak_cards(profile),
-        (numbers.parameters(total.parameters), f"parameters, {numbers.gigabytes(total.weight_bytes)} of weights"),
+        (
+            numbers.parameters(total.parameters, brief=True),
+            f"parameters, {numbers.gigabytes(total.weight_bytes, brief=True)} of weights",
+        ),
         *_step_cards(profile),
     ]
     divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
@@ -69,14 +73,19 @@ def _peak_cards(profile: Profile) -> list[tuple[str, str]]:
     """The memory that the count needs, where none was measured."""
     if profile.measured is not None or not profile.components:
         return []
-    return [(numbers.gigabytes(counted_peak_bytes(profile)), "at the peak: all weights, and the largest activations")]
+    return [
+        (
+            numbers.gigabytes(counted_peak_bytes(profile), brief=True),
+            "at the peak: all weights, and the largest activations",
+        )
+    ]
 
 
 def _step_cards(profile: Profile) -> list[tuple[str, str]]:
     if not profile.steps.stages:
         return []
     counts = " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages)
-    return [(counts, f"denoising steps, {numbers.macs(profile.steps.macs)} each")]
+    return [(counts, f"denoising steps, {numbers.macs(profile.steps.macs, brief=True)} each")]
 
 
 def _run_cards(profile: Profile) -> list[tuple[str, str]]:
@@ -84,15 +93,19 @@ def _run_cards(profile: Profile) -> list[tuple[str, str]]:
     if whole is None:
         return []
     times = "one call" if whole.iterations == 1 else f"median of {numbers.exact(whole.iterations)}"
-    values = [(numbers.nanoseconds(whole.median_ns), f"per generation, {times}")]
+    values = [(numbers.brief_time(whole.median_ns), f"per generation, {times}")]
     peaks = memory_table(profile)
     on_device = [row.device_peak_bytes for row in peaks if row.device_peak_bytes is not None]
     if on_device:
-        values.append((numbers.gigabytes(max(on_device)), "peak device memory"))
+        values.append((numbers.gigabytes(max(on_device), brief=True), "peak device memory"))
     elif peaks:
-        values.append((numbers.gigabytes(max(row.rss_peak_bytes for row in peaks)), "highest resident memory"))
+        values.append(
+            (numbers.gigabytes(max(row.rss_peak_bytes for row in peaks), brief=True), "highest resident memory")
+        )
     if whole.outputs_per_second is not None:
-        values.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), "throughput"))
-    if whole.flops_per_second is not None:
-        values.append((numbers.flops_per_second(whole.flops_per_second), "end to end"))
+        rate = (
+            numbers.flops_per_second(whole.flops_per_second, brief=True) if whole.flops_per_second is not None else ""
+        )
+        label = f"throughput, {rate} end to end" if rate else "throughput"
+        values.append((numbers.per(60 * whole.outputs_per_second, f"{whole.outputs_are}s", "min"), label))
     return values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from diffprof.render.clean import clean
@@ -33,6 +34,13 @@ def escape(words: str) -> Markup:
 def join(*children: str) -> Markup:
     """Several elements one after the other."""
     return Markup("".join(map(escape, children)))
+
+
+def code_lines(lines: Sequence[str]) -> Markup:
+    """Code in a box that scrolls, so that a long line does not widen the page."""
+    # Text in markup is one line: each line is an element of its own.
+    inside = [element("div", line or "\N{NO-BREAK SPACE}") for line in lines]
+    return element("pre", *inside, style="overflow-x:auto")
 
 
 def embedded_json(value: Any) -> Markup:

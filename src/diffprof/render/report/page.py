@@ -144,5 +144,19 @@ def details(title: str, *content: str) -> Markup:
     return element("details", element("summary", title), inside) if inside else Markup()
 
 
+def code_block(label: str, lines: Sequence[str]) -> Markup:
+    """Lines of code under their label; a click selects them, and a page with scripts has a button to copy them."""
+    if not lines:
+        return Markup()
+    # Text in markup is one line: each line is an element of its own. Indentation survives as spaces that do not break.
+    code = [element("code", _with_indentation(line) or "\N{NO-BREAK SPACE}") for line in lines]
+    return element("div", element("small", label), element("pre", *code), class_="code")
+
+
+def _with_indentation(line: str) -> str:
+    rest = line.lstrip(" ")
+    return "\N{NO-BREAK SPACE}" * (len(line) - len(rest)) + rest
+
+
 def paragraph(words: str, kind: str | None = None) -> Markup:
     return element("p", escape(words), class_=kind) if words else Markup()

@@ -99,6 +99,8 @@ def _add_components(page: Page, profile: Profile) -> None:
 
 def _add_steps(page: Page, profile: Profile) -> None:
     lines = step_lines(profile, ascii_only=False, with_bars=False) if profile.measured else []
+    if not lines and len(profile.steps.stages) < 2 and charts.step_macs_chart(profile) is None:
+        return  # equal steps: the card at the top says all
     page.add(
         "Denoising steps",
         *(paragraph(line) for _, line in lines),
@@ -149,14 +151,23 @@ def _add_memory(page: Page, profile: Profile) -> None:
         "Memory over time",
         paragraph("Grey bands are iterations; warm-ups are paler.", "note"),
         page.chart(charts.memory_chart(profile), "Memory of the process and the device over time"),
-        html_table(peak_columns(memory_table(profile))),
-        *(html_table(table) for table in _placed(profile)),
+        _peaks(profile),
+        *(html_table(table) for table in _placement_tables(profile)),
         details("Moments of the last iteration", html_table(memory_columns(last)) if last else Markup()),
         link="Memory",
     )
 
 
-def _placed(profile: Profile) -> list[list[Column]]:
+def _peaks(profile: Profile) -> Markup:
+    """The highest memory of each part; a sentence where it is the same in all."""
+    rows = memory_table(profile)
+    on_device = any(row.device_peak_bytes is not None for row in rows)
+    if len(rows) > 1 and not on_device and len({row.rss_peak_bytes for row in rows}) == 1:
+        return paragraph(f"{numbers.gigabytes(rows[0].rss_peak_bytes)} resident at most, the same in every part.")
+    return html_table(peak_columns(rows))
+
+
+def _placement_tables(profile: Profile) -> list[list[Column]]:
     """By device and by rank, where there are any."""
     tables = [device_columns(profile, ascii_only=False), rank_columns(profile, ascii_only=False)]
     return [table for table in tables if table[0].cells]
@@ -213,7 +224,7 @@ def _operations(rows: Sequence[OperationRow]) -> list[Column]:
 def _add_ledger_and_request(page: Page, profile: Profile) -> None:
     page.add(
         "What was counted, and what was assumed",
-        labelled_list(summary(profile, verbose=True, ledger_label="Coverage")),
+        labelled_list(summary(profile, verbose=True)),
         link="Trust",
     )
     notes = labelled_list(note_lines(profile, profile.measured)) if profile.measured else Markup()

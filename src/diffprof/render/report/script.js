@@ -27,6 +27,7 @@
 
   function adapt(place, layout, names) {
     layout.uniformtext = { mode: "hide", minsize: 8 };
+    layout.xaxis = { nticks: 4, tickangle: 0, ...layout.xaxis };
     if (names > MANY_NAMES) layout.showlegend = false;
     else if (layout.showlegend !== false && names > 2) {
       layout.height += names * LINE;
@@ -106,7 +107,7 @@
     copy.addEventListener("click", async () => {
       const code = block.querySelector("pre");
       try {
-        await navigator.clipboard.writeText([...code.children].map((line) => line.textContent).join("\n"));
+        await navigator.clipboard.writeText([...code.children].map((line) => line.textContent.replaceAll("\u00a0", " ").trimEnd()).join("\n"));
         copy.textContent = "Copied";
       } catch {
         // A page that was opened as a file may not write to the clipboard: the code is selected instead.

@@ -54,7 +54,7 @@ class CacheRecorder:
             self.most_held_bytes = max(nbytes, self.most_held_bytes)
 
     @property
-    def asked(self) -> int:
+    def lookups(self) -> int:
         return self.hits + self.misses
 
     @property

@@ -134,10 +134,10 @@ def _observe_lookups(replay: _Replay, patches: Patches) -> None:
 
 
 def _wrap_method(call: Callable[..., Any], replay: _Replay, original: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapped(hook: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(hook: Any, *args: Any, **kwargs: Any) -> Any:
         return call(functools.partial(replay.begin_lookup, None), original, hook, args, kwargs)
 
-    return wrapped
+    return wrapper
 
 
 def _override_decisions(replay: _Replay, patches: Patches) -> None:

@@ -48,23 +48,23 @@ class Callbacks:
         return any(effect.changed or effect.tensors for effects in self._effects.values() for effect in effects)
 
     def _wrap_callback(self, name: str, callback: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             before = dict(vars(self._pipeline))
             with self._section(name):
                 output = callback(*args, **kwargs)
             self._effects.setdefault(name, []).append(_Effect(before, vars(self._pipeline), output))
             return output
 
-        return wrapped
+        return wrapper
 
     def _replay_callback(self, name: str) -> Callable[..., Any]:
         effects = iter(self._effects.get(name, ()))
 
-        def replayed(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             effect = next(effects, None)
             return effect.apply(self._pipeline) if effect is not None else {}
 
-        return replayed
+        return wrapper
 
 
 class _Effect:

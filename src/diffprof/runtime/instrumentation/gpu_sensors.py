@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ import torch
 class GpuReading(NamedTuple):
     """The present use of a GPU, by all programs; None where it does not tell."""
 
-    percent: float
-    memory_bytes: int
+    percent: float | None = None
+    memory_bytes: int | None = None
     watts: float | None = None
     mhz: float | None = None
     celsius: float | None = None
@@ -26,6 +27,12 @@ THROTTLING = {
     0x04: "power cap", 0x08: "hardware slowdown", 0x20: "heat", 0x40: "heat", 0x80: "power brake",
 }  # fmt: skip
 """NVML's reasons to lower the clock, by bit; being idle and limits that somebody has set are no throttling."""
+
+AMD_THROTTLING = {
+    "active_ppt_pwr": "power cap", "active_socket_thrm": "heat", "active_vr_thrm": "heat", "active_hbm_thrm": "heat",
+    "active_prochot_thrm": "heat",
+}  # fmt: skip
+"""AMD SMI's reasons, on MI300 and later; each is 1, 0 or not told."""
 
 CLOCK_OF_MULTIPROCESSORS, SENSOR_OF_GPU = 1, 0
 
@@ -49,8 +56,10 @@ def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | N
 def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
     """A function that reads the GPU with this UUID: NVML's indices do not follow CUDA_VISIBLE_DEVICES, a UUID does."""
     nvml.nvmlInit()
-    handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
     errors = (nvml.NVMLError, AttributeError)
+    handle = _sensor(errors, lambda: nvml.nvmlDeviceGetHandleByUUID(f"MIG-{uuid}"))()  # a slice of a GPU
+    if handle is None:
+        handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
     reasons = "nvmlDeviceGetCurrentClocksEventReasons"
     if not hasattr(nvml, reasons):
         reasons = "nvmlDeviceGetCurrentClocksThrottleReasons"  # its name before 2023
@@ -59,12 +68,15 @@ def nvml_gpu(nvml: Any, uuid: str) -> ReadGpu:
     heat = _sensor(errors, lambda: float(nvml.nvmlDeviceGetTemperature(handle, SENSOR_OF_GPU)))
     throttle = _sensor(errors, lambda: throttle_reasons(getattr(nvml, reasons)(handle)))
 
-    def read() -> GpuReading:
-        used = nvml.nvmlDeviceGetUtilizationRates(handle).gpu
-        memory = nvml.nvmlDeviceGetMemoryInfo(handle).used
-        return GpuReading(float(used), memory, power(), clock(), heat(), throttle())
+    # A slice of a GPU does not tell its use, and one that shares the memory of the processor tells no memory.
+    use = _sensor(errors, lambda: float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu))
+    memory = _sensor(errors, lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used))
 
-    read()  # fails now, not in the middle of a run
+    def read() -> GpuReading:
+        return GpuReading(use(), memory(), power(), clock(), heat(), throttle())
+
+    if all(value is None for value in read()):
+        nvml.nvmlDeviceGetUtilizationRates(handle)  # says why
     return read
 
 
@@ -74,22 +86,44 @@ def throttle_reasons(bits: int) -> str:
 
 
 def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | None]:
-    """By ROCm SMI, through the functions that torch has for it."""
+    """By AMD SMI, through the functions that torch has for it."""
     cuda: Any = torch.cuda
-    errors = (RuntimeError, AttributeError, OSError, ImportError)
-    power = _sensor(errors, lambda: cuda.power_draw(place) / 1000)
-    clock = _sensor(errors, lambda: float(cuda.clock_rate(place)))
-    heat = _sensor(errors, lambda: float(cuda.temperature(place)))
+    errors = (Exception,)  # amdsmi has errors of its own, and may be missing
+    # Watts: torch's documentation says milliwatts, which is what NVML gives, and hands AMD SMI's number on as it is.
+    power = _sensor(errors, lambda: _positive(cuda.power_draw(place)))
+    clock = _sensor(errors, lambda: _positive(cuda.clock_rate(place)))
+    heat = _sensor(errors, lambda: _known(cuda.temperature(place)))
+    throttle = _sensor(errors, lambda: _amd_throttle_reasons(cuda, place))
+
+    memory = _sensor(errors, lambda: int(cuda.device_memory_used(place)))  # not in every torch
 
     def read() -> GpuReading:
-        free, total = cuda.mem_get_info(place)
-        return GpuReading(float(cuda.utilization(place)), total - free, power(), clock(), heat())
+        use = cuda.utilization(place)  # where even that fails, nothing can be read
+        return GpuReading(_known(use), memory(), power(), clock(), heat(), throttle())
 
     try:
         read()
-    except Exception as error:  # noqa: BLE001  amdsmi has errors of its own, and may be missing
-        return None, f"The GPU is not sampled: ROCm SMI says {error}."
+    except Exception as error:  # noqa: BLE001  as above
+        return None, f"The GPU is not sampled: AMD SMI says {error}."
     return read, None
+
+
+def _known(value: Any) -> float | None:
+    """A number of AMD SMI, which says "N/A" for what it does not know."""
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _positive(value: Any) -> float | None:
+    """The same of a sensor for which torch makes zero of "N/A"."""
+    return _known(value) or None
+
+
+def _amd_throttle_reasons(cuda: Any, place: torch.device | None) -> str | None:
+    """In words, each once; None where none of them is told."""
+    amdsmi: Any = importlib.import_module("amdsmi")
+    status = amdsmi.amdsmi_get_violation_status(cuda._get_amdsmi_handler(place))
+    told = {field: status[field] for field in AMD_THROTTLING if isinstance(status.get(field), (int, bool))}
+    return ", ".join(dict.fromkeys(AMD_THROTTLING[field] for field, active in told.items() if active)) if told else None
 
 
 def _sensor(errors: tuple[type[Exception], ...], read: Callable[[], Any]) -> Callable[[], Any]:

@@ -34,14 +34,14 @@ def intercept_own(subject: Any, name: str, handler: Handler) -> Callable[[], Non
     original = vars(subject)[name]
 
     @functools.wraps(original)
-    def intercepted(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         return handler(lambda subject, *args, **kwargs: original(*args, **kwargs), subject, args, kwargs)
 
     def restore() -> None:
-        if vars(subject).get(name) is intercepted:  # otherwise another one was set meanwhile
+        if vars(subject).get(name) is wrapper:  # otherwise another one was set meanwhile
             vars(subject)[name] = original
 
-    vars(subject)[name] = intercepted
+    vars(subject)[name] = wrapper
     return restore
 
 
@@ -67,10 +67,10 @@ class _InterceptedFunction:
         original = self._own if self._own is not _ABSENT else _inherited_function(owner, name)
 
         @functools.wraps(original)
-        def intercepted(subject: Any, *args: Any, **kwargs: Any) -> Any:
+        def wrapper(subject: Any, *args: Any, **kwargs: Any) -> Any:
             return _call(self.handlers, original, subject, args, kwargs)
 
-        setattr(owner, name, intercepted)
+        setattr(owner, name, wrapper)
 
     def restore(self) -> None:
         if self._own is _ABSENT:
@@ -84,10 +84,10 @@ def _inherited_function(owner: type, name: str) -> Callable[..., Any]:
     function = getattr(owner, name)
 
     @functools.wraps(function)
-    def inherited(subject: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_inherited(subject: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(super(owner, subject), name)(*args, **kwargs)
 
-    return inherited
+    return call_inherited
 
 
 def _call(handlers: tuple[Handler, ...], original: Any, subject: Any, args: tuple[Any, ...], kwargs: Any) -> Any:

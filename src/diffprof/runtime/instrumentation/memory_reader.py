@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.record.measured import DevicePoint, MemoryPoint
+from diffprof.runtime.timing.kept_peaks import own_peaks
 from diffprof.runtime.timing.memory_snapshots import Allocator, DeviceMemory, TorchAllocator, process_memory
 
 KIBIBYTE = 1024
@@ -75,7 +76,8 @@ class DeviceAllocator(TorchAllocator):
         cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
         if cuda is None or not cuda.is_initialized():
             return super().read()
-        stats = cuda.memory.memory_stats_as_nested_dict(*self._place)
+        with own_peaks():
+            stats = cuda.memory.memory_stats_as_nested_dict(*self._place)
         if not stats:
             return super().read()
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]

@@ -61,7 +61,7 @@ class ModuleCalls:
                 undo.callback(intercept(owner, "__call__", handle))
             return undo.pop_all().close
 
-    def observed(self, iteration: IterationRecorder) -> tuple[ObservedCall, ...]:
+    def observed_calls(self, iteration: IterationRecorder) -> tuple[ObservedCall, ...]:
         """The calls of these components in an iteration, in order."""
         return tuple(
             ObservedCall(
@@ -88,12 +88,12 @@ def executed_calls(
     one in which everything does, and which has the others. `UncountableError` where neither has what ran.
     """
     try:
-        return _matched(result, observed, result.calls)
+        return _match_calls(result, observed, result.calls)
     except UncountableError:
-        return _matched(result, observed, (*result.calls, *count_otherwise().calls))
+        return _match_calls(result, observed, (*result.calls, *count_otherwise().calls))
 
 
-def _matched(result: DryRunResult, observed: Sequence[ObservedCall], known: Sequence[Call]) -> DryRunResult:
+def _match_calls(result: DryRunResult, observed: Sequence[ObservedCall], known: Sequence[Call]) -> DryRunResult:
     slots = {call.component for call in observed}
     numbers = [
         number for number, call in enumerate(result.calls) if call.component in slots and call.method == "forward"
@@ -114,14 +114,14 @@ def _call_like(counted: Call, real: ObservedCall, others: Sequence[Call]) -> Cal
     """The counted call, or another with the same inputs, that called the same modules as the real one."""
     if not real.is_observed:
         raise UncountableError(
-            f"{real.component} runs code of no library that diffprof knows, and is compiled: what it skips is not seen"
+            f"{real.component} runs compiled code that is unknown to diffprof: the calls it skips cannot be seen"
         )
     for call in (counted, *others):
         is_alike = (call.component, call.method, call.inputs) == (counted.component, counted.method, counted.inputs)
         if is_alike and _module_calls(call, real.module_calls) == real.module_calls:
             return call
     raise UncountableError(
-        f"{real.component} runs code of no library that diffprof knows, which called its modules "
+        f"{real.component} runs code that is unknown to diffprof, which called its modules "
         f"{sum(real.module_calls.values())} times where {sum(_module_calls(counted, real.module_calls).values())} "
         "calls were counted"
     )

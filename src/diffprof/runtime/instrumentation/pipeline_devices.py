@@ -10,7 +10,7 @@ import torch
 from diffprof.pipelines.components import components_of, unwrap_compiled
 from diffprof.runtime.instrumentation.iteration_recorder import OtherDevice
 from diffprof.runtime.instrumentation.memory_reader import DeviceAllocator, MemoryReader
-from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch
+from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, is_in_use
 
 
 def execution_device(pipeline: Any) -> torch.device:
@@ -20,33 +20,50 @@ def execution_device(pipeline: Any) -> torch.device:
 
 
 def further_devices(pipeline: Any, main: torch.device) -> dict[str, torch.device]:
-    """The device of each component, by slot, that runs on an accelerator other than the main one.
+    """The device of each component, by slot, that runs elsewhere than the pipeline itself.
 
     A component that is spread over several has the first of them that is not the main one: its input arrives there
-    or leaves from there, and its own code waits for nothing else.
+    or leaves from there, and its own code waits for nothing else. Weights that lie on the CPU do not tell where they
+    are used: only a hook or a map of devices does, as with a `device_map` that did not fit.
     """
-    if main.type == "cpu" or main.index is None:
+    main = _with_index(main)
+    if main.type != "cpu" and main.index is None:
         return {}
-    devices = {slot: list(_devices_of(part)) for slot, part in components_of(pipeline).items()}
+    devices = {slot: list(_devices_of(part, main)) for slot, part in components_of(pipeline).items()}
     return {
         slot: others[0]
         for slot, found in devices.items()
-        if (others := [place for place in found if place.type == main.type and place.index not in (None, main.index)])
+        if (others := [place for place in found if _is_elsewhere(place, main)])
     }
 
 
-def _devices_of(component: torch.nn.Module) -> Iterator[torch.device]:
-    """Where it computes: by its hooks, its map of devices, or where its weights lie."""
+def _is_elsewhere(place: torch.device, main: torch.device) -> bool:
+    if place.type == "cpu":
+        return main.type != "cpu"
+    return place.index is not None and place != main and (main.type == "cpu" or place.type == main.type)
+
+
+def _with_index(place: torch.device) -> torch.device:
+    """``cuda`` is the device that is current, once there is one; group offload names it like that."""
+    backend = getattr(torch, place.type, None)
+    if place.index is not None or place.type == "cpu" or not hasattr(backend, "current_device"):
+        return place
+    return torch.device(place.type, backend.current_device()) if is_in_use(backend) else place
+
+
+def _devices_of(component: torch.nn.Module, main: torch.device) -> Iterator[torch.device]:
+    """Where it computes: by its hooks, its map of devices, or the accelerator where its weights lie."""
     component = unwrap_compiled(component)
     hook = getattr(component, "_hf_hook", None)
     places = [getattr(part, "execution_device", None) for part in (hook, *getattr(hook, "hooks", ()))]
     places += list((getattr(component, "hf_device_map", None) or {}).values())
     if not any(place is not None for place in places):
         weight = next(component.parameters(), None)
-        places = [] if weight is None else [weight.device]
+        places = [] if weight is None or weight.device.type in ("cpu", "meta") else [weight.device]
+    kind = main.type if main.type != "cpu" else "cuda"
     for place in places:
         if place is not None and place != "disk":
-            yield torch.device("cuda", place) if isinstance(place, int) else torch.device(place)
+            yield torch.device(kind, place) if isinstance(place, int) else torch.device(place)
 
 
 class DeviceWatch:
@@ -85,7 +102,11 @@ class DeviceWatch:
         self._timer = self._given_timer
         if self._timer is None and not on_host:
             self._timer = DeviceTimer(TorchSearch(main.index))
-        timers = {place: DeviceTimer(TorchSearch(place.index)) for place in others.values()}
+        # What runs on the CPU beside an accelerator is timed by its clock, too: the times of one table must add up.
+        timers = {
+            place: DeviceTimer(TorchSearch(place.index if place.type != "cpu" else main.index))
+            for place in others.values()
+        }
         self._others = {slot: OtherDevice(str(place), timers[place]) for slot, place in others.items()}
-        allocators = {str(place): DeviceAllocator(place.index) for place in timers}
+        allocators = {str(place): DeviceAllocator(place.index) for place in timers if place.type != "cpu"}
         self._memory = self._given_memory or MemoryReader(None if on_host else DeviceAllocator(main.index), allocators)

@@ -320,7 +320,7 @@ class PipelineMonitor:
         finally:
             set_current_iteration(before)
             record = iteration.close(iteration.began - self.began, entry, error)
-            observed = self._module_calls.observed(iteration)
+            observed = self._module_calls.observed_calls(iteration)
             self._call_ended(MonitoredCall(arguments, attributes, callbacks, record, observed))
 
 

@@ -156,11 +156,11 @@ class OtherGpu:
         try:
             self.readings.append(DeviceReading(str(self._place), at_ns, *self._read()))
         except Exception as error:  # noqa: BLE001  a GPU that is lost takes neither the run nor the sampler with it
-            self._read, self.problem = None, _lost(str(self._place), error)
+            self._read, self.problem = None, _loss_message(str(self._place), error)
 
 
-def _lost(name: str, error: Exception) -> str:
-    return f"{name} was sampled until it did not answer any more: {type(error).__name__}: {error}"
+def _loss_message(name: str, error: Exception) -> str:
+    return f"{name} was sampled until it stopped answering: {type(error).__name__}: {error}"
 
 
 class SystemReader:
@@ -199,7 +199,7 @@ class SystemReader:
         try:
             return self.gpu()
         except Exception as error:  # noqa: BLE001  a GPU that is lost does not end the sampling of the process
-            self.gpu, self.problem = None, _lost("The GPU", error)
+            self.gpu, self.problem = None, _loss_message("The GPU", error)
             return None
 
 

@@ -127,7 +127,7 @@ class DeviceTimer:
         return self.accelerator is not None and self.accelerator.reading_waits
 
     @property
-    def outstanding(self) -> int:
+    def pending_count(self) -> int:
         return len(self._outstanding)
 
     def _sweep(self) -> None:

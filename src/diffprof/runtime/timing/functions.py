@@ -42,29 +42,29 @@ def _wrapper_of(function: Callable[..., Any]) -> Callable[[SectionRecorder, Call
 
 
 def _plain(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def timed(*arguments: Any, **named: Any) -> Any:
+    def wrapper(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return function(*arguments, **named)
 
-    return timed
+    return wrapper
 
 
 def _coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    async def timed(*arguments: Any, **named: Any) -> Any:
+    async def wrapper(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return await function(*arguments, **named)
 
-    return timed
+    return wrapper
 
 
 def _generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def timed(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
+    def wrapper(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
         generator = function(*arguments, **named)
         if not recorder.enabled:
             return (yield from generator)
         return (yield from _run_generator(generator, ResumedSection(recorder, name)))
 
-    return timed
+    return wrapper
 
 
 def _run_generator(generator: Generator[Any, Any, Any], section: ResumedSection) -> Generator[Any, Any, Any]:
@@ -93,7 +93,7 @@ def _run_generator(generator: Generator[Any, Any, Any], section: ResumedSection)
 
 
 def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    async def timed(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
+    async def wrapper(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*arguments, **named)
         section = ResumedSection(recorder, name) if recorder.enabled else None
         failed = True
@@ -117,7 +117,7 @@ def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., A
             if section is not None:
                 section.finish(failed)
 
-    return timed
+    return wrapper
 
 
 async def _await_step(step: Any, section: ResumedSection | None) -> Any:

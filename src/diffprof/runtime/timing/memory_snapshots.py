@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import psutil  # type: ignore[import-untyped]
 
 from diffprof.runtime.timing.devices import is_in_use
+from diffprof.runtime.timing.kept_peaks import own_peaks
 
 STATUS = Path("/proc/self/status")
 
@@ -70,14 +71,16 @@ class TorchAllocator:
         backend = _backend()
         if backend is None:
             return None
-        allocated = self._read(backend, "memory_allocated", "current_allocated_memory")
-        reserved = self._read(backend, "memory_reserved", "driver_allocated_memory")
-        return DeviceMemory(allocated, reserved, self._read(backend, "max_memory_allocated"))
+        with own_peaks():
+            allocated = self._read(backend, "memory_allocated", "current_allocated_memory")
+            reserved = self._read(backend, "memory_reserved", "driver_allocated_memory")
+            return DeviceMemory(allocated, reserved, self._read(backend, "max_memory_allocated"))
 
     def reset_peak(self) -> None:
         reset = getattr(_backend(), "reset_peak_memory_stats", None)
         if reset is not None:
-            reset(*self._place)
+            with own_peaks():
+                reset(*self._place)
 
     def _read(self, backend: Any, *names: str) -> int | None:
         """The value of the first of these functions that the backend has; Metal has names of its own."""

@@ -110,7 +110,7 @@ class Timings:
     def _missing_name_message(self, name: str) -> str:
         known = {part for path in self._series for part in (path, path.rpartition("/")[2])}
         near = difflib.get_close_matches(name, sorted(known - {name}), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else "" if known else " Nothing at all was recorded so far."
+        hint = f" Did you mean {near[0]!r}?" if near else "" if known else " Nothing has been recorded yet."
         return f"No time was recorded under {name!r}.{hint}"
 
 

@@ -56,7 +56,7 @@ class TraceFile:
     """Whether torch.profiler recorded names that are not valid UTF-8, whose bytes were replaced by U+FFFD."""
 
     @property
-    def compressed(self) -> bool:
+    def is_compressed(self) -> bool:
         return self.path.suffix == ".gz"
 
     @property
@@ -135,12 +135,12 @@ class TraceRecorder:
             return None, error
         except Exception as error:  # noqa: BLE001  whatever it is, the code inside must run
             return None, TraceError(f"torch.profiler could not be started: {first_line(error) or type(error).__name__}")
-        _set_running(self._recording)
+        _set_current(self._recording)
         return self._recording, None
 
     def _finish(self, recording: TraceRecording, name: str) -> tuple[DiffprofError | None, str | None]:
         """Write the trace; returns why that failed, or else what is unexpected about the trace."""
-        _set_running(None)
+        _set_current(None)
         self._recording = None
         try:
             trace = self._write(recording, name)
@@ -174,7 +174,7 @@ class TraceRecorder:
                 raise OutputError(self._size_error(name, file_bytes))
             target = file.replace(self.output_dir / file.name)
         remove_other_form(target)
-        return TraceFile(target, file_bytes, json_bytes, recording.steps_recorded, recording.complete, repaired)
+        return TraceFile(target, file_bytes, json_bytes, recording.recorded_steps, recording.complete, repaired)
 
     def _size_error(self, name: str, file_bytes: int) -> str:
         return (
@@ -228,7 +228,7 @@ class TraceRecording:
         return self.steps_taken >= self._skipped
 
     @property
-    def steps_recorded(self) -> int:
+    def recorded_steps(self) -> int:
         return max(min(self.steps_taken - self._skipped, self._active), 1)
 
     @property
@@ -262,7 +262,7 @@ def next_step() -> None:
         _running.step()
 
 
-def _set_running(recording: TraceRecording | None) -> None:
+def _set_current(recording: TraceRecording | None) -> None:
     global _running
     _running = recording
     if recording is None:

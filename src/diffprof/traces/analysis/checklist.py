@@ -70,11 +70,11 @@ def checklist(explanation: TraceExplanation) -> tuple[TraceCheck, ...]:
         return tuple(TraceCheck(name, UNKNOWN, evidence={"gpu_work": False}) for name in THRESHOLDS)
     answers = {
         "gpu_busy": _busy(explanation),
-        "host_blocking": _lost(explanation, "host_blocking", (SYNCHRONISATION,)),
-        "host_keeps_up": _lost(explanation, "host_keeps_up", (HOST, LAUNCH)),
+        "host_blocking": _check_lost_time(explanation, "host_blocking", (SYNCHRONISATION,)),
+        "host_keeps_up": _check_lost_time(explanation, "host_keeps_up", (HOST, LAUNCH)),
         "launch_latency": _launch_latency(explanation),
         "scheduler": _scheduler(explanation),
-        "compiled": _check_compiled(explanation),
+        "compiled": _check_compiled_code(explanation),
         "attention": _attention(explanation),
         "copies": _copies(explanation),
         "communication": _communication(explanation),
@@ -98,7 +98,7 @@ def _busy(explanation: TraceExplanation) -> TraceCheck:
     )
 
 
-def _lost(explanation: TraceExplanation, name: str, causes: tuple[str, ...]) -> TraceCheck:
+def _check_lost_time(explanation: TraceExplanation, name: str, causes: tuple[str, ...]) -> TraceCheck:
     if not explanation.source.has_launches:
         return TraceCheck(name, UNKNOWN)
     rows = [row for row in explanation.causes if row.cause in causes]
@@ -135,7 +135,7 @@ def _scheduler(explanation: TraceExplanation) -> TraceCheck:
     return _check_share("scheduler", share, idle_ns=scheduler.idle_ns, host_ns=scheduler.host_ns, calls=scheduler.calls)
 
 
-def _check_compiled(explanation: TraceExplanation) -> TraceCheck:
+def _check_compiled_code(explanation: TraceExplanation) -> TraceCheck:
     """Compiled code is effective if the device is busy while it runs."""
     compiled = explanation.compiled
     if compiled is None or not compiled.gpu_span_ns:

@@ -50,7 +50,8 @@ def launch_statistics(trace: RecordedTrace, launches: Launches) -> LaunchStatist
         return None
     gpu, host = trace.gpu, trace.host
     calls = launches.call[known]
-    latency = gpu.start[known] - host.start[calls]
+    # Nothing begins before its launch; the clocks of host and device can differ, and a file can say anything.
+    latency = np.maximum(gpu.start[known] - host.start[calls], 0)
     devices = np.unique(gpu.device[known])
     queue = np.concatenate([_queue_lengths(trace, known[gpu.device[known] == device], launches) for device in devices])
     graphs = _matches(trace.names, host.name[calls], GRAPH_LAUNCH)
@@ -74,7 +75,7 @@ def _queue_lengths(trace: RecordedTrace, rows: Ints, launches: Launches) -> Ints
     """How much launched work of one device was unfinished at each launch."""
     launched = np.sort(trace.host.start[launches.call[rows]])
     finished = np.sort(trace.gpu.end[rows])
-    return np.arange(len(rows)) - np.searchsorted(finished, launched, side="right")
+    return np.maximum(np.arange(len(rows)) - np.searchsorted(finished, launched, side="right"), 0)
 
 
 def _median(values: Ints) -> int:

@@ -89,8 +89,8 @@ class Sections:
     def compiled_regions(self) -> Compiled | None:
         """What ran inside of compiled regions, and how long compilation took."""
         host, gpu = self.trace.host, self.trace.gpu
-        rows = self._outermost(self._rows_named(_COMPILED, (OP, ANNOTATION)))
-        compiling = self._rows_named(_COMPILING, (PYTHON,))
+        rows = self._outermost(self._rows_with_name(_COMPILED, (OP, ANNOTATION)))
+        compiling = self._rows_with_name(_COMPILING, (PYTHON,))
         triton = np.array([is_triton(name) for name in self.trace.names], dtype=bool)[gpu.name] & self._is_kernel
         if not len(rows) and not len(compiling) and not triton.any():
             return None
@@ -191,9 +191,9 @@ class Sections:
         return tuple(held.tolist())
 
     def _scheduler_rows(self) -> Ints:
-        return self._outermost(self._rows_named(_SCHEDULER, (PYTHON, ANNOTATION)))
+        return self._outermost(self._rows_with_name(_SCHEDULER, (PYTHON, ANNOTATION)))
 
-    def _rows_named(self, pattern: re.Pattern[str], kinds: tuple[int, ...]) -> Ints:
+    def _rows_with_name(self, pattern: re.Pattern[str], kinds: tuple[int, ...]) -> Ints:
         host = self.trace.host
         of_kind = np.flatnonzero(np.isin(host.kind, kinds))
         flags = np.zeros(len(self.trace.names), dtype=bool)

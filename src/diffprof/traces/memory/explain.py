@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from diffprof.traces.memory.plain_pickle import read_plain_pickle
 
 ALLOCATED, FREED, FAILED = "alloc", "free_completed", "oom"
 UNKNOWN_OWNER = "not recorded"
+WEIGHTS_KEY = "diffprof_weights"
+"""What `diffprof run` adds to a snapshot: the address of each weight -> its path."""
+BEFORE_FAILURE = 5
+"""Allocations before one that failed that are told."""
+MOST_FAILURES = 20
+"""The latest ones: a program may try again and again."""
+DEEPEST_STACK = 6
+LONGEST_LABEL = 200
 LARGEST_BYTES = 2**50
 MOST_DEVICES = 1024
 OWNERS = (
@@ -44,6 +53,12 @@ class FailedAllocation:
     """What the driver had left at that moment."""
     line: str
     """The line of code that asked for it."""
+    module: str
+    """The module that asked for it."""
+    allocated_bytes: int
+    """What was allocated at that moment."""
+    before: tuple[MemoryShare, ...]
+    """The last allocations before it, by line of code, the latest first."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +72,12 @@ class DeviceSnapshot:
     """Whether allocations were recorded; otherwise the peak is what is allocated at the end."""
     owners: tuple[MemoryShare, ...]
     """At the peak, the largest first."""
+    modules: tuple[MemoryShare, ...]
+    """The same by module: its path where `diffprof run` took the snapshot, else the function that it runs."""
     lines: tuple[MemoryShare, ...]
     """The same by the innermost line of code outside of torch."""
+    stacks: tuple[MemoryShare, ...]
+    """The same by several such lines, the innermost first."""
     allocated_bytes: int
     """At the end."""
     reserved_bytes: int
@@ -76,7 +95,12 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
     """Explain a file that ``torch.cuda.memory._dump_snapshot`` or ``diffprof run --memory-snapshot`` has written."""
     content = read_plain_pickle(path)
     try:
-        segments, traces = content["segments"], content["device_traces"]
+        if type(content) is list:  # of torch.cuda.memory_snapshot()
+            content = {"segments": content}
+        segments, traces = content["segments"], content.get("device_traces") or []
+        weights = content.get(WEIGHTS_KEY) or {}
+        if type(weights) is not dict:
+            raise ValueError("weights have no addresses")
         devices = sorted({segment["device"] for segment in segments} | {n for n, trace in enumerate(traces) if trace})
         if not all(type(device) is int and 0 <= device < MOST_DEVICES for device in devices):
             raise ValueError("a device has no number")
@@ -85,12 +109,14 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
                 device,
                 [segment for segment in segments if segment["device"] == device],
                 traces[device] if device < len(traces) else [],
+                weights,
             )
             for device in devices
         )
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
         raise FileFormatError(
-            f"{path} is no memory snapshot of torch; torch.cuda.memory._dump_snapshot writes one.", FileProblem.damaged
+            f"{path} is not a memory snapshot of torch; torch.cuda.memory._dump_snapshot writes one.",
+            FileProblem.damaged,
         ) from error
 
 
@@ -98,32 +124,83 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
 class _Block:
     size: int
     frames: Sequence[Mapping[str, Any]]
+    module: str | None = None
+    """Its label or, for a weight, its path."""
 
 
-def _device(device: int, segments: Sequence[Mapping[str, Any]], trace: Sequence[Mapping[str, Any]]) -> DeviceSnapshot:
-    blocks = [block for segment in segments for block in segment["blocks"]]
-    at_end = {
-        int(block.get("address", number)): _Block(_size(block["size"]), block.get("frames") or ())
-        for number, block in enumerate(blocks)
-        if str(block["state"]).startswith("active")
-    }
-    free = [_size(block["size"]) for block in blocks if block["state"] == "inactive"]
-    peak_bytes, at_peak = _peak(at_end, trace)
+def _device(
+    device: int,
+    segments: Sequence[Mapping[str, Any]],
+    trace: Sequence[Mapping[str, Any]],
+    weights: Mapping[int, str],
+) -> DeviceSnapshot:
+    made = _allocations(trace, weights)
+    at_end, free = _blocks(segments, trace, made, weights)
+    peak_bytes, at_peak = _peak(at_end, trace, made)
     return DeviceSnapshot(
         device=device,
         peak_bytes=peak_bytes,
         has_history=bool(trace),
         owners=_shares(at_peak, _owner),
-        lines=_shares(at_peak, _line),
+        modules=_shares(at_peak, _module),
+        lines=_shares(at_peak, lambda block: _line(block.frames)),
+        stacks=_shares(at_peak, _stack),
         allocated_bytes=sum(block.size for block in at_end.values()),
         reserved_bytes=sum(_size(segment["total_size"]) for segment in segments),
         largest_free_bytes=max(free, default=0),
-        failures=tuple(
-            FailedAllocation(_size(event["size"]), _free(event), _line(event.get("frames") or ()))
-            for event in trace
-            if event["action"] == FAILED
-        ),
+        failures=tuple(_failures(at_end, trace, made)),
     )
+
+
+def _blocks(
+    segments: Sequence[Mapping[str, Any]],
+    trace: Sequence[Mapping[str, Any]],
+    made: Mapping[int, _Block],
+    weights: Mapping[int, str],
+) -> tuple[dict[int, _Block], list[int]]:
+    """What is allocated at the end, by address, and the sizes of what is free."""
+    last = {event["addr"]: made[number] for number, event in enumerate(trace) if event["action"] == ALLOCATED}
+    active, free = {}, []
+    for segment in segments:
+        address = int(segment.get("address", 0))
+        for block in segment["blocks"]:
+            size = _size(block["size"])
+            address = int(block.get("address", address))  # torch before 2.1 leaves it out: blocks follow each other
+            if str(block["state"]).startswith("active"):
+                known = last.get(address)
+                module = known.module if known is not None else _label(weights.get(address))
+                active[address] = _Block(size, _frames(block), module)
+            elif block["state"] == "inactive":
+                free.append(size)
+            address += size
+    return active, free
+
+
+def _frames(block: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Where a block was allocated; torch before 2.1 kept a history of it."""
+    history = block.get("history") or [{}]
+    frames: Sequence[Mapping[str, Any]] = block.get("frames") or history[0].get("frames") or ()
+    return frames
+
+
+def _allocations(trace: Sequence[Mapping[str, Any]], weights: Mapping[int, str]) -> dict[int, _Block]:
+    """Number of an event that allocates or frees memory -> the block, as it was allocated."""
+    alive: dict[Any, _Block] = {}
+    made = {}
+    for number, event in enumerate(trace):
+        if event["action"] == ALLOCATED:
+            label = _label(event.get("user_metadata") or weights.get(event["addr"]))
+            frames = event.get("frames") or ()
+            alive[event["addr"]] = made[number] = _Block(_size(event["size"]), frames, label)
+        elif event["action"] == FREED:
+            freed = alive.pop(event["addr"], None)
+            made[number] = freed or _Block(_size(event["size"]), (), _label(weights.get(event["addr"])))
+    return made
+
+
+def _label(value: Any) -> str | None:
+    """What somebody has attached to an allocation, as one line."""
+    return " ".join(str(value).split())[:LONGEST_LABEL] if value else None
 
 
 def _size(value: Any) -> int:
@@ -138,69 +215,106 @@ def _free(event: Mapping[str, Any]) -> int | None:
     return None if left is None else _size(left)
 
 
-def _peak(at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]]) -> tuple[int, list[_Block]]:
+def _peak(
+    at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block]
+) -> tuple[int, list[_Block]]:
     """The most bytes at one time, and the blocks of that moment: the trace is walked from its end to its beginning."""
-    frames = _frames_of_freed(trace)
     alive = dict(at_end)
     now = peak = sum(block.size for block in alive.values())
     moment = len(trace)
     for number in range(len(trace) - 1, -1, -1):
-        now += _undo(alive, trace[number], frames.get(number, ()))
+        now += _undo(alive, trace[number], made.get(number))
         if now > peak:
             peak, moment = now, number
+    return peak, list(_alive_before(at_end, trace, made, moment).values())
+
+
+def _alive_before(
+    at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block], moment: int
+) -> dict[int, _Block]:
+    """What was allocated before the event with this number."""
     alive = dict(at_end)
     for number in range(len(trace) - 1, moment - 1, -1):
-        _undo(alive, trace[number], frames.get(number, ()))
-    return peak, list(alive.values())
+        _undo(alive, trace[number], made.get(number))
+    return alive
 
 
-def _frames_of_freed(trace: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
-    """Number of an event that frees memory -> the frames of the one that allocated it."""
-    allocated: dict[Any, Any] = {}
-    frames = {}
-    for number, event in enumerate(trace):
-        if event["action"] == ALLOCATED:
-            allocated[event["addr"]] = event.get("frames") or ()
-        elif event["action"] == FREED:
-            frames[number] = allocated.pop(event["addr"], ())
-    return frames
-
-
-def _undo(alive: dict[int, _Block], event: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> int:
+def _undo(alive: dict[int, _Block], event: Mapping[str, Any], block: _Block | None) -> int:
     """Take an event back: by how much that changes what is allocated."""
-    address, size = event.get("addr"), _size(event.get("size", 0))
+    address = event.get("addr")
     if event["action"] == ALLOCATED and address in alive:
         return -alive.pop(address).size
-    if event["action"] == FREED and address is not None and address not in alive:
-        alive[address] = _Block(size, frames)
-        return size
+    if event["action"] == FREED and block is not None and address is not None and address not in alive:
+        alive[address] = block
+        return block.size
     return 0
 
 
-def _shares(blocks: Sequence[_Block], name: Any) -> tuple[MemoryShare, ...]:
+def _failures(
+    at_end: Mapping[int, _Block], trace: Sequence[Mapping[str, Any]], made: Mapping[int, _Block]
+) -> Iterator[FailedAllocation]:
+    failed = [number for number, event in enumerate(trace) if event["action"] == FAILED]
+    for number in failed[-MOST_FAILURES:]:
+        event = trace[number]
+        asked = _Block(_size(event["size"]), event.get("frames") or (), _label(event.get("user_metadata")))
+        earlier = [made[n] for n in range(number) if trace[n]["action"] == ALLOCATED]
+        yield FailedAllocation(
+            asked.size,
+            _free(event),
+            _line(asked.frames),
+            _module(asked),
+            sum(block.size for block in _alive_before(at_end, trace, made, number).values()),
+            tuple(MemoryShare(_line(block.frames), block.size, 1) for block in earlier[: -BEFORE_FAILURE - 1 : -1]),
+        )
+
+
+def _shares(blocks: Sequence[_Block], name: Callable[[_Block], str]) -> tuple[MemoryShare, ...]:
     held: dict[str, list[int]] = {}
     for block in blocks:
-        held.setdefault(name(block.frames), []).append(block.size)
+        held.setdefault(name(block), []).append(block.size)
     shares = [MemoryShare(owner, sum(sizes), len(sizes)) for owner, sizes in held.items()]
     return tuple(sorted(shares, key=lambda share: (-share.held_bytes, share.name)))
 
 
-def _owner(frames: Sequence[Mapping[str, Any]]) -> str:
-    """The kind of component whose code is outermost; frames come with the innermost first."""
-    for part, owner in OWNERS[:-1]:
-        if any(part in _file(frame) for frame in frames):
+def _owner(block: _Block) -> str:
+    """The component, or the kind of component whose code is outermost; frames come with the innermost first."""
+    if block.module is not None:
+        return block.module.partition(".")[0]
+    files = [_file(frame) for frame in block.frames]
+    for part, owner in OWNERS:
+        if any(part in file for file in files):
             return owner
-    if any(OWNERS[-1][0] in _file(frame) for frame in frames):
-        return OWNERS[-1][1]
-    return "other code" if frames else UNKNOWN_OWNER
+    return "other code" if files else UNKNOWN_OWNER
+
+
+def _module(block: _Block) -> str:
+    """Its label, or the function of a model that is innermost."""
+    if block.module is not None:
+        return block.module
+    for frame in block.frames:
+        file = _file(frame)
+        if any(part in file for part in MODELS) and frame.get("name") in ("forward", "__call__"):
+            return f"{file.rpartition('/')[2].removesuffix('.py')}.{frame.get('name')}"
+    return UNKNOWN_OWNER if not block.frames else "outside of models"
+
+
+MODELS = ("/diffusers/models/", "/transformers/models/")
 
 
 def _line(frames: Sequence[Mapping[str, Any]]) -> str:
+    return next(_lines(frames), UNKNOWN_OWNER)
+
+
+def _stack(block: _Block) -> str:
+    return " < ".join(islice(_lines(block.frames), DEEPEST_STACK)) or UNKNOWN_OWNER
+
+
+def _lines(frames: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lines of code outside of torch, the innermost first."""
     for frame in frames:
         file = _file(frame)
         if file.endswith(".py") and "/torch/" not in file:
-            return f"{'/'.join(file.split('/')[-3:])}:{frame.get('line')} {frame.get('name')}"
-    return UNKNOWN_OWNER
+            yield f"{'/'.join(file.split('/')[-3:])}:{frame.get('line')} {frame.get('name')}"
 
 
 def _file(frame: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ def read_plain_pickle(path: Path) -> Any:
     try:
         return PlainReader(content).read()
     except (IndexError, KeyError, struct.error, ValueError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"{path} is no memory snapshot, or it is damaged.", FileProblem.damaged) from error
+        raise FileFormatError(f"{path} is not a memory snapshot, or it is damaged.", FileProblem.damaged) from error
     except ForbiddenInstruction as error:
         raise FileFormatError(
             f"{path} is not read: it is a pickle with the instruction {error}, which a memory snapshot does not need "

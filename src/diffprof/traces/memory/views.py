@@ -16,15 +16,29 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+MOST_STACKS = 3
+SEPARATOR = " < "
+
+
 def print_snapshot(devices: Sequence[DeviceSnapshot], console: Console, top: int) -> None:
     """Print what each device held, and whose it was."""
     if not devices:
         console.print("The snapshot has no memory of any device in it.")
     for device in devices:
-        print_lines(_lines(device), console)
-        for heading, shares in (("owner", device.owners), ("line of code", device.lines)):
-            print_table(fit_columns(_columns(heading, shares, device.peak_bytes, top), console.width), console)
+        print_lines(device_lines(device), console)
+        for heading, shares in (("owner", device.owners), ("module", device.modules), ("line of code", device.lines)):
+            print_table(fit_columns(share_columns(heading, shares, device.peak_bytes, top), console.width), console)
             console.print()
+        _print_stacks(device, console, top)
+
+
+def _print_stacks(device: DeviceSnapshot, console: Console, top: int) -> None:
+    """The largest allocations with the calls that led to them."""
+    for share in device.stacks[: min(top, MOST_STACKS)]:
+        if SEPARATOR in share.name:
+            console.print(f"{numbers.gigabytes(share.held_bytes)} at the peak by", markup=False, highlight=False)
+            for line in share.name.split(SEPARATOR):
+                console.print(f"    {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def snapshot_json(devices: Sequence[DeviceSnapshot]) -> str:
@@ -32,7 +46,8 @@ def snapshot_json(devices: Sequence[DeviceSnapshot]) -> str:
     return json.dumps({"unit": "bytes", "devices": [asdict(device) for device in devices]}, indent=2) + "\n"
 
 
-def _lines(device: DeviceSnapshot) -> list[tuple[str, str]]:
+def device_lines(device: DeviceSnapshot) -> list[tuple[str, str]]:
+    """What a device held, each with its label."""
     size = numbers.gigabytes
     peak = f"{size(device.peak_bytes)} allocated at the peak"
     if not device.has_history:
@@ -58,10 +73,16 @@ def _describe_failure(failure: FailedAllocation, device: DeviceSnapshot) -> str:
         if fragmented
         else ""
     )
-    return f"{size(failure.requested_bytes)} were asked for by {failure.line}{left}{why}"
+    held = f", with {size(failure.allocated_bytes)} allocated"
+    before = ", ".join(f"{size(one.held_bytes)} by {one.name}" for one in failure.before)
+    return (
+        f"{size(failure.requested_bytes)} were asked for by {failure.line} in {failure.module}{held}{left}{why}"
+        f"{f'. Allocated just before: {before}' if before else ''}"
+    )
 
 
-def _columns(heading: str, shares: Sequence[MemoryShare], whole: int, top: int) -> list[Column]:
+def share_columns(heading: str, shares: Sequence[MemoryShare], whole: int, top: int) -> list[Column]:
+    """Who held how much of the peak."""
     rows = shares[:top]
     return [
         Column(heading, [share.name for share in rows], justify="left", least=20),

@@ -29,6 +29,7 @@ LONGEST_STRING = 1 << 22
 # closing quote of a string no letter can stand; so this is never found in a string, at most in a list inside an event.
 _BETWEEN_EVENTS = re.compile(r'\}\s*,\s*(?=\{\s*"[A-Za-z])')
 _SPACE = re.compile(r"[ \t\n\r]*")
+BYTE_ORDER_MARK = "\ufeff"
 
 
 class TraceWalk:
@@ -48,6 +49,8 @@ class TraceWalk:
         self._parse: Callable[[str], Any] = self._decoder.decode if exact else orjson.loads
         self._chunks = read_text(path)
         self._has_more = True
+        # Chrome's format lets a file that is nothing but a list of events end without the bracket.
+        self._may_stay_open = False
         self._text = ""
         self._position = 0
         # What was dropped before the first character of `_text`.
@@ -57,7 +60,11 @@ class TraceWalk:
     def slices(self) -> Iterator[list[Event]]:
         """Yield the events in order, some thousands at a time."""
         opening = self._next_character()
+        if opening == BYTE_ORDER_MARK:
+            self._position += 1
+            opening = self._next_character()
         if opening == "[":
+            self._may_stay_open = True
             yield from self._event_list()
         elif opening == "{":
             yield from self._fields()
@@ -67,7 +74,7 @@ class TraceWalk:
             raise self._error("the file is empty")
         if self.end_of_events is None:
             raise self._error(_reason_without_events(self.metadata))
-        if self._next_character():
+        if self._next_character() and not self._ends_open():
             raise self._error(f"it goes on after the end of its JSON, at character {self._character:,}")
 
     def _fields(self) -> Iterator[list[Event]]:
@@ -135,11 +142,20 @@ class TraceWalk:
         events, until = [], self._character + SLICE_CHARACTERS
         while self._character < until:
             events.append(self._value())
-            if self._next_character() == "]":
+            if self._next_character() == "]" or self._ends_open():
                 self._end_event_list()
-            if self._skip_separator("]"):
+            if self._ends_open() or self._skip_separator("]"):
                 break
         return events
+
+    def _ends_open(self) -> bool:
+        """Whether the list of events ends here with the file, perhaps after one more comma, and may do so."""
+        if not self._may_stay_open:
+            return False
+        if self._next_character() == ",":
+            self._fill(2)
+            return not self._has_more and not self._text[self._position + 1 :].strip(" \t\n\r")
+        return not self._next_character()
 
     def _skip_separator(self, bracket: str) -> bool:
         """Skip what follows a value: True for the closing bracket, False for a comma before the next value."""

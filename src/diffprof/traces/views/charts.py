@@ -20,6 +20,7 @@ from diffprof.render.charts.style import (
     numbered_axis,
     seconds,
     share_axis,
+    time_text,
 )
 from diffprof.render.numbers import milliseconds
 from diffprof.traces import facts
@@ -109,7 +110,7 @@ def _logarithmic_axis(times: Sequence[int], title: str) -> dict[str, Any]:
     powers = range(math.floor(low), math.floor(high) + 2)
     return {
         "type": "log", "title": {"text": title}, "range": [low - 0.2, high + 0.2], "tickmode": "array",
-        "tickvals": [10.0**power for power in powers], "tickformat": "~s", "ticksuffix": "s",
+        "tickvals": [10.0**power for power in powers], "ticktext": [time_text(10.0**power) for power in powers],
     }  # fmt: skip
 
 

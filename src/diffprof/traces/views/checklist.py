@@ -66,7 +66,7 @@ class CheckWording:
     not_there: str = ""
 
 
-def _lost(evidence: Evidence) -> str:
+def _lost_time_evidence(evidence: Evidence) -> str:
     gaps = f"{milliseconds(evidence['lost_ns'])} in {numbers.times(evidence['gaps'], 'gap')}"
     if not evidence.get("what"):
         return gaps
@@ -131,7 +131,7 @@ WORDING = {
     "host_blocking": CheckWording(
         "Does the host wait for the GPU?",
         "of the time lost",
-        _lost,
+        _lost_time_evidence,
         lambda _: (
             "Keep values on the GPU: no .item(), .cpu() or print of a tensor inside the loop; copy to the GPU from "
             "pinned memory with non_blocking=True."
@@ -141,7 +141,7 @@ WORDING = {
     "host_keeps_up": CheckWording(
         "Does the host keep up?",
         "of the time lost",
-        _lost,
+        _lost_time_evidence,
         lambda _: (
             'Launch fewer kernels, further ahead: torch.compile(mode="reduce-overhead") or CUDA graphs, a larger '
             "batch, no Python work between steps."

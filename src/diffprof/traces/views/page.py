@@ -276,11 +276,12 @@ def _subject_first(columns: Sequence[Column]) -> list[Column]:
 def _shorten(columns: Sequence[Column]) -> list[Column]:
     """The names of kernels can be as long as a page."""
     return [
-        replace(column, cells=["\n".join(map(_cut, cell.split("\n"))) for cell in column.cells]) for column in columns
+        replace(column, cells=["\n".join(map(_shorten_line, cell.split("\n"))) for cell in column.cells])
+        for column in columns
     ]
 
 
-def _cut(line: str) -> str:
+def _shorten_line(line: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
 
 

@@ -1,0 +1,99 @@
+"""Several models beside each other under the same sliders: cost, memory against the card, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.app import views
+from diffprof.app.address import PageState, write_address
+from diffprof.app.hardware import Outcome, memory_bar, needed_bytes, outcome_on
+from diffprof.app.model_choices import model_title
+from diffprof.app.sliders import arguments_for, count_model
+from diffprof.errors import DiffprofError, bounded_message
+from diffprof.record.profile import Profile
+from diffprof.record.progress import Progress
+from diffprof.render import numbers
+from diffprof.render.headline import headline
+from diffprof.render.report.markup import Markup, element
+
+MOST_BESIDE = 5
+HEADINGS = ("model", "MACs", "parameters", "memory", "", "time", "each step")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One model of the table: its profile, or why there is none."""
+
+    model: str
+    profile: Profile | None
+    problem: str = ""
+
+
+def count_beside(model: str, arguments: Mapping[str, Any], progress: Progress | None) -> Beside:
+    """Count a model with those of the arguments that mean something to it."""
+    try:
+        own = count_model(model, {}, progress)
+        given = arguments_for(own, arguments)
+        return Beside(model, count_model(model, given, progress) if given else own)
+    except DiffprofError as error:
+        return Beside(model, None, bounded_message(str(error)))
+
+
+def side_by_side(models: Sequence[Beside], state: PageState) -> Markup:
+    """The table; a row leads to the page of its model."""
+    if len(models) < 2:
+        return views.NOTHING
+    outcomes = [_outcome(one, state.accelerator) for one in models]
+    fits = [outcome.fit for outcome in outcomes if isinstance(outcome, Outcome) and outcome.fit is not None]
+    whole = max(map(needed_bytes, fits), default=0)
+    head = element("tr", *(element("th", name, scope="col") for name in HEADINGS))
+    rows = [_row(one, outcome, state, whole) for one, outcome in zip(models, outcomes, strict=True)]
+    table = element("table", element("thead", head), element("tbody", *rows))
+    return views.result(
+        element("h3", f"Side by side on {state.accelerator}"),
+        element("div", table, class_="scroll side-by-side", tabindex="0"),
+    )
+
+
+def _outcome(one: Beside, accelerator: str) -> Outcome | str:
+    """What the accelerator makes of it, or why that is not known."""
+    if one.profile is None:
+        return one.problem
+    try:
+        return outcome_on(one.profile, accelerator)
+    except DiffprofError as error:
+        return bounded_message(str(error))
+
+
+def _row(one: Beside, outcome: Outcome | str, state: PageState, whole_bytes: int) -> Markup:
+    others = tuple(name for name in state.models if name != one.model)
+    address = write_address(PageState((one.model, *others), state.accelerator, state.arguments))
+    name = element("a", model_title(one.model), href=address)
+    profile = one.profile
+    if profile is None or isinstance(outcome, str):
+        return element("tr", element("td", name), element("td", str(outcome), colspan="6", class_="wrap"))
+    _, _, request = headline(profile).partition(" · ")
+    time = outcome.time
+    return element(
+        "tr",
+        element("td", name, element("span", request, class_="below")),
+        element("td", numbers.short(profile.total.macs)),
+        element("td", numbers.parameters(profile.total.parameters, brief=True)),
+        *_memory_cells(profile, outcome, whole_bytes),
+        element("td", numbers.estimate(time.total_seconds)),
+        element("td", numbers.estimate(time.step_seconds) if time.step_seconds else ""),
+    )
+
+
+def _memory_cells(profile: Profile, outcome: Outcome, whole_bytes: int) -> list[Markup]:
+    fit = outcome.fit
+    if fit is None:
+        return [element("td", ""), element("td", "")]
+    verdict = {True: "fits", False: "does not fit", None: ""}[fit.fits]
+    below = element("span", verdict, class_="below" if fit.fits is not False else "below changed")
+    return [
+        element("td", numbers.gibibytes(fit.peak.device_bytes, brief=True), below),
+        element("td", memory_bar(profile, fit, whole_bytes), class_="bar-cell"),
+    ]

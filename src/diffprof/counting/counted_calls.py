@@ -1,0 +1,65 @@
+"""Component calls that a dry run has counted, and may replay."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from diffprof.counting.pipeline_state import PipelineState
+from diffprof.record.executed import ExecutedCall
+from diffprof.record.profile import Cost
+
+
+@dataclass
+class CountedCall:
+    """A component call that was counted: what it cost, what it gave back, and what that depends on."""
+
+    cost: Cost
+    executed: ExecutedCall
+    output: Any
+    inputs_read: frozenset[int]
+    values: bytes
+    assumptions: tuple[str, ...]
+
+
+class CountedCalls:
+    """Component calls that were counted in one or several dry runs of one pipeline."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, list[CountedCall]] = {}
+        self.state: PipelineState | None = None
+        """The pipeline as it is before and after every run."""
+
+    def add(self, key: Any, call: CountedCall) -> None:
+        self.known.setdefault(key, []).append(call)
+
+    def recall(self, key: Any, inputs: list[Any]) -> CountedCall | None:
+        for known in self.known.get(key, ()):
+            if known.values == digest_values(inputs, known.inputs_read):
+                return known
+        return None
+
+
+def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:
+    """Of the values of those real inputs that the component's code has read."""
+    digest = hashlib.blake2b(digest_size=16)
+    with torch._C._DisableTorchDispatch():
+        for number in sorted(numbers):
+            tensor = inputs[number]
+            if not tensor.is_meta:
+                values = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+                digest.update(values.numpy().tobytes())
+    return digest.digest()
+
+
+def shares_storage(inputs: list[Any], outputs: list[Any]) -> bool:
+    """Whether a call hands back what it was given, which lives only as long as the run."""
+    given, made = (_storages(values) for values in (inputs, outputs))
+    return not given.isdisjoint(made)
+
+
+def _storages(values: list[Any]) -> set[int]:
+    return {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}

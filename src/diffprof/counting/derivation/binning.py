@@ -1,0 +1,25 @@
+"""Sizes that a pipeline computes at, whatever size is asked for: it takes the nearest, and resizes the image."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+from diffprof.record.profile import Profile
+
+BINNING = "use_resolution_binning"
+"""The argument of pipelines that do so."""
+
+
+def binned_sizes(pipeline: Any, default: Profile) -> tuple[tuple[int, int], ...]:
+    """Heights and widths, from the table among those of the pipeline's module that has its default size."""
+    module = vars(sys.modules[type(pipeline).__module__])
+    tables = [_pairs(table.values()) for name, table in module.items() if re.fullmatch(r"ASPECT_RATIO_\d+_BIN", name)]
+    tables += [_pairs(module["SUPPORTED_SHAPE"])] if "SUPPORTED_SHAPE" in module else []
+    usual = (default.request.value("height"), default.request.value("width"))
+    return next((table for table in tables if usual in table), ())
+
+
+def _pairs(sizes: Any) -> tuple[tuple[int, int], ...]:
+    return tuple(dict.fromkeys((int(height), int(width)) for height, width in sizes))

@@ -1,0 +1,28 @@
+"""Where two profiles differ, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diffprof.record.document import encode_profile
+from diffprof.record.profile import Profile
+
+MOST_PLACES = 3
+MOST_LETTERS = 80
+
+
+def difference(one: Profile, other: Profile) -> str:
+    """The first places in which two profiles differ."""
+    return ", ".join(_places(encode_profile(one), encode_profile(other), "")[:MOST_PLACES])
+
+
+def _places(one: Any, other: Any, path: str) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+        found = [place for key in one for place in _places(one[key], other[key], f"{path}.{key}")]
+        return found[:MOST_PLACES]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        different = [place for place in range(len(one)) if one[place] != other[place]][:MOST_PLACES]
+        return [found for place in different for found in _places(one[place], other[place], f"{path}.{place}")]
+    if one == other:
+        return []
+    return [f"{path.lstrip('.')} is {str(one)[:MOST_LETTERS]} instead of {str(other)[:MOST_LETTERS]}"]

@@ -1,0 +1,45 @@
+"""Guidance scales that make a pipeline do the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diffprof.counting.derivation.sampling import Sample, Sampler
+from diffprof.counting.derivation.ways import SCALES
+from diffprof.errors import DiffprofError
+from diffprof.laws.law import GUIDANCE_CLASSES, guidance_class
+from diffprof.laws.packing import NoLaw
+
+Group = tuple[float | None, tuple[str, ...]]
+"""A scale, and the classes of scales that do what it does."""
+
+
+def guidance_groups(sampler: Sampler, default: Sample, argument: str | None, every: bool) -> list[Group]:
+    """Groups of guidance scales, that of the default one first; only that one unless `every` is wanted."""
+    if argument is None:
+        return [(None, ())]
+    scale = default.profile.request.value(argument)
+    used = guidance_class(scale)
+    if not every:
+        return [(scale, (used,))]
+    found: list[tuple[float, list[str], dict[str, Any]]] = []
+    for name in (used, *(name for name in reversed(GUIDANCE_CLASSES) if name != used)):
+        values = _values(sampler, {argument: SCALES[name]})
+        if values is None:
+            continue
+        same = next((group for group in found if group[2] == values), None)
+        if same is None:
+            found.append((SCALES[name], [name], values))
+        else:
+            same[1].append(name)
+    if not found or used not in found[0][1]:
+        raise NoLaw("the pipeline accepts no guidance scale like the one that it recommends")
+    return [(one, tuple(classes)) for one, classes, _ in found]
+
+
+def _values(sampler: Sampler, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """None where the pipeline does not take the scale."""
+    try:
+        return sampler.run(arguments).values
+    except DiffprofError:
+        return None

@@ -1,0 +1,54 @@
+"""What laws are looked for: sizes, steps, images and guidance, and how far a law is to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from diffprof.laws.law import Range
+
+SCALES = {"none": 0.0, "below 1": 0.5, "1": 1.0, "above 1": 6.5}
+SIDE_RANGE = (256, 2048)
+USUAL_LEAST = 512
+"""Some pipelines do something else with images that are smaller."""
+VIDEO_SIDE_RANGE = (256, 1280)
+CELLS = (8, 16, 32, 64)
+"""Multiples that sides may have to be of, in pixels: the smallest that the pipeline takes, or the largest."""
+MOST_STEPS = 150
+STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
+"""Steps that are sampled: some schedulers behave differently below 15."""
+PADDED_CELL, PADDED_AREA = 16, 16 * 16 * 32
+"""Some pipelines pad the tokens of an image, each a cell, to a multiple of 32."""
+ONE_IMAGE = Range(1, 1)
+SEVERAL_IMAGES = Range(2, 8)
+"""Tensors of one image need fewer copies than those of several: they have a program of their own."""
+BASE_IMAGES = 3
+"""Not 1 or 2: operations on one image, or on one with and one without guidance, would be taken for others."""
+
+
+class Reach(Enum):
+    """What a law is to cover beside steps; each takes several times as long as the one before."""
+
+    usual_size = "usual size"
+    """Nothing: the default size."""
+    sizes = "sizes"
+    everything = "everything"
+    """Sizes, several images, and guidance scales that do something else than the default one."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to look for a law."""
+
+    cell: int
+    """Of which sides are multiples in samples."""
+    steps: Sequence[Sequence[int]] = STEP_BASES
+    area_multiple: int = 1
+    has_usual_size: bool = False
+    """Whether sides and frames are the default ones."""
+    has_fixed_frames: bool = False
+    """Whether videos have the default length: a VAE that puts them together frame by frame follows no polynomial."""
+
+
+USUAL = Way(CELLS[-1], has_usual_size=True)

@@ -1,0 +1,145 @@
+"""Ends work that takes too much of the processor's time: in any thread, and as far as possible in compiled code.
+
+Work in Python is interrupted by an exception. Compiled code that does not return to Python cannot be: where the process
+does nothing else, as that of a command, it is ended with the same sentence by a thread, which runs as soon as that code
+lets others run; and where it does not, by the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from diffprof.errors import WorkLimitError
+
+REPEATED_SECONDS = 1.0
+"""Code of a library may swallow the first exception with a bare except."""
+GRACE_SECONDS = 5.0
+"""Beyond the limit, for compiled code to return to Python before the process is ended."""
+LOOK_SECONDS = 0.5
+"""Between two looks at the clock."""
+
+
+class _TimeIsUp(BaseException):
+    """Not an Exception: libraries, and this one, catch those and go on."""
+
+
+@contextlib.contextmanager
+def time_limit(what: str, seconds: float | None, ends_process: bool = False) -> Iterator[None]:
+    """Inside, the thread gets no more of the processor's time than this; `what` is named in the error."""
+    if seconds is None:
+        yield
+        return
+    sentence = (
+        f"{what} takes more than {seconds:g} seconds of the processor to open and count, which is the limit; "
+        "check its configuration, or raise the limit with --limit-time"
+    )
+    is_main = threading.current_thread() is threading.main_thread()
+    interrupted = _timer(seconds) if is_main else _watched_thread(seconds)
+    ended = _ended_process(sentence, seconds + GRACE_SECONDS) if ends_process else contextlib.nullcontext()
+    try:
+        with ended, interrupted:
+            yield
+    except _TimeIsUp:
+        raise WorkLimitError(sentence) from None
+
+
+@contextlib.contextmanager
+def _timer(seconds: float) -> Iterator[None]:
+    """Interrupt the main thread by a signal, unless the program that this runs in has such a timer of its own."""
+    is_taken = not hasattr(signal, "setitimer") or (
+        signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_PROF)[0]
+    )
+    if is_taken:
+        yield
+        return
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise _TimeIsUp
+
+    before: Any = signal.signal(signal.SIGPROF, ring)
+    try:
+        signal.setitimer(signal.ITIMER_PROF, seconds, REPEATED_SECONDS)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@contextlib.contextmanager
+def _watched_thread(seconds: float) -> Iterator[None]:
+    """Interrupt this thread, to which no signal comes, from another one."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        yield
+        return
+    thread = threading.get_ident()
+    clock = time.pthread_getcpuclockid(thread)
+    last = time.clock_gettime(clock) + seconds
+    is_over, turn = threading.Event(), threading.Lock()
+
+    def watch() -> None:
+        while not is_over.wait(LOOK_SECONDS):
+            with turn:
+                if not is_over.is_set() and time.clock_gettime(clock) > last:
+                    _raise_in(thread, _TimeIsUp)
+
+    threading.Thread(target=watch, name="diffprof-time-limit", daemon=True).start()
+    try:
+        yield
+    finally:
+        with turn:
+            is_over.set()
+            _raise_in(thread, None)  # what was asked for, and has not come yet
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Let Python raise an error in a thread before its next instruction; None takes back what was asked for."""
+    asked = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), asked)
+
+
+@contextlib.contextmanager
+def _ended_process(sentence: str, seconds: float) -> Iterator[None]:
+    """End the process where compiled code goes on: a thread does it, with a sentence, or else the kernel."""
+    is_over = threading.Event()
+    last = time.process_time() + seconds
+
+    def watch() -> None:
+        while not is_over.wait(LOOK_SECONDS):
+            if time.process_time() > last:
+                os.write(2, f"diffprof: error: {sentence}.\n".encode("utf-8", "replace"))
+                os._exit(WorkLimitError.exit_code)
+
+    threading.Thread(target=watch, name="diffprof-time-limit", daemon=True).start()
+    with _kernel_limit(last + GRACE_SECONDS):
+        try:
+            yield
+        finally:
+            is_over.set()
+
+
+@contextlib.contextmanager
+def _kernel_limit(seconds: float) -> Iterator[None]:
+    """The time of the processor at which the kernel ends the process, by SIGXCPU."""
+    if sys.platform == "win32":
+        yield
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if soft != resource.RLIM_INFINITY and soft <= seconds:
+        yield  # somebody has set a stricter one
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))

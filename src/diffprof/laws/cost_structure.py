@@ -1,0 +1,140 @@
+"""What one cost of a program has in common for all requests: found once in the template, not for every request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from diffprof.laws.events import RELEASE_NEXT, with_ages
+from diffprof.laws.folding import LOOP, NegativeCount
+from diffprof.laws.templates import CONSTANT, Template
+from diffprof.record.allocations import RELEASE, compressed_order
+from diffprof.record.profile import Cost
+
+Fill = Callable[[int], Any]
+"""The value of a node for one request."""
+
+
+@dataclass(frozen=True)
+class EventSequence:
+    """Allocation events in order, as numbers of symbols: a request decides on the events, not on their order."""
+
+    symbols: Sequence[Any]
+    """By first occurrence: the node of an event, or an event that needs no node."""
+    numbers: Sequence[int]
+    orders: dict[tuple[int | None, ...], tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def order(self, places: tuple[int | None, ...], known: int) -> tuple[int, ...]:
+        """The order of a record of allocations in which the symbols have these places of the `known` ones.
+
+        Symbols have the same place where their events are equal, and None where there is nothing to be recorded.
+        """
+        order = self.orders.get(places)
+        if order is None:
+            numbers = [place for number in self.numbers if (place := places[number]) is not None]
+            order = self.orders[places] = compressed_order(numbers, known)
+        return order
+
+
+class CostStructure:
+    """The nodes of one cost."""
+
+    def __init__(self, template: Template, node: int) -> None:
+        self._template = template
+        _, keys, children = template.nodes[node]
+        self.parts: dict[str, int] = dict(zip(keys, children, strict=True))
+        self.is_constant = node < template.constants
+        self.constant_cost: Cost | None = None
+        """The cost that is the same for every request, once it was made."""
+        self._module_names: list[tuple[str, str, int]] | None = None
+        self._sequences: dict[tuple[int, ...], EventSequence] = {}
+
+    def children(self, node: int) -> Sequence[int]:
+        children: Sequence[int] = self._template.nodes[node][1]
+        return children
+
+    def _constant(self, node: int) -> Any:
+        kind, value, *_ = self._template.nodes[node]
+        return value if kind == CONSTANT else None
+
+    @cached_property
+    def modules(self) -> list[Sequence[int]]:
+        """Of each module the nodes of its path, its class, its number of calls and its operations."""
+        return [self.children(module) for module in self.children(self.parts["modules"])]
+
+    def module_names(self, fill: Fill) -> list[tuple[str, str, int]]:
+        """Path, class and number of calls of each module; worked out once if they are the same for every request."""
+        if self._module_names is not None:
+            return self._module_names
+        names = [(fill(path), fill(class_name), fill(calls)) for path, class_name, calls, _ in self.modules]
+        if all(max(module[:3]) < self._template.constants for module in self.modules):
+            self._module_names = names
+        return names
+
+    @cached_property
+    def operations(self) -> dict[tuple[int, int], int]:
+        """Operations and their counts in a module, by first occurrence, with how many modules have them."""
+        found: dict[tuple[int, int], int] = {}
+        for *_, operations in self.modules:
+            for pair in self.children(operations):
+                op, count = self.children(pair)
+                found[op, count] = found.get((op, count), 0) + 1
+        return found
+
+    def sequence(self, fill: Fill) -> EventSequence:
+        """The events in order; requests that repeat and release alike share one."""
+        key = tuple([fill(node) for node in self._deciding_nodes])
+        if key not in self._sequences:
+            self._sequences[key] = self._unfolded(fill)
+        return self._sequences[key]
+
+    @cached_property
+    def _deciding_nodes(self) -> list[int]:
+        """Numbers that differ between requests, and on which the order of the events depends."""
+        found: dict[int, None] = {}
+
+        def visit(node: int) -> None:
+            for child in self.children(node):
+                if child >= self._template.constants:
+                    first, second, third = self.children(child)
+                    kind = self._constant(first)
+                    if kind == LOOP:
+                        visit(third)
+                    if kind in (LOOP, RELEASE, RELEASE_NEXT) and second >= self._template.constants:
+                        found[second] = None
+
+        visit(self.parts["events"])
+        return list(found)
+
+    def _unfolded(self, fill: Fill) -> EventSequence:
+        symbols: dict[Any, int] = {}
+        numbers: list[int] = []
+        for kind, value, step in with_ages(map(self._event(fill), self._event_nodes(self.parts["events"], fill))):
+            symbol = (kind, value, step) if kind == RELEASE else value
+            numbers.append(symbols.setdefault(symbol, len(symbols)))
+        return EventSequence(list(symbols), numbers)
+
+    def _event(self, fill: Fill) -> Callable[[int], tuple[Any, Any, Any]]:
+        """A release as it is, any other event with its node for a value."""
+
+        def event(node: int) -> tuple[Any, Any, Any]:
+            kind, value, step = self.children(node)
+            name = self._constant(kind)
+            return (name, fill(value), fill(step)) if name in (RELEASE, RELEASE_NEXT) else (name, node, 0)
+
+        return event
+
+    def _event_nodes(self, node: int, fill: Fill) -> list[int]:
+        nodes: list[int] = []
+        for child in self.children(node):
+            first, second, third = self.children(child)
+            if self._constant(first) != LOOP:
+                nodes.append(child)
+                continue
+            count = fill(second)
+            if count < 0:
+                raise NegativeCount("something would be repeated less than 0 times")
+            nodes += self._event_nodes(third, fill) * count
+        return nodes

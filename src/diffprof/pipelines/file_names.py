@@ -1,0 +1,53 @@
+"""Which of several models with exactly the same weights a file holds: its name, and diffusers' own table, say so."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from diffprof.catalogue import Entry
+
+WORD = re.compile(r"[a-z]+|\d+")
+SHORTEST_WORD = 3
+"""Words of fewer letters are in too many names to say anything."""
+
+
+def likeliest(entries: Sequence[Entry], file: Path, inferred: str | None) -> Entry:
+    """The model that the name of the file speaks of, else the one that diffusers sees in it, else the oldest.
+
+    `inferred` is the repository that diffusers' loader would take the configuration from.
+    """
+    words = Counter(WORD.findall(file.stem.lower()))
+    known = hub_ids_of_the_loader()
+    return min(
+        entries,
+        key=lambda entry: (
+            _likeness(entry, words),
+            inferred is None or inferred.lower() not in map(str.lower, entry.names),
+            not known & set(map(str.lower, entry.names)),
+            not entry.task.startswith("text-to-"),  # which needs no other input than a prompt
+            entry.year or 9999,
+            entry.name,
+        ),
+    )
+
+
+def _likeness(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
+    """How little a file's name says of the model: by letters, then by all words in common, then by those it lacks."""
+    found = [(0, 0, 0)]
+    for name in entry.names:
+        own = Counter(WORD.findall(name.rpartition("/")[2].lower()))
+        letters = sum(len(word) for word in own.keys() & words.keys() if word.isalpha() and len(word) >= SHORTEST_WORD)
+        if letters:
+            found.append((-letters, -(own & words).total(), (own - words).total()))
+    return min(found)
+
+
+def hub_ids_of_the_loader() -> set[str]:
+    """The repositories that diffusers' single-file loader has configurations from, in small letters."""
+    from diffusers.loaders import single_file_utils as loader
+
+    places = loader.DIFFUSERS_DEFAULT_PIPELINE_PATHS.values()
+    return {place["pretrained_model_name_or_path"].lower() for place in places}

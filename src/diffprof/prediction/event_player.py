@@ -1,0 +1,120 @@
+"""Events of a record followed through the allocator; what repeats itself without a change is followed once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from diffprof.prediction.allocator import CachingAllocator
+from diffprof.prediction.repetitions import stretches
+from diffprof.record.allocations import step_places
+from diffprof.record.profile import Cost
+
+Event = tuple[str, int, int]
+"""Kind, value, and the step to the next owner."""
+
+MOST_TURNS = 8
+"""Repetitions after which the same state may come again."""
+
+LEAST_SKIPPED = 2
+
+
+@dataclass(frozen=True)
+class _State:
+    """All that the next repetition depends on."""
+
+    free: list[int]
+    alive: dict[int, tuple[int, int]]
+    """Number of an allocation: address and size of its block."""
+    allocations: int
+    place: int
+
+
+class EventPlayer(ABC):
+    """Follows the events of one cost."""
+
+    def __init__(self, allocator: CachingAllocator, can_skip: bool) -> None:
+        self.allocator = allocator
+        self.can_skip = can_skip
+        """Whether nothing but the allocator's state decides about what the next events do."""
+        self.blocks: list[Any] = []
+        """By number of the allocation; None for those that were left out."""
+        self.sizes: list[int] = []
+        self.alive: dict[int, None] = {}
+        """Numbers of allocations that were not released."""
+        self.place = 0
+        """What moves on by the same number with each repetition, such as the module that runs."""
+        self.parts: list[tuple[list[Event], int]] = []
+        """Events and how often they are repeated, in order."""
+        self.part = 0
+
+    @abstractmethod
+    def play(self, events: Sequence[Event]) -> None:
+        """Follow the events."""
+
+    def play_all(self, cost: Cost) -> None:
+        """Follow all events of a cost."""
+        known = [(event.kind, event.value, step_places(event.step)) for event in cost.allocations.events]
+        self.parts = [([known[n] for n in one.numbers], one.times) for one in stretches(cost.allocations)]
+        self.part = 0
+        self._play_rest()
+
+    def go_on(self, position: int) -> None:
+        """Follow what is left, from a position in a part that is not repeated."""
+        self.play(self.parts[self.part][0][position:])
+        self.part += 1
+        self._play_rest()
+
+    def _play_rest(self) -> None:
+        while self.part < len(self.parts):
+            self._repeat(*self.parts[self.part])
+            self.part += 1
+
+    def repeats(self, distance: int, times: int) -> bool:
+        """Whether what was met over the last `distance` places is met so many times again."""
+        return True
+
+    def _repeat(self, events: Sequence[Event], times: int) -> None:
+        """The events so many times; once the same states come again and again, as many of these as there are."""
+        states: list[_State] = []
+        left, can_skip = times, self.can_skip
+        while left:
+            self.play(events)
+            left -= 1
+            if not can_skip or left < LEAST_SKIPPED:
+                continue
+            state = self._state()
+            # Tensors often lie in two or three places in turn.
+            for distance, before in enumerate(reversed(states), start=1):
+                if self._skip(before, state, left // distance):
+                    left, can_skip = left % distance, False
+                    break
+            states = [*states[1 - MOST_TURNS :], state]
+
+    def _state(self) -> _State:
+        alive = {number: (block.address, block.size) for number in self.alive if (block := self.blocks[number])}
+        return _State(self.allocator.free_blocks(), alive, len(self.blocks), self.place)
+
+    def _skip(self, before: _State, now: _State, times: int) -> bool:
+        """Leave out `times` times what lies between two states, if the second is the first one moved on.
+
+        It is if the same memory is free, and what has come and not gone since lies where that lay which has gone
+        since: then every repetition finds what the one before it found.
+        """
+        if before.free != now.free:
+            return False
+        moved = now.allocations - before.allocations
+        gone = {number + moved: place for number, place in before.alive.items() if number not in now.alive}
+        come = {number: place for number, place in now.alive.items() if number not in before.alive}
+        if gone != come or not self.repeats(now.place - before.place, times):
+            return False
+        skipped = moved * times
+        self.blocks += [None] * skipped
+        self.sizes += [0] * skipped
+        for number in come:
+            self.blocks[number + skipped], self.sizes[number + skipped] = self.blocks[number], self.sizes[number]
+        self.alive = dict.fromkeys(number + skipped if number in come else number for number in now.alive)
+        self.place += (now.place - before.place) * times
+        return True

@@ -1,0 +1,44 @@
+"""What lies in a model's folder is looked at before any of it is read: a pipe would be waited for, for ever."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from diffprof.errors import RequestError
+
+TEXT_ENDINGS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bpe")
+"""Files that are read as a whole: configurations, vocabularies, templates."""
+LARGEST_TEXT_BYTES = 64 * 1024 * 1024
+"""The largest published tokenizer has 35 MB."""
+MOST_FILES = 20_000
+
+
+def check_files(folder: Path) -> None:
+    """Raise a `RequestError` where a model's folder holds a pipe or a device, or a text that no model has."""
+    paths = list(islice(model_files(folder), MOST_FILES + 1))
+    if len(paths) > MOST_FILES:
+        raise RequestError(f"{folder} holds more than {MOST_FILES:,} files; give the folder of one model")
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # a link that leads nowhere is no file, and whoever needs it says so
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise RequestError(f"{path} is a pipe, a socket or a device and no file; remove it")
+        if path.suffix.lower() in TEXT_ENDINGS and status.st_size > LARGEST_TEXT_BYTES and not path.is_dir():
+            raise RequestError(
+                f"{path} has {status.st_size:,} bytes, which is too large for a configuration or a vocabulary; "
+                "check that it is the right file"
+            )
+
+
+def model_files(folder: Path) -> Iterator[Path]:
+    """The files of a model: in its folder and in those of its components."""
+    try:
+        yield from folder.glob("*")
+        yield from folder.glob("*/*")
+    except OSError as error:
+        raise RequestError(f"{folder} cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,41 @@
+"""Memory that is worked out once for many accelerators is what each of them has by itself."""
+
+from __future__ import annotations
+
+from diffprof.catalogue.accelerators import accelerators
+from diffprof.prediction.allocator import OutOfDeviceMemory
+from diffprof.prediction.device_memory import DeviceMemory, device_memory
+from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.memory_on_devices import MemoryOnDevices
+from diffprof.record.fitted import StageMemory
+from diffprof.record.run_settings import RunSettings
+from tests.prediction.samples import stable_diffusion_profile
+
+MIB = 1024**2
+
+
+def by_itself(device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool]:
+    try:
+        return predict_memory(stable_diffusion_profile(), RunSettings(), device, device.capacity_bytes), True
+    except OutOfDeviceMemory:
+        return predict_memory(stable_diffusion_profile(), RunSettings(), device), False
+
+
+def test_one_accelerator_of_each_architecture_has_what_it_has_by_itself() -> None:
+    shared = MemoryOnDevices(stable_diffusion_profile(), RunSettings())
+    for entry in {entry.architecture: entry for entry in accelerators()}.values():
+        assert shared.on(device_memory(entry)) == by_itself(device_memory(entry)), entry.name
+
+
+def test_a_device_that_is_nearly_full_is_followed_by_itself() -> None:
+    shared = MemoryOnDevices(stable_diffusion_profile(), RunSettings())
+    stages, _ = shared.on(DeviceMemory("ampere"))
+    context = DeviceMemory("ampere").context_bytes
+    allocated = max(stage.allocated_bytes for stage in stages)
+    reserved = max(stage.reserved_bytes for stage in stages)
+    answers = set()
+    for size in range(allocated - 600 * MIB, reserved + 40 * MIB, 80 * MIB):
+        device = DeviceMemory("ampere", memory_bytes=size + context)
+        assert shared.on(device) == by_itself(device)
+        answers.add(shared.fits(device))
+    assert answers == {True, False}
