@@ -87,7 +87,9 @@ def test_no_other_host_is_contacted_or_linked(visit: OpenPage, address: str) -> 
 
 def test_the_keyboard_is_enough(visit: OpenPage) -> None:
     visitor = visit()
-    expect(visitor.find("profile-width").get_by_role("slider")).to_be_enabled()
+    wanted = ["profile-model", "profile-width", "profile-height", "profile-num_inference_steps", "profile-beside"]
+    for name in wanted:
+        expect(visitor.find(name).locator("input").first).to_be_enabled()
     keyboard = visitor.page.keyboard
     visitor.page.get_by_role("tab", name="Profile").focus()
     keyboard.press("Tab")
@@ -97,7 +99,6 @@ def test_the_keyboard_is_enough(visit: OpenPage) -> None:
         keyboard.press("Tab")
         reached.append(visitor.page.evaluate(focused))
         assert visitor.page.evaluate(SEEN), reached[-1]
-    wanted = ["profile-model", "profile-width", "profile-height", "profile-num_inference_steps", "profile-beside"]
     places = [reached.index(name) for name in wanted]
     assert places == sorted(places)
 

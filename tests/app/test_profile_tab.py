@@ -41,6 +41,26 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
     assert moved.total.macs != own.total.macs
 
 
+def test_leaving_the_list_of_models_changes_nothing(visit: OpenPage) -> None:
+    visitor = visit()
+    open_model(visitor, LIGHT_MODEL)
+    slider = visitor.find("profile-num_inference_steps").get_by_role("slider")
+    expect(slider).to_be_enabled()
+    slider.press("ArrowRight")
+    visitor.sees("profile-totals", "26 steps")
+    for name in ("profile-model", "profile-accelerator", "profile-beside"):
+        asked = len(visitor.window.all_requests)
+        box = visitor.find(name).locator("input").first
+        box.focus()
+        box.blur()
+        visitor.rests()
+        if name == "profile-model":  # the browser did ask, so that the answer was that there is nothing to do
+            assert any("/queue/join" in url for url in visitor.window.all_requests[asked:])
+    expect(slider).to_have_value("26")
+    expect(slider).to_be_enabled()
+    visitor.sees("profile-totals", "26 steps")
+
+
 def test_memory_and_time_follow_the_accelerator_and_the_sliders(visit: OpenPage) -> None:
     visitor = visit()
     open_model(visitor, LIGHT_MODEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -38,6 +39,16 @@ Updates = dict[Any, Any]
 """New values of components of the page."""
 
 
+@dataclass(frozen=True)
+class OpenedModel:
+    """The model that the sliders belong to."""
+
+    name: str
+    """As it was chosen."""
+    values: Mapping[str, float]
+    """What the model has by itself, for the sliders that apply to it."""
+
+
 class ProfileTab:
     """The components of the tab, and the handlers of its events."""
 
@@ -46,10 +57,12 @@ class ProfileTab:
 
         self.context = context
         two_columns(self._add_inputs, self._add_outputs)
-        self.values = gr.State({})
-        """The values that the chosen model has by itself, for the sliders that apply to it."""
-        self.positions = gr.State({})
-        """Where the sliders are to be set."""
+        self.opened = gr.State(None)
+        """The `OpenedModel`; None while none is open."""
+        self.shown = gr.State(None)
+        """The `PageState` whose result is on the page; None while there is none."""
+        self.positions = gr.State(None)
+        """Where the sliders are to be set; None where they are to stay."""
         self.address = gr.Textbox(visible=False)
         self._connect()
 
@@ -97,22 +110,26 @@ class ProfileTab:
             "show_progress": "minimal", "show_progress_on": self.message, "concurrency_id": "counting",
             "concurrency_limit": 2, "api_visibility": "private", "trigger_mode": "always_last",
         }  # fmt: skip
-        asked = [self.context.session, self.model, self.beside, self.accelerator]
+        asked = [self.context.session, self.opened, self.shown, self.model, self.beside, self.accelerator]
+        opened = [self.opened, self.shown, self.positions]
         loading = self.context.loaded(
             show_errors(self.message, self.open_address, self.results), [self.context.session, self.address],
-            [*outputs, self.values, self.positions, self.model, self.beside, self.accelerator, *self.sliders],
+            [*outputs, *opened, self.model, self.beside, self.accelerator, *self.sliders],
             js="(session, address) => [session, location.search]", **counting,
         )  # fmt: skip
         opening = gr.on(
             [self.model.input], show_errors(self.message, self.open_model, self.results), asked,
-            [*outputs, self.values, self.positions, *self.sliders], **counting,
+            [*outputs, *opened, *self.sliders], **counting,
         )  # fmt: skip
         for event in (loading, opening):
-            event.then(_slider_updates, self.positions, self.sliders, show_progress="hidden", api_visibility="private")
+            event.then(
+                self.set_sliders, self.positions, [self.positions, *self.sliders], show_progress="hidden",
+                api_visibility="private",
+            )  # fmt: skip
         moving = gr.on(
             [*(slider.input for slider in self.sliders), self.beside.input, self.accelerator.input],
-            show_errors(self.message, self.move_slider, self.results), [*asked, self.values, *self.sliders], outputs,
-            **counting,
+            show_errors(self.message, self.move_slider, self.results), [*asked, *self.sliders],
+            [*outputs, self.shown], **counting,
         )  # fmt: skip
         connect_stop_button(self.stop, self.context, TAB, self.message, [loading, opening, moving])
 
@@ -122,30 +139,56 @@ class ProfileTab:
         yield {self.model: state.models[0], self.beside: list(state.models[1:]), self.accelerator: state.accelerator}
         yield from self._open(session, state)
 
-    def open_model(self, session: Session, name: str, beside: Sequence[str], accelerator: str) -> Iterator[Updates]:
-        """Count a model with its default arguments, and set the sliders to them."""
+    def open_model(
+        self, session: Session, opened: OpenedModel | None, shown: PageState | None, name: str,
+        beside: Sequence[str], accelerator: str,
+    ) -> Iterator[Updates]:  # fmt: skip
+        """Count a model with its default arguments, and set the sliders to them.
+
+        The list of models also reports a choice when it is merely left. The model that is open already stays as it is:
+        opening it again would set moved sliders back, and take the keyboard's focus from them.
+        """
+        if opened is not None and opened.name == name:
+            yield {}
+            return
         yield from self._open(session, PageState((name or "", *(beside or ())), accelerator))
 
     def _open(self, session: Session, state: PageState) -> Iterator[Updates]:
         import gradio as gr
 
         # Sliders are set after everything else, and cannot be moved before: what a visitor moves is not set back.
-        yield {self.values: {}, self.positions: {}, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
+        yield {self.opened: None, self.shown: None, **dict.fromkeys(self.sliders, gr.Slider(interactive=False))}
         for status in self._count(session, state):
             if isinstance(status, dict):
                 yield status
                 continue
             own, shown = status
-            yield {self.values: slider_values(own), self.positions: slider_values(shown)}
+            opened = OpenedModel(state.models[0], slider_values(own))
+            yield {self.opened: opened, self.positions: slider_values(shown)}
+
+    def set_sliders(self, positions: Mapping[str, float] | None) -> Updates:
+        """Set the sliders once, after a model was opened."""
+        if positions is None:
+            return {}
+        updates = {
+            slider: _slider_update(about, positions.get(about.argument))
+            for slider, about in zip(self.sliders, SLIDERS, strict=True)
+        }
+        return {self.positions: None, **updates}
 
     def move_slider(
-        self, session: Session, name: str, beside: Sequence[str], accelerator: str, own: dict[str, float],
-        *positions: float,
+        self, session: Session, opened: OpenedModel | None, shown: PageState | None, name: str,
+        beside: Sequence[str], accelerator: str, *positions: float,
     ) -> Iterator[Updates]:  # fmt: skip
-        """Count the model with the values of the sliders that were moved."""
+        """Count the model with the values of the sliders that were moved, unless this is what is shown already."""
+        own = opened.values if opened else {}
         pairs = zip(SLIDERS, positions, strict=True)
         moved = [value if own.get(slider.argument, value) != value else None for slider, value in pairs]
         state = PageState((name or "", *(beside or ())), accelerator, slider_arguments(moved))
+        if state == shown:
+            yield {}
+            return
+        yield {self.shown: None}
         for status in self._count(session, state):
             if isinstance(status, dict):
                 yield status
@@ -180,6 +223,7 @@ class ProfileTab:
         address = element("span", data_address=write_address(state), hidden=True)
         return {
             self.message: "",
+            self.shown: state,
             self.totals: views.result(views.totals_view(profile), address),
             self.hardware: hardware_view(profile, state.accelerator),
             self.table: side_by_side(models, state),
@@ -196,10 +240,6 @@ def _check_arguments(own: Profile, arguments: Mapping[str, float]) -> None:
     unknown = [slider.label for slider in SLIDERS if slider.argument in set(arguments) - set(slider_values(own))]
     if unknown:
         raise RequestError(f"The model {model_title(own.request.model)} takes no {' and no '.join(unknown).lower()}.")
-
-
-def _slider_updates(values: Mapping[str, float]) -> list[Any]:
-    return [_slider_update(slider, values.get(slider.argument)) for slider in SLIDERS]
 
 
 def _slider_update(slider: Slider, value: float | None) -> Any:
