@@ -427,3 +427,18 @@ def test_random_numbers_of_every_kind_of_device_are_restored(kind: str, monkeypa
     numbers.state += 1
     state.restore()
     assert numbers.state == 7
+
+
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_random_numbers_of_a_device_that_came_into_use_meanwhile_begin_again(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with an offloaded pipeline, whose first call is what initializes the device."""
+    backend = getattr(torch, kind)
+    state = RandomState({})
+    own = torch.Generator().manual_seed(11)  # as torch.manual_seed(11) has it, which is kept for later
+    monkeypatch.setattr(backend, "is_initialized", lambda: True)
+    monkeypatch.setattr(backend, "default_generators", (own,))
+    first = torch.rand(3, generator=own)
+    state.restore()
+    assert torch.equal(torch.rand(3, generator=own), first)

@@ -149,10 +149,12 @@ class RandomState:
 
     def restore(self) -> None:
         torch.set_rng_state(self._torch)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
-        if self._xpu is not None:
-            torch.xpu.set_rng_state_all(self._xpu)
+        for backend, states in ((torch.cuda, self._cuda), (torch.xpu, self._xpu)):
+            if states is not None:
+                backend.set_rng_state_all(states)
+            elif backend.is_initialized():  # since then: its generators began with their seed
+                for generator in backend.default_generators:
+                    generator.manual_seed(generator.initial_seed())
         if self._mps is not None:
             torch.mps.set_rng_state(self._mps)
         numpy.random.set_state(self._numpy)

@@ -413,6 +413,41 @@ def test_an_amd_gpu_without_amd_smi_is_noted(rocm: Callable[[Any], None]) -> Non
     assert read is None and problem is not None and "amdsmi" in problem
 
 
+@pytest.fixture
+def xpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine with an Intel GPU that tells what torch documents: percent, bytes, watts, MHz and degrees."""
+    monkeypatch.setattr(torch.xpu, "is_initialized", lambda: True)
+    answers = {"utilization": 40.0, "device_memory_used": 20 * MIB, "power_draw": 190.5, "clock_rate": 2400.0}
+    for name, answer in {**answers, "temperature": 55.0}.items():
+        monkeypatch.setattr(torch.xpu, name, lambda device, answer=answer: answer, raising=False)
+    return monkeypatch
+
+
+def test_an_intel_gpu_is_read_by_the_functions_of_torch(xpu: pytest.MonkeyPatch) -> None:
+    read, problem = find_gpu(torch.device("xpu", 0))
+    assert problem is None and read is not None
+    assert read() == GpuReading(40.0, 20 * MIB, 190.5, 2400.0, 55.0, None)
+
+
+def test_an_intel_gpu_whose_sensors_need_more_rights_tells_the_rest(xpu: pytest.MonkeyPatch) -> None:
+    def refuse(device: object) -> float:
+        raise RuntimeError("Try running with elevated privileges")
+
+    for name in ("utilization", "power_draw"):
+        xpu.setattr(torch.xpu, name, refuse)
+    read, _ = find_gpu(torch.device("xpu", 0))
+    assert read is not None and read() == GpuReading(None, 20 * MIB, None, 2400.0, 55.0)
+    for name in ("device_memory_used", "clock_rate", "temperature"):
+        xpu.setattr(torch.xpu, name, refuse)
+    said = "The GPU is not sampled: torch.xpu says Try running with elevated privileges."
+    assert find_gpu(torch.device("xpu", 0)) == (None, said)
+
+
+def test_that_a_gpu_of_metal_is_not_sampled_is_said() -> None:
+    read, problem = find_gpu(torch.device("mps"))
+    assert read is None and problem is not None and "Metal" in problem
+
+
 class LostGpu:
     """A GPU that answers twice and is gone then."""
 

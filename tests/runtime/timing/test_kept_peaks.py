@@ -36,6 +36,10 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
     monkeypatch.setattr(torch._C, "_cuda_memoryStats", device.stats, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_resetPeakMemoryStats", device.reset, raising=False)
+    monkeypatch.setattr(torch._C, "_accelerator_isAllocatorInitialized", lambda: True)
+    monkeypatch.setattr(torch._C, "_accelerator_getDeviceStats", device.stats)
+    monkeypatch.setattr(torch._C, "_accelerator_resetPeakStats", device.reset)
+    monkeypatch.setattr(torch.accelerator.memory, "_get_device_index", lambda device, optional=False: 0)
     return device
 
 
@@ -60,3 +64,15 @@ def test_what_diffprof_resets_is_kept_until_the_program_resets_it(cuda: Cuda) ->
     assert reader.point("vae ends", 2).peak_allocated_bytes == 300
     assert torch.cuda.max_memory_allocated() == 300
     torch.cuda.reset_peak_memory_stats()
+
+
+def test_a_program_that_asks_torch_accelerator_is_told_the_same(cuda: Cuda) -> None:
+    reader = MemoryReader(DeviceAllocator(0))
+    cuda.hold(900)
+    cuda.hold(100)
+    reader.point("text encoder ends", 0)
+    assert torch.accelerator.max_memory_allocated() == 900, "as if nothing had been reset"
+    assert torch.accelerator.max_memory_reserved() == 900
+    torch.accelerator.reset_peak_memory_stats()
+    assert torch.accelerator.max_memory_allocated() == torch.cuda.max_memory_allocated() == 100
+    assert torch._C._accelerator_getDeviceStats == cuda.stats, "torch has its own functions again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +196,97 @@ def test_a_snapshot_is_written_as_a_page(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, [str(snapshot(tmp_path / "s.pickle")), "--html", str(page)])
     assert answer.exit_code == 0, answer.output
     assert "reserved and not in use" in page.read_text()
+
+
+def doubled(kind: Callable[[list[Any]], Any], times: int = 80) -> Any:
+    """A container that holds one twice that holds one twice...: small as a file, and without end as a text or a key."""
+    value = kind([])
+    for _ in range(times):
+        value = kind([value, value])
+    return value
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+@pytest.mark.parametrize(
+    "place", ["device", "addr", "user_metadata", "action", "filename", "line", "name", "address", "state", "weight"]
+)
+def test_containers_that_hold_each_other_without_end_are_refused_or_cut_short_at_once(
+    place: str, kind: Callable[[list[Any]], Any], tmp_path: Path
+) -> None:
+    bomb = doubled(kind)
+    frame: dict[str, Any] = {"filename": PLACES["vae"], "line": 7, "name": "forward"}
+    block: dict[str, Any] = {"address": 1, "size": MIB, "state": "active_allocated", "frames": [frame]}
+    segment: dict[str, Any] = {"device": 0, "address": 1, "total_size": MIB, "blocks": [block]}
+    made: dict[str, Any] = {"action": "alloc", "addr": 1, "size": MIB, "frames": [frame]}
+    content: dict[str, Any] = {"segments": [segment], "device_traces": [[made]], "diffprof_weights": {1: "unet"}}
+    owners: dict[str, list[dict[Any, Any]]] = {
+        "device": [segment], "addr": [made], "user_metadata": [made], "action": [made], "state": [block],
+        "address": [block],
+    }  # fmt: skip
+    if place == "weight":
+        content["diffprof_weights"][1] = bomb
+    for owner in owners.get(place, [frame] if place != "weight" else []):
+        owner[place] = bomb
+    file = tmp_path / "s.pickle"
+    file.write_bytes(pickle.dumps(content))
+    if place in ("device", "addr", "address", "state"):
+        with pytest.raises(FileFormatError, match="not a memory snapshot"):
+            explain_snapshot(file)
+    else:
+        (device,) = explain_snapshot(file)
+        assert device.peak_bytes == MIB
+        assert all(len(share.name) < 200 for share in (*device.modules, *device.lines, *device.stacks))
+
+
+def test_one_list_of_blocks_that_is_named_again_and_again_is_refused(tmp_path: Path) -> None:
+    blocks = [{"address": 1, "size": 1, "state": "inactive"}] * 10_000
+    segments = [{"device": 0, "total_size": 1, "blocks": blocks}] * 10_000
+    file = tmp_path / "s.pickle"
+    file.write_bytes(pickle.dumps({"segments": segments}))
+    with pytest.raises(FileFormatError, match="not a memory snapshot"):
+        explain_snapshot(file)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_snapshot_with_all_that_torch_writes_is_read_in_every_protocol(protocol: int, tmp_path: Path) -> None:
+    """As ``torch.cuda.memory._snapshot`` documents and its C++ code fills it, on the second of two devices."""
+    stack = frames("unet")  # shared by all that were allocated there
+    made = {"stream": 0, "time_us": 1_700_000_000_000_000, "pool_id": (0, 0), "frames": stack, "compile_context": "N/A"}
+    base = 0x7F0000000000
+    trace = [
+        {"action": "segment_map", "addr": base, "size": 20 * MIB, **made},
+        {"action": "alloc", "addr": base, "size": 8 * MIB, "user_metadata": "unet.mid_block", **made},
+        {"action": "alloc", "addr": base + 8 * MIB, "size": 4 * MIB, "user_metadata": "", **made},
+        {"action": "free_requested", "addr": base, "size": 8 * MIB, **made},
+        {"action": "free_completed", "addr": base, "size": 8 * MIB, **made},
+        {"action": "oom", "device_free": 3 * MIB, "size": 64 * MIB, **made},
+        {"action": "snapshot", "addr": 0, "size": 0, **made},
+    ]
+    blocks = [
+        {"address": base, "size": 8 * MIB, "requested_size": 0, "state": "inactive", "frames": []},
+        {"address": base + 8 * MIB, "size": 4 * MIB, "requested_size": 4 * MIB, "state": "active_pending_free",
+         "frames": stack},
+        {"address": base + 12 * MIB, "size": 8 * MIB, "requested_size": 0, "state": "inactive", "frames": []},
+    ]  # fmt: skip
+    segment = {
+        "device": 1, "address": base, "total_size": 20 * MIB, "allocated_size": 0, "active_size": 4 * MIB,
+        "requested_size": 4 * MIB, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+        "is_expandable": True, "frames": stack, "blocks": blocks,
+    }  # fmt: skip
+    settings = {
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True", "max_split_size": -1,
+        "garbage_collection_threshold": 0.0, "expandable_segments": True, "roundup_power2_divisions": {"1": 0, "2": 0},
+    }  # fmt: skip
+    content = {
+        "segments": [segment], "device_traces": [[], trace], "allocator_settings": settings,
+        "external_annotations": [{"stage": "START", "name": "step", "device": 1, "time_us": 5}],
+    }  # fmt: skip
+    file = tmp_path / "s.pickle"
+    file.write_bytes(pickle.dumps(content, protocol))
+    (device,) = explain_snapshot(file)
+    assert (device.device, device.peak_bytes, device.has_history) == (1, 12 * MIB, True)
+    assert {share.name: share.held_bytes for share in device.modules} == {
+        "unet.mid_block": 8 * MIB, "unet_2d_condition.forward": 4 * MIB
+    }  # fmt: skip
+    (failure,) = device.failures
+    assert (failure.requested_bytes, failure.free_bytes, failure.allocated_bytes) == (64 * MIB, 3 * MIB, 4 * MIB)

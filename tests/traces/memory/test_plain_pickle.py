@@ -61,6 +61,9 @@ def test_a_hostile_pickle_is_refused_before_it_does_anything(
     assert [path.name for path in tmp_path.iterdir()] == ["snapshot.pickle"]
 
 
+DOUBLED = [b"q\x00h\x00\x86"] * 80
+"""Each makes a tuple that holds the last one twice: to hash the outermost one, 2 to the 80 values are looked at."""
+
 DAMAGED = {
     "empty": b"",
     "no pickle": b"{}",
@@ -70,6 +73,7 @@ DAMAGED = {
     "nothing on the stack": b"\x80\x04.",
     "an entry that is no key": b"\x80\x04}]]s.",
     "a memo that is not there": b"\x80\x04h\x07.",
+    "a key that takes for ever to hash": b"\x80\x04()" + b"".join(DOUBLED) + b"Nd.",
 }
 
 

@@ -39,7 +39,12 @@ CLOCK_OF_MULTIPROCESSORS, SENSOR_OF_GPU = 1, 0
 
 def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | None]:
     """A function that reads the GPU at `place` or else the current one, or why there is none; neither without a GPU."""
-    if not torch.cuda.is_initialized() or (place is not None and place.type != "cuda"):
+    kind = "cuda" if place is None else place.type
+    if kind == "mps":
+        return None, "The GPU is not sampled: Metal does not tell programs its use, power or clock."
+    if kind == "xpu":
+        return _find_intel_gpu(place) if torch.xpu.is_initialized() else (None, None)
+    if kind != "cuda" or not torch.cuda.is_initialized():
         return None, None
     if torch.version.hip is not None:
         return _find_amd_gpu(place)
@@ -49,7 +54,7 @@ def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | N
         return None, "The GPU is not sampled: install diffprof[gpu] for it."
     try:
         return nvml_gpu(pynvml, str(torch.cuda.get_device_properties(place).uuid)), None
-    except (pynvml.NVMLError, AttributeError) as error:
+    except (pynvml.NVMLError, AttributeError, RuntimeError, AssertionError) as error:
         return None, f"The GPU is not sampled: NVML says {error}."
 
 
@@ -105,6 +110,27 @@ def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | Non
         read()
     except Exception as error:  # noqa: BLE001  as above
         return None, f"The GPU is not sampled: AMD SMI says {error}."
+    return read, None
+
+
+def _find_intel_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | None]:
+    """By Level Zero, through the functions of torch, of which those for use and power take a tenth of a second each."""
+    xpu: Any = torch.xpu
+    errors = (Exception,)  # functions and the library below them may be missing, or need more rights
+    use = _sensor(errors, lambda: float(xpu.utilization(place)))
+    memory = _sensor(errors, lambda: int(xpu.device_memory_used(place)))
+    power = _sensor(errors, lambda: float(xpu.power_draw(place)))
+    clock = _sensor(errors, lambda: float(xpu.clock_rate(place)))
+    heat = _sensor(errors, lambda: float(xpu.temperature(place)))
+
+    def read() -> GpuReading:
+        return GpuReading(use(), memory(), power(), clock(), heat())
+
+    if all(value is None for value in read()):
+        try:
+            xpu.temperature(place)  # says why
+        except Exception as error:  # noqa: BLE001  as above
+            return None, f"The GPU is not sampled: torch.xpu says {error}."
     return read, None
 
 

@@ -14,7 +14,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-KINDS = ("cuda", "xpu")
+FUNCTIONS = (
+    ("cuda", "_cuda_memoryStats", "_cuda_resetPeakMemoryStats"),
+    ("xpu", "_xpu_memoryStats", "_xpu_resetPeakMemoryStats"),
+    (None, "_accelerator_getDeviceStats", "_accelerator_resetPeakStats"),
+)
+"""Kind of device, and the functions of ``torch._C`` that read and reset its statistics; those of ``torch.accelerator``
+are for the kind that is in use."""
 PEAK = "peak"
 
 
@@ -43,8 +49,7 @@ def own_peaks() -> Iterator[None]:
 
 def _replace_functions() -> None:
     extension = getattr(sys.modules.get("torch"), "_C", None)
-    for kind in KINDS:
-        stats, reset = f"_{kind}_memoryStats", f"_{kind}_resetPeakMemoryStats"
+    for kind, stats, reset in FUNCTIONS:
         if stats in _ORIGINALS or not hasattr(extension, stats) or not hasattr(extension, reset):
             continue
         _ORIGINALS[stats], _ORIGINALS[reset] = getattr(extension, stats), getattr(extension, reset)
@@ -52,32 +57,40 @@ def _replace_functions() -> None:
         setattr(extension, reset, _reset_function(kind, _ORIGINALS[stats], _ORIGINALS[reset]))
 
 
-def _stats_function(kind: str, original: Callable[[int], Any]) -> Callable[[int], Any]:
+def _stats_function(kind: str | None, original: Callable[[int], Any]) -> Callable[[int], Any]:
     def memory_stats(device: int) -> Any:
         stats = original(device)
-        kept = {} if _THREAD.is_own else _PEAKS.get((kind, device), {})
+        kept = {} if _THREAD.is_own else _PEAKS.get(_place(kind, device), {})
         for (name, pool), peak in kept.items():
-            stats[name][pool][PEAK] = max(peak, stats[name][pool][PEAK])
+            values = stats.get(name, {}).get(pool)
+            if values is not None:  # not every function tells all of them
+                values[PEAK] = max(peak, values[PEAK])
         return stats
 
     return memory_stats
 
 
 def _reset_function(
-    kind: str, original_stats: Callable[[int], Any], original: Callable[[int], Any]
+    kind: str | None, original_stats: Callable[[int], Any], original: Callable[[int], Any]
 ) -> Callable[[int], Any]:
     def reset_peak_memory_stats(device: int) -> Any:
+        place = _place(kind, device)
         if _THREAD.is_own:
-            kept = _PEAKS.setdefault((kind, device), {})
-            for place, peak in _peaks_in(original_stats(device)):
-                kept[place] = max(peak, kept.get(place, 0))
+            kept = _PEAKS.setdefault(place, {})
+            for statistic, peak in _peaks_in(original_stats(device)):
+                kept[statistic] = max(peak, kept.get(statistic, 0))
             return original(device)
-        _PEAKS.pop((kind, device), None)
+        _PEAKS.pop(place, None)
         if not _PEAKS:
             _restore_functions()
         return original(device)
 
     return reset_peak_memory_stats
+
+
+def _place(kind: str | None, device: int) -> tuple[str, int]:
+    accelerator: Any = sys.modules["torch"].accelerator.current_accelerator() if kind is None else None
+    return (kind or getattr(accelerator, "type", "")), device
 
 
 def _peaks_in(stats: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 from diffprof.errors import FileFormatError, FileProblem
@@ -23,6 +24,9 @@ DEEPEST_STACK = 6
 LONGEST_LABEL = 200
 LARGEST_BYTES = 2**50
 MOST_DEVICES = 1024
+MOST_BLOCKS = 20_000_000
+"""A pickle can name one list of blocks any number of times: a small file would stand for more than any memory."""
+DEEPEST_FRAME = 1000
 OWNERS = (
     ("/diffusers/models/autoencoders/", "vae"),
     ("/diffusers/models/controlnets/", "controlnet"),
@@ -101,9 +105,12 @@ def explain_snapshot(path: Path) -> tuple[DeviceSnapshot, ...]:
         weights = content.get(WEIGHTS_KEY) or {}
         if type(weights) is not dict:
             raise ValueError("weights have no addresses")
-        devices = sorted({segment["device"] for segment in segments} | {n for n, trace in enumerate(traces) if trace})
-        if not all(type(device) is int and 0 <= device < MOST_DEVICES for device in devices):
+        if sum(len(segment["blocks"]) for segment in segments) > MOST_BLOCKS:
+            raise ValueError("more blocks than there can be")
+        numbers = [segment["device"] for segment in segments] + [n for n, trace in enumerate(traces) if trace]
+        if not all(type(number) is int and 0 <= number < MOST_DEVICES for number in numbers):
             raise ValueError("a device has no number")
+        devices = sorted(set(numbers))
         return tuple(
             _device(
                 device,
@@ -159,14 +166,15 @@ def _blocks(
     weights: Mapping[int, str],
 ) -> tuple[dict[int, _Block], list[int]]:
     """What is allocated at the end, by address, and the sizes of what is free."""
-    last = {event["addr"]: made[number] for number, event in enumerate(trace) if event["action"] == ALLOCATED}
+    last = {_address(event): made[number] for number, event in enumerate(trace) if event["action"] == ALLOCATED}
     active, free = {}, []
     for segment in segments:
-        address = int(segment.get("address", 0))
+        address = _address(segment, "address", 0)
         for block in segment["blocks"]:
             size = _size(block["size"])
-            address = int(block.get("address", address))  # torch before 2.1 leaves it out: blocks follow each other
-            if str(block["state"]).startswith("active"):
+            # Torch before 2.1 leaves it out: blocks follow each other.
+            address = _address(block, "address", address)
+            if block["state"].startswith("active"):
                 known = last.get(address)
                 module = known.module if known is not None else _label(weights.get(address))
                 active[address] = _Block(size, _frames(block), module)
@@ -189,18 +197,37 @@ def _allocations(trace: Sequence[Mapping[str, Any]], weights: Mapping[int, str])
     made = {}
     for number, event in enumerate(trace):
         if event["action"] == ALLOCATED:
-            label = _label(event.get("user_metadata") or weights.get(event["addr"]))
+            address = _address(event)
+            label = _label(event.get("user_metadata") or weights.get(address))
             frames = event.get("frames") or ()
-            alive[event["addr"]] = made[number] = _Block(_size(event["size"]), frames, label)
+            alive[address] = made[number] = _Block(_size(event["size"]), frames, label)
         elif event["action"] == FREED:
-            freed = alive.pop(event["addr"], None)
-            made[number] = freed or _Block(_size(event["size"]), (), _label(weights.get(event["addr"])))
+            address = _address(event)
+            freed = alive.pop(address, None)
+            made[number] = freed or _Block(_size(event["size"]), (), _label(weights.get(address)))
     return made
 
 
 def _label(value: Any) -> str | None:
     """What somebody has attached to an allocation, as one line."""
-    return " ".join(str(value).split())[:LONGEST_LABEL] if value else None
+    return " ".join(_text(value).split())[:LONGEST_LABEL] if value else None
+
+
+def _text(value: Any) -> str:
+    """The value as text; containers that hold each other again and again would otherwise be a text without end."""
+    return value if isinstance(value, str) else SHORT.repr(value)
+
+
+SHORT = Repr()
+SHORT.maxlevel = 2
+
+
+def _address(holder: Mapping[str, Any], key: str = "addr", missing: int | None = None) -> int:
+    """An address. No other value is looked up: to hash tuples that hold each other again and again has no end."""
+    value = holder.get(key, missing)
+    if type(value) is not int:
+        raise ValueError("an address is no number")
+    return value
 
 
 def _size(value: Any) -> int:
@@ -241,10 +268,9 @@ def _alive_before(
 
 def _undo(alive: dict[int, _Block], event: Mapping[str, Any], block: _Block | None) -> int:
     """Take an event back: by how much that changes what is allocated."""
-    address = event.get("addr")
-    if event["action"] == ALLOCATED and address in alive:
+    if event["action"] == ALLOCATED and (address := _address(event)) in alive:
         return -alive.pop(address).size
-    if event["action"] == FREED and block is not None and address is not None and address not in alive:
+    if event["action"] == FREED and block is not None and (address := _address(event)) not in alive:
         alive[address] = block
         return block.size
     return 0
@@ -280,7 +306,7 @@ def _owner(block: _Block) -> str:
     """The component, or the kind of component whose code is outermost; frames come with the innermost first."""
     if block.module is not None:
         return block.module.partition(".")[0]
-    files = [_file(frame) for frame in block.frames]
+    files = [_file(frame) for frame in islice(block.frames, DEEPEST_FRAME)]
     for part, owner in OWNERS:
         if any(part in file for file in files):
             return owner
@@ -291,7 +317,7 @@ def _module(block: _Block) -> str:
     """Its label, or the function of a model that is innermost."""
     if block.module is not None:
         return block.module
-    for frame in block.frames:
+    for frame in islice(block.frames, DEEPEST_FRAME):
         file = _file(frame)
         if any(part in file for part in MODELS) and frame.get("name") in ("forward", "__call__"):
             return f"{file.rpartition('/')[2].removesuffix('.py')}.{frame.get('name')}"
@@ -311,11 +337,11 @@ def _stack(block: _Block) -> str:
 
 def _lines(frames: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Lines of code outside of torch, the innermost first."""
-    for frame in frames:
+    for frame in islice(frames, DEEPEST_FRAME):
         file = _file(frame)
         if file.endswith(".py") and "/torch/" not in file:
-            yield f"{'/'.join(file.split('/')[-3:])}:{frame.get('line')} {frame.get('name')}"
+            yield f"{'/'.join(file.split('/')[-3:])}:{_text(frame.get('line'))} {_text(frame.get('name'))}"
 
 
 def _file(frame: Mapping[str, Any]) -> str:
-    return str(frame.get("filename", "")).replace("\\", "/")
+    return _text(frame.get("filename", "")).replace("\\", "/")

@@ -154,10 +154,7 @@ class PlainReader:
         target = self._stack[-1]
         if type(target) is not dict or len(values) % 2:
             raise ValueError("entries are added to what is no dictionary")
-        for key, value in zip(values[::2], values[1::2], strict=True):
-            if type(key) not in (str, int):
-                raise ValueError("a key is neither a text nor a number")
-            target[key] = value
+        target.update(_pairs(values))
 
     def remember(self, number: int) -> None:
         self._memo[number] = self._stack[-1]
@@ -166,7 +163,10 @@ class PlainReader:
         self._stack.append(self._memo[number])
 
 
-def _pairs(values: list[Any]) -> dict[Any, Any]:
+def _pairs(values: list[Any]) -> dict[str | int, Any]:
+    """A dictionary. Keys are checked before they are hashed: that has no end for tuples that hold each other."""
+    if any(type(key) not in (str, int) for key in values[::2]):
+        raise ValueError("a key is neither a text nor a number")
     return dict(zip(values[::2], values[1::2], strict=True))
 
 
