@@ -12,6 +12,7 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.weights import load_pipeline
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
+from tests.small_pipelines.quantized import unpack_in_python
 
 FIGURES = ("parameters", "buffers", "weight_bytes", "macs", "peak_live_bytes")
 
@@ -32,6 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=str,
 )
 def test_what_runs_is_what_was_counted(folder: Path, changes: dict[str, Any]) -> None:
+    unpack_in_python()
     arguments = SMALL_PIPELINES["stable-diffusion"].arguments()
     counted = diffprof.profile(folder, dtype="float32", **changes, **arguments)
     loaded = load_pipeline(folder, dtype="float32", device="cpu", **changes)

@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
 
 
+def unpack_in_python() -> None:
+    """Give quanto its unpacking of bytes in Python: the same in C++ takes a minute to compile on first use."""
+    from types import SimpleNamespace
+
+    import torch
+    from optimum.quanto.library.extensions.extension import get_extension
+
+    def unpack(packed: torch.Tensor, bits: int) -> torch.Tensor:
+        return torch.cat([(packed >> shift) & (2**bits - 1) for shift in range(0, 8, bits)])
+
+    get_extension("quanto_cpp")._lib = SimpleNamespace(unpack=unpack)
+
+
 def quantize_with_quanto(model: Any, kind: str) -> None:
     """Pack all linear layers of a model in place, as diffusers does when it loads it with a `QuantoConfig`."""
     import torch
     from optimum import quanto
 
+    unpack_in_python()
     kinds = {"int8": quanto.qint8, "fp8": quanto.qfloat8, "int4": quanto.qint4, "int2": quanto.qint2}
     linears = [path for path, module in model.named_modules() if isinstance(module, torch.nn.Linear)]
     quanto.quantize(model, weights=kinds[kind], include=linears)
