@@ -16,8 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SILENT_SECONDS = 300
-"""A worker that says nothing for so long is ended; a case that only took much of the processor says so itself."""
+import psutil
+
+BUSY_SECONDS = 120
+"""A worker that takes so much of the processor for one case is ended; a shorter one says itself that it took long."""
+WAITING_SECONDS = 300
+"""A worker that takes nothing of the processor, and does not even ask for it, waits for what never comes."""
+LOOK_SECONDS = 5
 
 Result = Mapping[str, Any]
 
@@ -32,11 +37,14 @@ class Summary:
     failures: list[Result] = field(default_factory=list)
     slowest: Result = field(default_factory=lambda: {"seconds": 0.0})
     peak_bytes: int = 0
+    cpu_seconds: Counter[str] = field(default_factory=Counter)
+    """Of the processor, by kind of file."""
 
     def add(self, result: Result) -> None:
         """Count a case."""
         self.cases[result["subject"]] += 1
         self.codes.update(result["codes"])
+        self.cpu_seconds[result["subject"]] += result["seconds"]
         self.peak_bytes = max(self.peak_bytes, result["peak"])
         if result["seconds"] > self.slowest["seconds"]:
             self.slowest = result
@@ -49,7 +57,8 @@ class Summary:
         return (
             f"seed {self.seed}: {sum(self.cases.values()):,} cases, {len(self.failures):,} failed, "
             f"slowest {self.slowest['seconds']:.1f} s (case {self.slowest.get('case')}), "
-            f"largest process {self.peak_bytes / 1e9:.2f} GB"
+            f"largest process {self.peak_bytes / 1e9:.2f} GB, "
+            f"{1000 * sum(self.cpu_seconds.values()) / max(1, sum(self.cases.values())):.0f} ms of a core each"
         )
 
     @property
@@ -57,7 +66,10 @@ class Summary:
         """The figures, and the kinds of failures with an example of each."""
         lines = [
             self.figures,
-            ", ".join(f"{name} {count:,}" for name, count in sorted(self.cases.items())),
+            ", ".join(
+                f"{name} {count:,} ({1000 * self.cpu_seconds[name] / count:.0f} ms)"
+                for name, count in sorted(self.cases.items())
+            ),
             "exit codes: " + ", ".join(f"{code}: {count:,}" for code, count in sorted(self.codes.items())),
         ]
         kinds: dict[str, list[Result]] = {}
@@ -120,8 +132,7 @@ class Campaign:
         following = first
         with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
-            while select.select([child.stdout], [], [], SILENT_SECONDS)[0]:
-                line = child.stdout.readline()
+            while (line := next_line(child)) is not None:
                 if not line:
                     break
                 result = json.loads(line)
@@ -130,13 +141,40 @@ class Campaign:
             else:
                 child.kill()
                 child.wait()
-                yield _dead(following, f"hangs: nothing for {SILENT_SECONDS} s")
+                yield _dead(following, f"hangs: over {BUSY_SECONDS} s of the processor, or waits for ever")
                 return
         if following < end:
             errors = (
                 (place / "stderr.txt").read_text(errors="replace")[-600:] if (place / "stderr.txt").is_file() else ""
             )
             yield _dead(following, f"the process ended with {child.returncode}: {errors}")
+
+
+def next_line(child: subprocess.Popen[bytes]) -> bytes | None:
+    """The next line of a worker, empty at its end; None if it hangs.
+
+    A clock on the wall would call a busy machine a hang: it is the worker's own time that counts.
+    """
+    assert child.stdout is not None
+    begun, waited = _cpu_seconds(child.pid), 0.0
+    before = begun
+    while not select.select([child.stdout], [], [], LOOK_SECONDS)[0]:
+        now = _cpu_seconds(child.pid)
+        waited = waited + LOOK_SECONDS if now == before and not _is_ready(child.pid) else 0.0
+        before = now
+        if now - begun > BUSY_SECONDS or waited > WAITING_SECONDS:
+            return None
+    return child.stdout.readline()
+
+
+def _cpu_seconds(process: int) -> float:
+    spent = psutil.Process(process).cpu_times()
+    return float(spent.user + spent.system)
+
+
+def _is_ready(process: int) -> bool:
+    """Whether the process would go on if it got the processor."""
+    return psutil.Process(process).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 
 
 def _dead(case: int, problem: str) -> Result:
@@ -146,4 +184,4 @@ def _dead(case: int, problem: str) -> Result:
     }  # fmt: skip
 
 
-__all__: Sequence[str] = ["Campaign", "Summary"]
+__all__: Sequence[str] = ["Campaign", "Summary", "next_line"]

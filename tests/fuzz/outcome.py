@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,16 +67,15 @@ def check_trace(ended: Sequence[Ended]) -> list[str]:
     for end in ended:
         if end.code != 0 or "--json" not in end.command or "--against" in end.command:
             continue
-        explained = json.loads(end.out)
-        found += [f"negative: {place} = {value}" for place, value in _times(explained, "") if value < 0][:3]
-        found += [f"does not add up: {part}" for part in _timelines(explained) if not _adds_up(part)]
+        times, timelines = [], []
+        for place, value in _walk(json.loads(end.out), ""):
+            if isinstance(value, dict):
+                timelines += [value] if "exposed_copy_ns" in value and "busy_ns" in value else []
+            elif isinstance(value, int | float) and value < 0 and _is_duration(place):
+                times.append(f"negative: {place} = {value}")
+        found += times[:3]
+        found += [f"does not add up: {part}" for part in timelines if not _adds_up(part)]
     return found
-
-
-def _timelines(value: Any) -> list[dict[str, Any]]:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    own = [value] if isinstance(value, dict) and "exposed_copy_ns" in value and "busy_ns" in value else []
-    return own + [found for item in items for found in _timelines(item)]
 
 
 def _adds_up(timeline: dict[str, Any]) -> bool:
@@ -84,12 +83,19 @@ def _adds_up(timeline: dict[str, Any]) -> bool:
     return bool(sum(timeline[part] for part in parts) == timeline["busy_ns"] <= timeline["total_ns"])
 
 
-def _times(value: Any, place: str) -> list[tuple[str, float]]:
-    if isinstance(value, dict):
-        items: list[tuple[Any, Any]] = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    else:
-        is_time = place.rsplit("/", 1)[-1].endswith(("_ns", "ns_total", "seconds")) and not place.endswith("origin_ns")
-        return [(place, value)] if is_time and isinstance(value, int | float) else []
-    return [found for key, item in items for found in _times(item, f"{place}/{key}")]
+def _is_duration(place: str) -> bool:
+    # Where a trace begins is a place on its clock.
+    return place.endswith(("_ns", "ns_total", "seconds")) and not place.endswith("origin_ns")
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Every object and every plain value in a value of JSON, with its place."""
+    waiting = [(place, value)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(f"{place}/{number}", item) for number, item in enumerate(value)]
+            continue
+        yield place, value
+        if isinstance(value, dict):
+            waiting += [(f"{place}/{key}", item) for key, item in value.items()]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.children import run_child
+from tests.fuzz import campaign
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.mutation import Mutator, dump
 from tests.fuzz.outcome import Ended, check_trace, problems
@@ -24,8 +27,8 @@ WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "pi
     ids=["files", "models"],
 )
 def test_no_file_breaks_a_command(subjects: tuple[str, ...], cases: int, tmp_path: Path) -> None:
-    campaign = Campaign(SEED, 0, cases, subjects, few_folders=True, failures=tmp_path / "failures")
-    summary = campaign.run(workers=1)
+    chosen = Campaign(SEED, 0, cases, subjects, few_folders=True, failures=tmp_path / "failures")
+    summary = chosen.run(workers=1)
     assert sum(summary.cases.values()) == cases
     assert not summary.failures, summary.text
     # Most are refused, and many go through: the mutations are neither too wild nor too tame.
@@ -110,3 +113,26 @@ def test_times_that_do_not_add_up_are_found(copies: int, found: bool) -> None:
     timeline = {**parts, "busy_ns": 4, "total_ns": 9}
     ended = Ended(["trace", "--json"], 0, json.dumps({"traces": [{"timelines": [timeline]}]}), "")
     assert bool(check_trace([ended])) is found
+
+
+@pytest.mark.parametrize(
+    ("program", "busy", "waiting", "line"),
+    [
+        ("print('done')", 60.0, 60.0, b"done\n"),
+        ("while True: pass", 0.02, 60.0, None),
+        ("input()", 60.0, 0.02, None),
+    ],
+    ids=["ends", "loops", "waits"],
+)
+def test_a_worker_that_loops_or_waits_for_ever_is_found(
+    program: str, busy: float, waiting: float, line: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "BUSY_SECONDS", busy)
+    monkeypatch.setattr(campaign, "WAITING_SECONDS", waiting)
+    monkeypatch.setattr(campaign, "LOOK_SECONDS", 0.01)
+    command = [sys.executable, "-S", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        try:
+            assert campaign.next_line(child) == line
+        finally:
+            child.kill()

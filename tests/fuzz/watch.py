@@ -44,6 +44,9 @@ CHANGES = (
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
+HEARD = frozenset({*NETWORK, *PROCESSES, *CHANGES, "open", "import", "exec", "compile", "pickle.find_class"})
+"""Python tells of far more, such as every attribute of a function that is read."""
+
 CANARY = "canary_module"
 """A module that can be imported and that nothing but a file of ours names."""
 
@@ -70,7 +73,7 @@ class Watch:
             self.is_on = False
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.is_on:
+        if not self.is_on or event not in HEARD:
             return
         self.is_on = False  # what is done here is not part of the case
         try:

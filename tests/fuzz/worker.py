@@ -66,6 +66,7 @@ def run(plan: Plan, report: Any) -> None:
     _prepare_process(plan.place, any(subject.needs_torch for subject in chosen))
     watch = Watch(plan.place)
     gc.freeze()  # what is there now stays: looking through it again and again takes a tenth of the time
+    gc.set_threshold(20_000)
     for number in plan.cases:
         result = run_case(plan, number, chosen, watch)
         if result["problems"] and plan.failures is not None:
