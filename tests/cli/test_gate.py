@@ -55,9 +55,11 @@ def test_a_model_is_counted_with_the_request_of_the_baseline(baseline: str, run:
 
 def test_summaries_are_written_to_files_too(baseline: str, heavier: str, run: Run, tmp_path: Path) -> None:
     summary, report = tmp_path / "summary.md", tmp_path / "junit.xml"
-    ended = run("gate", baseline, heavier, "--markdown", str(summary), "--junit", str(report))
+    ended = run("gate", baseline, heavier, "-o", str(summary), "-o", str(report), "--junit", str(tmp_path / "too"))
     assert ended.code == 1
     assert ended.out.startswith("Failed:")
+    assert ended.err == f"Wrote {summary}\nWrote {report}\nWrote {tmp_path / 'too'}\n"
+    assert report.read_bytes() == (tmp_path / "too").read_bytes()
     assert summary.read_text(encoding="utf-8").startswith("## Failed: a limit is exceeded.")
     assert ElementTree.parse(report).getroot().get("failures") == "2"
 
@@ -65,7 +67,7 @@ def test_summaries_are_written_to_files_too(baseline: str, heavier: str, run: Ru
 def test_the_outcome_for_programs_and_pull_requests(baseline: str, heavier: str, run: Run) -> None:
     values = json.loads(run("gate", baseline, heavier, "--json").out)
     assert (values["outcome"], values["exit_code"], values["candidate"]) == ("failed", 1, "heavier")
-    assert run("gate", baseline, heavier, "--markdown", "-").out.startswith("## Failed")
+    assert run("gate", baseline, heavier, "--markdown").out.startswith("## Failed")
     quiet_run = run("gate", baseline, heavier, "--quiet")
     assert (quiet_run.code, quiet_run.out) == (1, "")
 
@@ -90,7 +92,8 @@ def test_another_request_is_rejected_unless_allowed(baseline: str, run: Run, tmp
         (["{foreign}", "{baseline}"], "not a diffprof profile"),
         (["{baseline}", "{baseline}", "--max", "speed=+5%"], "There is no metric speed"),
         (["{baseline}", "{baseline}", "--max", "time=+5%"], "only counted, not measured"),
-        (["{baseline}", "{baseline}", "--json", "--markdown", "-"], "both print the outcome"),
+        (["{baseline}", "{baseline}", "--json", "--markdown"], "exclude each other"),
+        (["{baseline}", "{baseline}", "-o", "outcome.docx"], "Cannot tell the format of outcome.docx"),
         (["{baseline}", "{hostile}"], "from another request"),
     ],
 )
@@ -108,11 +111,11 @@ def test_impossible_requests_are_rejected_with_one_message(
     assert sentence in ended.err
 
 
-@pytest.mark.parametrize("option", ["--markdown", "--junit"])
+@pytest.mark.parametrize("option", ["-o", "--junit"])
 def test_a_summary_that_cannot_be_written_is_reported_before_anything_is_counted(
     option: str, baseline: str, run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    ended = run("gate", baseline, "sd-2.1-base", option, str(tmp_path / "no" / "summary"))
+    ended = run("gate", baseline, "sd-2.1-base", option, str(tmp_path / "no" / "summary.xml"))
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert "there is no folder" in ended.err
     assert engine.requests == []

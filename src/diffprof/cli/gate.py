@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli import completion
-from diffprof.cli.options import Quiet
+from diffprof.cli.options import AsMarkdown, Quiet
+from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.saved_profile import load_named
-from diffprof.cli.terminal import write_rendered, write_text
+from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.counting.sources import open_profile
 from diffprof.errors import FileFormatError, FileProblem, OutputError, RequestError
 
 if TYPE_CHECKING:
     from diffprof.record.profile import Profile
+
+ENDINGS = (".md", ".json", ".txt", ".xml")
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -44,8 +47,15 @@ def gate(
         bool, typer.Option("--allow-different", help="Allow a baseline from a different request or device.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    markdown: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a summary as Markdown; - prints it instead.")
+    markdown: AsMarkdown = False,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Also write the outcome to a .md, .json, .txt or .xml file (JUnit). Repeatable.",
+        ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None,
     quiet: Quiet = False,
@@ -60,36 +70,42 @@ def gate(
     from diffprof.comparison.views import gate as render
     from diffprof.record.atomic_files import replace_file
 
-    if json and markdown == "-":
-        raise RequestError("--json and --markdown - both print the outcome; leave one out.")
+    check_formats(json, csv=False, markdown=markdown)
+    targets = _targets(files or [], junit)
     limits = ",".join(most) if most else None
     parse_limits(limits or "")  # refused before anything is counted
-    _check_places([junit, None if markdown in (None, "-") else Path(markdown)])
+    _check_places(list(targets))
     before = _load_baseline(baseline)
     after = open_profile(candidate, lambda model: _count(model, before, quiet))
     outcome = gate_profiles(before, after, limits, allow_different)
     pair, names = outcome.pair, distinct_labels([str(baseline), candidate])
-    if junit is not None:
-        replace_file(junit, render.gate_junit(outcome, names).encode())
-    if markdown is not None and markdown != "-":
-        replace_file(markdown, render.gate_markdown(outcome, pair, names).encode("utf-8", "backslashreplace"))
+    for target, kind in targets.items():
+        replace_file(target, render.gate_file(kind, outcome, pair, names).encode("utf-8", "backslashreplace"))
+        print_written(target, quiet)
     if json:
         write_text(render.gate_json(outcome, pair, names))
-    elif markdown == "-":
+    elif markdown:
         write_text(render.gate_markdown(outcome, pair, names))
     elif not quiet:
         write_rendered(lambda console: render.print_gate(outcome, pair, names, console))
     return outcome.exit_code
 
 
-def _check_places(targets: Sequence[Path | None]) -> None:
+def _targets(files: Sequence[Path], junit: Path | None) -> dict[Path, str]:
+    """The files to write, and the format of each; the ending says it, except for --junit."""
+    for file in files:
+        if file.suffix.lower() not in ENDINGS:
+            raise RequestError(f"Cannot tell the format of {file}; use one of {', '.join(ENDINGS)}.")
+    return {**{file: file.suffix.lower() for file in files}, **({junit: ".xml"} if junit else {})}
+
+
+def _check_places(targets: Sequence[Path]) -> None:
     """Check before anything is counted; exit code 1 means an exceeded limit here, so this is a `RequestError`."""
     from diffprof.record.atomic_files import check_writable
 
     try:
         for target in targets:
-            if target is not None:
-                check_writable(target)
+            check_writable(target)
     except OutputError as error:
         raise RequestError(str(error)) from error
 

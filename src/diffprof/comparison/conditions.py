@@ -47,6 +47,7 @@ def device_differences(conditions: Iterable[Condition]) -> tuple[Condition, ...]
     return tuple(condition for condition in conditions if condition.group == DEVICE)
 
 
+MODEL = "model"
 FOLDER = "folder"
 
 
@@ -75,7 +76,7 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
         return Condition(group, name, tuple(value(profile) for profile in profiles))
 
     named = all(profile.request.source in NAMED_SOURCES for profile in profiles)
-    yield each(REQUEST, "model" if named else FOLDER, lambda profile: profile.request.model)
+    yield each(REQUEST, MODEL if named else FOLDER, lambda profile: profile.request.model)
     yield each(REQUEST, "pipeline", lambda profile: profile.request.pipeline)
     requested = _names(profile.request.arguments for profile in profiles)
     for name in requested:

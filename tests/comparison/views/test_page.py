@@ -19,7 +19,7 @@ def test_two_profiles_show_differences_of_the_request_first() -> None:
     assert sections(page)[:3] == ["Can they be compared?", "Side by side", "Where the cost goes"]
     text = words(page)
     assert "one generation with new costs 0.387x what old costs: 10.15 TMACs instead of 26.23 TMACs." in text
-    assert "No, it is not the same work" in text
+    assert "No, the requests differ" in text
     assert "Counted" in sections(page)
 
 

@@ -18,7 +18,7 @@ from tests.sample_profiles import stable_diffusion
 def test_times_of_different_devices_compare_the_devices() -> None:
     shown = console_text(compare_as_letters(run_of([SECOND] * 9), run_of([SECOND] * 9, device=CPU)))
     assert "device: name: NVIDIA A100-SXM4-80GB / AMD EPYC 7763" in shown
-    assert "The counts: yes. The times: no, they compare the devices, not the code." in shown
+    assert "The counts: yes. The times: no, they were measured on different devices." in shown
 
 
 def test_too_few_samples_and_a_busy_machine_come_with_advice() -> None:
@@ -46,7 +46,7 @@ def test_what_a_profile_warns_of_is_in_its_comparison() -> None:
     shown = " ".join(console_text(comparison).split())
     assert f"Warning: B: {warning}." in shown
     assert "(computed at 1024 x 1024)" in shown
-    assert "No, it is not the same work (the size that is computed)" in shown
+    assert "No, the requests differ (the size that is computed)" in shown
     assert [one["warnings"] for one in json.loads(comparison_json(comparison))["profiles"]] == [[], [warning]]
     assert warning in comparison_csv(comparison)
     assert warning in comparison_html(comparison)

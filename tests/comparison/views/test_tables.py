@@ -16,7 +16,7 @@ from tests.sample_profiles import hostile, stable_diffusion
 def test_differing_conditions_come_before_any_number() -> None:
     shown = console_text(fewer_steps())
     differs = shown.index("requested num_inference_steps: 30 / 20")
-    answer = shown.index("No, it is not the same work (num_inference_steps)")
+    answer = shown.index("No, the requests differ (num_inference_steps)")
     assert shown.index("Can they be compared?") < answer < differs < shown.index("Counted")
     assert "Yes: request, dtypes, versions and device are the same." in console_text(
         compare_as_letters(stable_diffusion(), stable_diffusion())

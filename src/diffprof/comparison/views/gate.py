@@ -18,11 +18,13 @@ from diffprof.render import numbers
 from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column
+from diffprof.render.console import render_text
 from diffprof.render.warnings import profile_warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+TEXT_WIDTH = 100
 FORMAT_NAME = "diffprof-gate"
 
 # 1: the first; docs/gate.schema.json describes it.
@@ -43,6 +45,16 @@ def print_gate(gate: Gate, pair: Pair, names: Sequence[str], console: Console) -
 def gate_markdown(gate: Gate, pair: Pair, names: Sequence[str]) -> str:
     """The outcome and each limit as Markdown, for a pull request."""
     return markdown(_blocks(gate, pair, names))
+
+
+def gate_file(ending: str, gate: Gate, pair: Pair, names: Sequence[str]) -> str:
+    """The outcome in the format that belongs to the ending of a file."""
+    return {
+        ".md": lambda: gate_markdown(gate, pair, names),
+        ".json": lambda: gate_json(gate, pair, names),
+        ".txt": lambda: render_text(lambda console: print_gate(gate, pair, names, console), TEXT_WIDTH),
+        ".xml": lambda: gate_junit(gate, names),
+    }[ending]()
 
 
 def gate_json(gate: Gate, pair: Pair, names: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ def cost_blocks(costs: Sequence[ModelCost]) -> list[Block]:
         Column("model", [one.name for one in costs], justify="left", least=12),
         Column("size", each(requested_size), justify="left", rank=2),
         Column("steps", each(executed_steps), rank=2),
-        Column("MACs of a step", [_short(row, "step_macs") for row in figures], rank=3),
+        Column("MACs per step", [_short(row, "step_macs") for row in figures], rank=3),
         Column("MACs", [_short(row, "macs") for row in figures]),
         Column("relative", ["-" if one is None else numbers.factor(one) for one in relative]),
         Column("parameters", [numbers.parameters(row["parameters"]) if row else "-" for row in figures], rank=4),

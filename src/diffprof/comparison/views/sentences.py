@@ -132,9 +132,9 @@ def comparability(comparison: Comparison) -> list[str]:
     if not answer.counts:
         differing = request_differences(comparison.conditions)
         names = ", ".join(condition.name for condition in differing) or "the size that is computed"
-        first = f"No, it is not the same work ({names}): the numbers compare requests, not code."
+        first = f"No, the requests differ ({names}): changes below come from what was asked for, not from the code."
     elif answer.times is False:
-        first = "The counts: yes. The times: no, they compare the devices, not the code."
+        first = "The counts: yes. The times: no, they were measured on different devices."
     else:
         first = "Yes, it is the same work; what differs:"
     return [first, *lines]

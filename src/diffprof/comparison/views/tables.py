@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from diffprof.comparison.compare import Comparison, Pair
-from diffprof.comparison.counts import BYTES, SAME, ComponentChange, CountChange
+from diffprof.comparison.conditions import MODEL, REQUEST
+from diffprof.comparison.counts import BYTES, CHANGED, SAME, ComponentChange, CountChange
 from diffprof.comparison.overview import OverviewRow, overview
 from diffprof.comparison.parts import CALL, MODULE, OPERATION, PartChange, common_factors
 from diffprof.comparison.times import TimeChange
@@ -41,9 +42,9 @@ OWN_CODE = "pipeline"
 
 TITLES = {
     "macs": "MACs", "flops": "FLOPs", "other_flops": "other FLOPs", "parameters": "parameters", "buffers": "buffers",
-    "weights": "weights", "peak_memory": "peak memory", "bytes": "moved", "read_bytes": "read",
-    "written_bytes": "written", "calls": "component calls", "operations": "operations", "steps": "denoising steps",
-    "step_macs": "MACs of a step",
+    "weights": "weights", "peak_memory": "peak memory", "bytes": "bytes moved", "read_bytes": "bytes read",
+    "written_bytes": "bytes written", "calls": "component calls", "operations": "operations",
+    "steps": "denoising steps", "step_macs": "MACs per step",
 }  # fmt: skip
 
 _PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
@@ -69,8 +70,9 @@ def title(comparison: Comparison) -> str:
 
 
 def headlines(comparison: Comparison) -> list[str]:
-    """A line for each profile."""
-    return [f"{name}: {headline(profile)}" for name, profile in zip(comparison.names, comparison.profiles, strict=True)]
+    """A line for each profile; a headline that begins with the name says it once."""
+    described = [(name, headline(profile)) for name, profile in zip(comparison.names, comparison.profiles, strict=True)]
+    return [text if text.startswith(f"{name} · ") else f"{name}: {text}" for name, text in described]
 
 
 def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
@@ -79,7 +81,7 @@ def change_blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
         return [*_overview_blocks(comparison), *hardware_blocks(comparison)]
     (pair,) = comparison.pairs
     measured = _measured_blocks(pair, comparison.names, comparison.profiles)
-    counted = _counted_blocks(pair, comparison.names, top)
+    counted = _counted_blocks(pair, comparison, top)
     # What was measured comes first; that nothing was measured does not.
     memory = _memory_blocks(pair, comparison.names)
     blocks_ = [*measured, *memory, *counted] if pair.times else [*counted, *measured]
@@ -108,7 +110,8 @@ def change_text(figure: CountChange) -> str:
     return numbers.change(figure.ratio)
 
 
-def _counted_blocks(pair: Pair, names: Sequence[str], top: int) -> list[Block]:
+def _counted_blocks(pair: Pair, comparison: Comparison, top: int) -> list[Block]:
+    names = comparison.names
     changed = [figure for figure in pair.totals if figure.difference]
     equal = [TITLES[figure.name] for figure in pair.totals if not figure.difference]
     if not changed and not pair.parts and all(change.change == SAME for change in pair.components):
@@ -116,7 +119,14 @@ def _counted_blocks(pair: Pair, names: Sequence[str], top: int) -> list[Block]:
     totals = Block(
         "Counted", columns=_figures(changed, names), after=[f"The same: {', '.join(equal)}."] if equal else []
     )
-    return [totals, *_components(pair.components, names), *_parts(pair.parts, top)]
+    return [totals, *_components(pair.components, names), *_parts(_telling_parts(pair.parts, comparison), top)]
+
+
+def _telling_parts(parts: Sequence[PartChange], comparison: Comparison) -> Sequence[PartChange]:
+    """What is worth a row: of two models, every operation and module differs, which says nothing; --json has them."""
+    if not any(condition.group == REQUEST and condition.name == MODEL for condition in comparison.conditions):
+        return parts
+    return [part for part in parts if part.kind == CALL]
 
 
 def _figures(figures: Sequence[CountChange], names: Sequence[str]) -> list[Column]:
@@ -136,19 +146,30 @@ def _difference(figure: CountChange) -> str:
 
 
 def _components(components: Sequence[ComponentChange], names: Sequence[str]) -> list[Block]:
-    changed = [change for change in components if change.change != SAME]
+    changed = [change for change in components if change.change != SAME and _has_row(change)]
     same = [change.component for change in components if change.change == SAME]
+    other = [change.component for change in components if change.change != SAME and not _has_row(change)]
+    notes = [f"The same: {', '.join(same)}."] if same else []
+    notes += [f"Differs in bytes or operations only: {', '.join(other)}."] if other else []
     if not changed:
-        return []
+        return [Block("Components", notes)] if other else []
     metrics = {figure: [_metric(change, figure) for change in changed] for figure in ("macs", "parameters", "calls")}
+    happened = [_component_change(change) for change in changed]
     columns = [
         Column("component", [change.component for change in changed], justify="left", least=12),
-        Column("what changed", [_component_change(change) for change in changed], justify="left", least=12),
+        *([Column("what changed", happened, justify="left", least=12)] if any(happened) else []),
         Column(f"MACs\n{_heading(names[0])}", [amount("macs", one.before) for one in metrics["macs"]], rank=1),
         Column(f"MACs\n{_heading(names[1])}", [amount("macs", one.after) for one in metrics["macs"]], rank=1),
         *(Column(f"change of\n{TITLES[name]}", [change_text(one) for one in found]) for name, found in metrics.items()),
     ]
-    return [Block("Components", columns=columns, after=[f"The same: {', '.join(same)}."] if same else [])]
+    return [Block("Components", columns=columns, after=notes)]
+
+
+def _has_row(change: ComponentChange) -> bool:
+    """Whether the table has anything to say about it."""
+    return bool(_component_change(change)) or any(
+        _metric(change, figure).difference for figure in ("macs", "parameters", "calls")
+    )
 
 
 def _metric(change: ComponentChange, figure: str) -> CountChange:
@@ -157,7 +178,9 @@ def _metric(change: ComponentChange, figure: str) -> CountChange:
 
 def _component_change(change: ComponentChange) -> str:
     other = change.before_class and change.after_class and change.before_class != change.after_class
-    return f"{change.before_class}, now {change.after_class}" if other else change.change
+    if other:
+        return f"{change.before_class}, now {change.after_class}"
+    return "" if change.change == CHANGED else change.change
 
 
 def _parts(parts: Sequence[PartChange], top: int) -> Iterable[Block]:
