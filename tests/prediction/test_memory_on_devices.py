@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from diffprof.catalogue.accelerators import accelerators
+from diffprof.counting.cached import count_request
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
-from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.memory import predict_memory, simulate_memory
 from diffprof.prediction.memory_on_devices import MemoryOnDevices
 from diffprof.record.fitted import StageMemory
+from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
 from tests.prediction.samples import stable_diffusion_profile
 
@@ -39,3 +41,29 @@ def test_a_device_that_is_nearly_full_is_followed_by_itself() -> None:
         assert shared.on(device) == by_itself(device)
         answers.add(shared.fits(device))
     assert answers == {True, False}
+
+
+def test_a_size_that_begins_like_another_one_has_what_it_has_by_itself() -> None:
+    similar = None
+    for sides in ((512, 512), (768, 512), (1024, 1024)):
+        profile = count_request(Request.create("sd-2.1-base", {"height": sides[0], "width": sides[1]}), use_cache=False)
+        assert profile.counted_by == "law"
+        similar = MemoryOnDevices(profile, RunSettings(), similar)
+        for device in (
+            DeviceMemory("ampere"),
+            DeviceMemory("hopper", memory_bytes=80 * 1024 * MIB),
+            DeviceMemory("turing"),
+        ):
+            alone = MemoryOnDevices(profile, RunSettings())
+            assert similar.on(device) == alone.on(device)
+
+
+def test_a_size_goes_on_from_where_another_one_got_in_the_same_way() -> None:
+    profiles = [
+        count_request(Request.create("sd-2.1-base", {"height": side, "width": side}), use_cache=False)
+        for side in (512, 768)
+    ]
+    first = simulate_memory(profiles[0], RunSettings(), DeviceMemory("ampere"), keeps_branches=True)
+    begun = [branch.for_profile(profiles[1], RunSettings()) for branch in first.branches]
+    assert begun[0] is not None, "the text encoder is the same for all sizes"
+    assert begun[-1] is None, "the UNet is not"

@@ -74,7 +74,7 @@ def resolve(model: str | Path) -> ResolvedModel:
             return ResolvedModel(model, Place.folder, configured)
         entry = find(name)
         if entry is not None:
-            return _user_model(model, entry) or ResolvedModel(model, Place.catalogue)
+            return _user_model(model, entry) or _catalogue_model(model, entry)
     folder = _expand(model)
     # An empty name would be the current folder.
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
@@ -104,6 +104,12 @@ def _check_weight_file(file: Path, name: str) -> None:
             f"{name} is a file, but not a weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in "
             "diffusers layout (a saved profile opens with `diffprof show`)."
         )
+
+
+def _catalogue_model(model: str | Path, entry: Entry) -> ResolvedModel:
+    resolved = ResolvedModel(model, Place.catalogue)
+    vars(resolved)["entry"] = entry  # what the property would look for again
+    return resolved
 
 
 def _user_model(model: str | Path, entry: Entry) -> ResolvedModel | None:

@@ -86,7 +86,8 @@ def _path(name: str) -> Path | None:
         # The usual case needs no other file; a hub id has a slash and is never a file name.
         if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
             return direct
-        found = _index(folder).get(lowered) or _plain_index(folder).get(_plain(lowered))
+        index = _index(folder)
+        found = index.get(lowered) or (_plain_index(folder).get(_plain(lowered)) if index else None)
         if found is not None:
             return found
     return None

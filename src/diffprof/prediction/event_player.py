@@ -32,6 +32,12 @@ class _State:
     place: int
 
 
+def event_parts(cost: Cost) -> list[tuple[list[Event], int]]:
+    """The events of a cost in order, in parts with how often each is repeated."""
+    known = [(event.kind, event.value, step_places(event.step)) for event in cost.allocations.events]
+    return [([known[n] for n in one.numbers], one.times) for one in stretches(cost.allocations)]
+
+
 class EventPlayer(ABC):
     """Follows the events of one cost."""
 
@@ -56,8 +62,7 @@ class EventPlayer(ABC):
 
     def play_all(self, cost: Cost) -> None:
         """Follow all events of a cost."""
-        known = [(event.kind, event.value, step_places(event.step)) for event in cost.allocations.events]
-        self.parts = [([known[n] for n in one.numbers], one.times) for one in stretches(cost.allocations)]
+        self.parts = event_parts(cost)
         self.part = 0
         self._play_rest()
 

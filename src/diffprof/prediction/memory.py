@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +11,7 @@ from typing import Any
 from diffprof.prediction.allocator import CachingAllocator, Occupied
 from diffprof.prediction.call_memory import CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.event_player import Event, EventPlayer
+from diffprof.prediction.event_player import Event, EventPlayer, event_parts
 from diffprof.prediction.stages import stages_of_calls
 from diffprof.prediction.timeline import PIPELINE, pipeline_call
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
@@ -33,10 +33,10 @@ def simulate_memory(
     settings: RunSettings,
     device: DeviceMemory,
     capacity: int | None = None,
-    branch_at: Container[int] = (),
+    keeps_branches: bool = False,
 ) -> MemorySimulation:
-    """The same, with more to say than the stages; it can be gone on with from the first call of costs by identity."""
-    simulation = MemorySimulation(profile, settings, device, capacity, branch_at)
+    """The same, with more to say than the stages; with branches, it can be gone on with from many of its calls."""
+    simulation = MemorySimulation(profile, settings, device, capacity, keeps_branches)
     simulation.run()
     return simulation
 
@@ -63,11 +63,12 @@ class MemorySimulation:
         settings: RunSettings,
         device: DeviceMemory,
         capacity: int | None = None,
-        branch_at: Container[int] = (),
+        keeps_branches: bool = False,
     ) -> None:
         self.profile = profile
-        self.branch_at = branch_at
-        self.branch: Branch | None = None
+        self.keeps_branches = keeps_branches
+        self.branches: list[Branch] = []
+        """States after calls that were followed, in order."""
         self.settings = settings
         self.device = device
         self.allocator = CachingAllocator(capacity)
@@ -105,6 +106,7 @@ class MemorySimulation:
         """The same state on another device, without the allocator."""
         other = copy(self)
         other.device = device
+        other.branches = list(self.branches)
         other.resident, other.reserved, other.followed = dict(self.resident), dict(self.reserved), dict(self.followed)
         other.moments = {stage: copy(moment) for stage, moment in self.moments.items()}
         return other
@@ -267,11 +269,12 @@ class _OwnCode(EventPlayer):
         for position, (kind, value, _) in enumerate(events):
             if kind == CALL:
                 call = around.profile.calls[self.place]
-                if around.branch is None and id(call.cost) in around.branch_at:
-                    self._branch(len(events) - position)
+                known = len(around.followed)
                 if call.component not in around.settings.without:
                     around.call(call, self.place, self.stages[self.place])
                 self.place += 1
+                if around.keeps_branches and len(around.followed) > known:
+                    self._branch(len(events) - position - 1)
             elif kind == ALLOCATE:
                 self.alive[len(blocks)] = None
                 blocks.append(around.allocator.allocate(value))
@@ -296,7 +299,7 @@ class _OwnCode(EventPlayer):
         """Keep this state, if it can be gone on with: all weights stay, and nothing here is repeated."""
         events, times = self.parts[self.part]
         if times == 1 and self.can_skip:
-            self.around.branch = Branch(self.fork(self.around.device), len(events) - left)
+            self.around.branches.append(Branch(self.fork(self.around.device), len(events) - left))
 
     def fork(self, device: DeviceMemory) -> _OwnCode:
         """The same state of all, on another device."""
@@ -311,18 +314,54 @@ class _OwnCode(EventPlayer):
 
 @dataclass(frozen=True)
 class Branch:
-    """A simulation before a call that takes other memory on other devices."""
+    """A simulation after the first call of a cost."""
 
     code: _OwnCode
     position: int
-    """Of the call, in the part of the events that is followed."""
+    """Of the next event, in the part of the events that is followed."""
 
-    def run_on(self, device: DeviceMemory) -> MemorySimulation:
+    @property
+    def most_reserved(self) -> int:
+        """With so much, a device gets here in the same way."""
+        return max(*self.code.around.reserved.values(), self.code.allocator.most_reserved)
+
+    @property
+    def followed(self) -> Mapping[int, int]:
+        """The costs, by identity, that were followed before."""
+        return self.code.around.followed
+
+    def run_on(self, device: DeviceMemory, capacity: int | None = None) -> MemorySimulation:
         """The rest of the simulation on another device that was the same up to here."""
         code = self.code.fork(device)
+        code.allocator.capacity = capacity
+        code.around.keeps_branches = capacity is None
+        code.around.branches.append(self)
         code.go_on(self.position)
         code.around.end()
         return code.around
+
+    def for_profile(self, profile: Profile, settings: RunSettings) -> Branch | None:
+        """The same state in the generation of another profile; None where that gets elsewhere."""
+        code, around = self.code, self.code.around
+        stages, parts = stages_of_calls(profile), event_parts(pipeline_call(profile).cost)
+        calls = zip(profile.calls[: code.place], around.profile.calls, strict=False)
+        if (
+            settings != around.settings
+            or parts[: code.part] != code.parts[: code.part]
+            or parts[code.part][1] != 1
+            or parts[code.part][0][: self.position] != code.parts[code.part][0][: self.position]
+            or stages[: code.place] != code.stages[: code.place]
+            or any(one.cost is not other.cost or one.component != other.component for one, other in calls)
+        ):
+            return None
+        other = MemorySimulation(profile, settings, around.device, None, keeps_branches=True)
+        if (other.weights, other.stay) != (around.weights, around.stay):
+            return None
+        moved = code.fork(around.device)
+        fresh = moved.around
+        moved.parts, moved.stages = parts, stages
+        fresh.profile, fresh.last_call, fresh.branches = profile, other.last_call, []
+        return Branch(moved, self.position)
 
 
 @lru_cache(maxsize=16)

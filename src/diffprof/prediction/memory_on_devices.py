@@ -8,7 +8,7 @@ from functools import cached_property
 
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
-from diffprof.prediction.memory import Branch, MemorySimulation, predict_memory, simulate_memory
+from diffprof.prediction.memory import Branch, MemorySimulation, simulate_memory
 from diffprof.record.fitted import MemoryPeak, StageMemory
 from diffprof.record.profile import Operation, Profile
 from diffprof.record.run_settings import RunSettings
@@ -16,11 +16,18 @@ from diffprof.record.run_settings import RunSettings
 AMD = DeviceMemory(maker="AMD")
 
 
+Kind = tuple[int, bool, bool]
+"""All that the allocator is asked for because of the device; devices of one kind differ in their memory only."""
+
+Answer = tuple[tuple[StageMemory, ...], bool]
+
+
 @dataclass(frozen=True)
 class _Need:
     """What a generation takes where there is memory enough."""
 
     stages: tuple[StageMemory, ...]
+    branches: Sequence[Branch]
     most_reserved: int
     """With so much, nothing is different."""
     most_requested: int
@@ -28,53 +35,83 @@ class _Need:
 
 
 class MemoryOnDevices:
-    """The memory of one generation on any number of devices; the settings are those for its pipeline."""
+    """The memory of one generation on any number of devices; the settings are those for its pipeline.
 
-    def __init__(self, profile: Profile, settings: RunSettings) -> None:
+    `similar` is that of another generation, such as one of another size: what begins in the same way is not followed
+    again.
+    """
+
+    def __init__(self, profile: Profile, settings: RunSettings, similar: MemoryOnDevices | None = None) -> None:
         self._profile = profile
         self._settings = settings
-        self._needs: dict[tuple[int, bool, bool], _Need] = {}
-        self._branches: dict[int, Branch] = {}
+        self._needs: dict[Kind, _Need] = {}
+        self._nearly_full: dict[tuple[Kind, int], Answer] = {}
+        self._branches: dict[int, Sequence[Branch]] = {}
+        """By workspace: states of the first simulation that has it."""
+        self._starts = similar._branches if similar is not None else {}
 
     def on(self, device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool | None]:
         """The stages of the generation and whether it fits; as much as it takes where it does not.
 
         None where the device does not say how much memory it has.
         """
-        need = self._need(device)
+        kind = self._kind(device)
+        need = self._need(kind, device)
         capacity = device.capacity_bytes
         if capacity is not None and need.most_requested <= capacity < need.most_reserved:
             # It depends on what the allocator gives back when it has no more.
-            try:
-                return predict_memory(self._profile, self._settings, device, capacity), True
-            except OutOfDeviceMemory:
-                return _on_device(need.stages, device), False
+            if (kind, capacity) not in self._nearly_full:
+                self._nearly_full[kind, capacity] = self._within(capacity, need, device)
+            stages, fits = self._nearly_full[kind, capacity]
+            return _on_device(stages, device), fits
         return _on_device(need.stages, device), None if capacity is None else need.most_reserved <= capacity
 
     def fits(self, device: DeviceMemory) -> bool | None:
         """Whether a device has it."""
         return self.on(device)[1]
 
-    def _need(self, device: DeviceMemory) -> _Need:
-        """By all that the allocator is asked for because of the device."""
+    def _kind(self, device: DeviceMemory) -> Kind:
         has_copies = not self._float32_convolutions or device.architecture not in WITHOUT_TF32
         has_fused = not self._large_heads or device.maker == "NVIDIA"
-        key = (device.matrix_workspace_bytes, has_copies, has_fused)
-        if key not in self._needs:
+        return device.matrix_workspace_bytes, has_copies, has_fused
+
+    def _need(self, kind: Kind, device: DeviceMemory) -> _Need:
+        if kind not in self._needs:
             run = self._simulate(device)
-            self._needs[key] = _Need(run.result(), run.most_reserved, run.allocator.most_requested)
-        return self._needs[key]
+            self._needs[kind] = _Need(run.result(), run.branches, run.most_reserved, run.allocator.most_requested)
+        return self._needs[kind]
+
+    def _within(self, capacity: int, need: _Need, device: DeviceMemory) -> Answer:
+        """Followed from the last state that the device can have reached."""
+        reached = [branch for branch in need.branches if branch.most_reserved <= capacity]
+        try:
+            if reached:
+                return reached[-1].run_on(device, capacity).result(), True
+            return simulate_memory(self._profile, self._settings, device, capacity).result(), True
+        except OutOfDeviceMemory:
+            return need.stages, False
 
     def _simulate(self, device: DeviceMemory) -> MemorySimulation:
         """Devices with the same workspace are the same up to the first call in which they differ."""
-        branch = self._branches.get(device.matrix_workspace_bytes)
-        if branch is not None:
-            return branch.run_on(device)
+        workspace = device.matrix_workspace_bytes
         differing = self._float32_convolutions | self._large_heads
-        run = simulate_memory(self._profile, self._settings, device, branch_at=differing)
-        if run.branch is not None:
-            self._branches[device.matrix_workspace_bytes] = run.branch
+        if workspace in self._branches:
+            common = [branch for branch in self._branches[workspace] if not differing & set(branch.followed)]
+            if common:
+                return common[-1].run_on(device)
+        start = self._start(workspace, differing)
+        run = start.run_on(device) if start else simulate_memory(self._profile, self._settings, device, None, True)
+        self._branches.setdefault(workspace, run.branches)
         return run
+
+    def _start(self, workspace: int, differing: frozenset[int]) -> Branch | None:
+        """The last state of the similar generation that this one reaches, too."""
+        for branch in reversed(self._starts.get(workspace, ())):
+            if not differing & set(branch.followed):
+                found = branch.for_profile(self._profile, self._settings)
+                if found is not None:
+                    return found
+        return None
 
     @cached_property
     def _float32_convolutions(self) -> frozenset[int]:

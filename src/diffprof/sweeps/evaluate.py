@@ -71,12 +71,10 @@ def _rows(task: Task) -> list[Row]:
 def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
     """What all accelerators have in common is worked out once."""
     from diffprof.prediction.device_memory import device_memory
-    from diffprof.prediction.memory_on_devices import MemoryOnDevices
     from diffprof.prediction.timeline import has_allocations
-    from diffprof.record.run_settings import RunSettings
 
     row = _row(profile, source)
-    memory = MemoryOnDevices(profile, RunSettings()) if has_allocations(profile) else None
+    memory = _memory_of(profile) if has_allocations(profile) else None
     if not task.gpus:
         return [replace(row, **_memory_values(memory, device_memory(None)))]
     from diffprof.prediction.device import basis_of, device_of
@@ -101,6 +99,20 @@ def _profile(request: Request) -> tuple[Profile, str]:
 
     profile = count_request(request)
     return profile, LAW if profile.counted_by == LAW else COUNT
+
+
+_latest: dict[str, MemoryOnDevices] = {}
+"""Of the model whose point was worked out last, and of no other: its sizes begin alike."""
+
+
+def _memory_of(profile: Profile) -> MemoryOnDevices:
+    from diffprof.prediction.memory_on_devices import MemoryOnDevices
+    from diffprof.record.run_settings import RunSettings
+
+    memory = MemoryOnDevices(profile, RunSettings(), _latest.get(profile.request.model))
+    _latest.clear()
+    _latest[profile.request.model] = memory
+    return memory
 
 
 def _memory_values(memory: MemoryOnDevices | None, device: DeviceMemory) -> dict[str, Any]:
