@@ -7,7 +7,7 @@ import pytest
 from diffprof.laws.cost_structure import CostStructure, EventSequence
 from diffprof.laws.folding import NegativeCount
 from diffprof.record.allocations import RELEASE
-from tests.laws.small_program import program_values, small_program
+from tests.laws.small_program import small_program
 
 REQUEST = {"height": 200, "width": 168, "num_inference_steps": 11}
 
@@ -61,6 +61,5 @@ def test_a_loop_that_would_run_less_than_no_times_is_refused() -> None:
         own.sequence(small_program().at({**REQUEST, "num_inference_steps": -1}).fill)
 
 
-def test_only_a_cost_without_numbers_of_the_request_is_constant() -> None:
+def test_a_cost_that_depends_on_the_request_is_not_constant() -> None:
     assert [structure.is_constant for structure in structures()] == [False, False]
-    assert len(program_values(**REQUEST)["costs"]) == 2
