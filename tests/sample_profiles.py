@@ -10,6 +10,7 @@ from diffprof.record.measured import (
     HOST_TO_DEVICE,
     CacheEvent,
     Device,
+    DevicePoint,
     DeviceReading,
     Iteration,
     Measured,
@@ -34,7 +35,7 @@ from diffprof.record.profile import (
 )
 from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.tensors import OperationShapes, Shape, TensorInput, TensorShape
-from tests.sample_iterations import CPU, GPU, in_sequence, interrupted, iteration_on
+from tests.sample_iterations import CPU, GB, GPU, MILLISECOND, in_sequence, interrupted, iteration_on
 
 ENVIRONMENT = Environment(diffprof="0.1.0", python="3.11.7", torch="2.8.0", diffusers="0.42.1", transformers="5.22.0")
 
@@ -146,6 +147,29 @@ def everything_measured() -> Profile:
             RankPart(1, "NVIDIA A100 (cuda:1)", "", 1, 2_000_000, None, None, None, None),
         ),
     )
+
+
+def on_two_gpus() -> Profile:
+    """The VAE runs on a second GPU; both are sampled twice in a generation of about 60 ms."""
+    one = iteration_on(GPU)
+    samples = tuple(replace(one, device="cuda:1") if one.component == "vae" else one for one in one.samples)
+    points = (DevicePoint("cuda:1", "start", 0, GB, 2 * GB, GB), DevicePoint("cuda:1", "end", 5, GB, 5 * GB, 3 * GB))
+    profile = measured_profile(
+        device=GPU,
+        iterations=[replace(one, samples=samples, device_memory=points)],
+        system=[
+            SystemPoint(at * MILLISECOND, 100, GB, gpu_percent=percent, gpu_memory_bytes=GB, gpu_watts=watts,
+                        gpu_mhz=mhz, gpu_celsius=70, gpu_throttle=throttle)
+            for at, percent, watts, mhz, throttle in ((1, 90, 300, 1400, "power cap"), (9, 70, 200, 1900, ""))
+        ],
+    )  # fmt: skip
+    assert profile.measured is not None
+    measured = replace(
+        profile.measured,
+        other_devices={"cuda:1": Device("NVIDIA L4", "cuda")},
+        readings=(DeviceReading("cuda:1", 1, 10, GB), DeviceReading("cuda:1", 9, 30, GB)),
+    )
+    return replace(profile, measured=measured)
 
 
 def nothing() -> Profile:
