@@ -5,21 +5,31 @@ It takes the model on board, which has weights, and layers of the shapes of SDXL
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import torch
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.opening import open_live
 from diffprof.record.examination import Check, Examination, Verdict
+from diffprof.record.measured import Device
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.runtime import doctor_calls, doctor_devices
 from diffprof.runtime.device import device_of
 from diffprof.runtime.doctor_patient import Patient, Skipped
 
-LIBRARIES = ("diffprof", "torch", "diffusers", "transformers", "accelerate", "triton", "bitsandbytes", "torchao")
+LIBRARIES = ("diffprof", "torch", "diffusers", "transformers", "accelerate")
+OPTIONAL_LIBRARIES = (
+    "amdsmi", "bitsandbytes", "cache-dit", "flash-attn", "gguf", "kernels", "nunchaku", "nvidia-ml-py",
+    "optimum-quanto", "peft", "sageattention", "torchao", "transformer-engine", "triton", "xformers",
+)  # fmt: skip
+"""Named where they are installed."""
+VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+"""Of the environment, named where they are set: they decide which devices there are and how memory is taken."""
 
 
 def examine(device: str | None = None, progress: Progress | None = None) -> Examination:
@@ -54,8 +64,8 @@ CHECKS: dict[str, Callable[[Patient], str]] = {
     "device_times": doctor_devices.device_times,
     "rows": doctor_devices.device_rows,
     "layers": doctor_devices.layer_rates,
+    "untouched": doctor_devices.untouched_devices,  # before any check that uses a second device
     "second_device": doctor_devices.second_device,
-    "untouched": doctor_devices.untouched_devices,
     "kept_peak": doctor_devices.kept_peak,
     "sampling": doctor_devices.sensor_readings,
     "snapshot": doctor_devices.allocation_snapshot,
@@ -65,19 +75,38 @@ CHECKS: dict[str, Callable[[Patient], str]] = {
 
 def _machine(patient: Patient) -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform()}
-    found |= {library: _version(library) for library in LIBRARIES}
-    found["cuda"] = str(torch.version.cuda or torch.version.hip or "none")
+    installed = {library: _version(library) for library in (*LIBRARIES, *OPTIONAL_LIBRARIES)}
+    found |= {name: version or "not installed" for name, version in installed.items() if version or name in LIBRARIES}
+    found["cuda"] = torch.version.cuda or "none"
+    found |= {"rocm": torch.version.hip} if torch.version.hip else {}
+    found |= {name: os.environ[name] for name in VARIABLES if name in os.environ}
     try:
-        device = device_of(open_live(patient.pipeline()).pipeline)
+        pipeline = open_live(patient.pipeline()).pipeline
+        device = device_of(pipeline)
+        found["device"] = f"{device.name} ({device.kind})"
+        if device.kind != "cpu":
+            found |= _accelerator(torch.device(pipeline._execution_device), device)
     except Exception as error:  # noqa: BLE001  the checks say more about it
         found["device"] = f"{type(error).__name__}: {error}"
-    else:
-        found["device"] = f"{device.name} ({device.kind})"
     return found
 
 
-def _version(library: str) -> str:
+def _accelerator(place: torch.device, device: Device) -> dict[str, str]:
+    """What figures depend on: its memory, its peaks, and how many there are."""
+    backend: Any = getattr(torch, place.type)
+    found = {"devices": str(backend.device_count())}
+    if device.memory_bytes is not None:
+        found["memory"] = f"{device.memory_bytes:,} bytes"
+    if place.type == "cuda":
+        found["capability"] = ".".join(map(str, torch.cuda.get_device_capability(place)))
+        found["cudnn"] = str(torch.backends.cudnn.version())
+    found["peaks"] = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in device.peak_flops_per_second.items())
+    found["peaks"] = f"{found['peaks']} TFLOP/s" if found["peaks"] else "not known"
+    return found
+
+
+def _version(library: str) -> str | None:
     try:
         return version(library)
     except PackageNotFoundError:
-        return "not installed"
+        return None

@@ -43,8 +43,8 @@ def counts(patient: Patient) -> str:
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
         patient.call(pipeline)
     counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
-    require(counted == executed, f"{counted} MACs were counted and {executed} executed")
-    return f"{counted} MACs"
+    require(counted == executed, f"{counted:,} MACs were counted and {executed:,} executed")
+    return f"{counted:,} MACs"
 
 
 def compiled_code(patient: Patient) -> str:
@@ -108,8 +108,8 @@ def foreign_cache(patient: Patient) -> str:
     with counter, sdpa_kernel(SDPBackend.MATH):
         patient.call(fresh)
     counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
-    require(counted == executed, f"{counted} MACs were counted and {executed} executed")
-    return f"{counted} MACs were executed"
+    require(counted == executed, f"{counted:,} MACs were counted and {executed:,} executed")
+    return f"{counted:,} MACs were executed"
 
 
 def _skip_every_second_call(model: Any) -> None:

@@ -16,11 +16,13 @@ from diffprof.runtime.device import device_of
 from diffprof.runtime.doctor_patient import Patient, Skipped, measured_run, require
 from diffprof.runtime.instrumentation.gpu_sensors import find_gpu
 from diffprof.runtime.memory_history import label_allocations, memory_snapshot, snapshot_file
-from diffprof.runtime.timing.devices import DeviceTimer, devices_in_use
+from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, devices_in_use
 
 REPEATS = 10
 MOST_OF_PEAK = 1.05
 """Nothing computes faster than its peak; five percent are left for a clock that is boosted."""
+WINOGRAD = 2.25
+"""Times fewer multiplications than are counted that a convolution of 3 x 3 can get by with, by Winograd's algorithm."""
 
 
 def device_times(patient: Patient) -> str:
@@ -33,7 +35,7 @@ def device_times(patient: Patient) -> str:
     times = [sample.span.device_ns for sample in iteration.samples if sample.component is not None]
     require(None not in times, "a section has no time of the device")
     inside, wall = sum(time or 0 for time in times), iteration.wall.device_ns or 0
-    require(inside <= wall, f"sections take {inside} ns of a call of {wall} ns")
+    require(0 < inside <= wall, f"sections take {inside:,} ns of a call of {wall:,} ns")
     require(iteration.memory[-1].allocated_bytes is not None, "the allocator's memory is not read")
     return f"{len(times)} sections, {inside / wall:.0%} of the call"
 
@@ -55,7 +57,7 @@ def device_rows(patient: Patient) -> str:
         )
     if not shares:
         raise Skipped(f"the peak of {row.name} is not known")
-    return f"{row.reserved_bytes} bytes reserved, {row.allocated_bytes} allocated at most"
+    return f"{row.reserved_bytes:,} bytes reserved, {row.allocated_bytes:,} allocated at most"
 
 
 def layer_rates(patient: Patient) -> str:
@@ -71,9 +73,15 @@ def layer_rates(patient: Patient) -> str:
     }
     if peak is not None and place.type != "cpu":  # that of a processor is timed, and no limit
         for name, rate in rates.items():
-            require(rate <= MOST_OF_PEAK * peak, f"{name} reaches {rate / peak:.0%} of the peak of {device.name}")
-    each = [f"{name} {rate / 1e12:.2f} TFLOP/s" for name, rate in rates.items()]
-    return ", ".join(each) + ("" if peak is None else f", of {peak / 1e12:.2f}")
+            most = MOST_OF_PEAK * (WINOGRAD if name == "convolution" else 1)
+            require(rate <= most * peak, f"{name} reaches {rate / peak:.0%} of the peak of {device.name}")
+    each = [f"{name} {_rate(rate)}" for name, rate in rates.items()]
+    return ", ".join(each) + ("" if peak is None else f", of {_rate(peak)}")
+
+
+def _rate(flops_per_second: float) -> str:
+    tera = flops_per_second / 1e12
+    return f"{tera:.1f} TFLOP/s" if tera >= 1 else f"{1000 * tera:.1f} GFLOP/s"
 
 
 def _sdxl_layers(place: torch.device, dtype: torch.dtype, small: bool) -> dict[str, tuple[int, Callable[[], object]]]:
@@ -94,7 +102,7 @@ def _sdxl_layers(place: torch.device, dtype: torch.dtype, small: bool) -> dict[s
 @torch.no_grad()
 def _seconds(layer: Callable[[], object], place: torch.device) -> float:
     """The shortest of several calls, by the clock of the device."""
-    timer = DeviceTimer() if place.type != "cpu" else None
+    timer = DeviceTimer(TorchSearch(place.index)) if place.type != "cpu" else None
     if timer is not None:
         timer.search()
     shortest = float("inf")
@@ -135,6 +143,8 @@ def untouched_devices(patient: Patient) -> str:
         raise Skipped("there is no second device")
     patient.call(pipeline)
     before = devices_in_use(torch.cuda)
+    if len(before) == torch.cuda.device_count():
+        raise Skipped("every device is in use already")
     measured_run(patient, pipeline)
     after = devices_in_use(torch.cuda)
     require(before == after, f"devices {before} were in use, and {after} after a measured call")
@@ -155,12 +165,12 @@ def kept_peak(patient: Patient) -> str:
     backend.reset_peak_memory_stats(place)
     measured_run(patient, pipeline)
     watched = backend.max_memory_allocated(place)
-    require(alone == watched, f"the peak is {alone} bytes, and {watched} where the call is measured")
-    return f"{alone} bytes"
+    require(alone == watched, f"the peak is {alone:,} bytes, and {watched:,} where the call is measured")
+    return f"{alone:,} bytes"
 
 
 def sensor_readings(patient: Patient) -> str:
-    """What NVML or AMD SMI tells."""
+    """What NVML, AMD SMI or Level Zero tells."""
     pipeline = patient.pipeline()
     place = torch.device(pipeline._execution_device)
     if place.type == "cpu":
@@ -188,8 +198,14 @@ def allocation_snapshot(patient: Patient) -> str:
     if torch.device(pipeline._execution_device).type != "cuda":
         raise Skipped("only CUDA and ROCm record allocations")
     with tempfile.TemporaryDirectory() as folder:
-        with memory_snapshot(Path(folder), requested=True), label_allocations(pipeline):
-            patient.call(pipeline)
+        with memory_snapshot(Path(folder), requested=True):
+            with label_allocations(pipeline):
+                patient.call(pipeline)
+            traces = torch.cuda.memory._snapshot()["device_traces"]
         size = snapshot_file(Path(folder)).stat().st_size
-    require(size > 0, "the snapshot is empty")
-    return f"{size} bytes"
+    labels = [event.get("user_metadata") for trace in traces for event in trace if event["action"] == "alloc"]
+    require(bool(labels), "no allocation was recorded")
+    if not hasattr(torch.cuda.memory, "_set_memory_metadata"):
+        return f"{len(labels):,} allocations in {size:,} bytes, without labels, which this torch does not have"
+    require(any(labels), "no allocation has the label of a module")
+    return f"{len(labels):,} allocations, {sum(map(bool, labels)):,} with the label of a module, in {size:,} bytes"
