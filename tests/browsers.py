@@ -15,6 +15,9 @@ from diffprof.render.exports.browser import find_browser
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
+PATIENCE_MS = 120_000
+"""How long anything may take in a browser: playwright's own 5 and 30 seconds are short beside other work."""
+
 DESKTOP, TELEPHONE = 1440, 390
 HEIGHT = 900
 OWN = ("file:", "data:", "blob:")
@@ -33,14 +36,17 @@ def browser() -> Iterator[Browser]:
 @contextlib.contextmanager
 def launched_browser() -> Iterator[Browser]:
     """Chromium while it runs; without one the tests fail, as nobody would look otherwise."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     try:
         program = find_browser()
     except RequestError:
         pytest.fail("There is no Chromium here; `make test` installs it, or do so with `apt-get install chromium`.")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        launched = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"], timeout=PATIENCE_MS
+        )
         yield launched
         launched.close()
 
@@ -72,6 +78,7 @@ def visiting(browser: Browser, address: str, width: int = DESKTOP, dark: bool = 
         color_scheme="dark" if dark else "light",
         has_touch=width <= TELEPHONE,
     )
+    context.set_default_timeout(PATIENCE_MS)
     visit = Visit(context.new_page())
 
     def check(route: Route) -> None:

@@ -35,11 +35,11 @@ def test_two_models_stand_side_by_side(visit: OpenPage, models: Path) -> None:
     visitor.press("compare-start")
     one, other = diffprof.profile(MODELS[0]), diffprof.profile(models / MODELS[1])
     difference = other.total.macs - one.total.macs
+    visitor.sees("compare-answer", f"what {MODELS[0]} costs")
     visitor.sees("compare-tables", f"{numbers.exact(difference)}")
     for figure, text in (
         ("components", "transformer"),
         ("parameters", "tiny-sd"),
-        ("cost", "dit-xl-2-256"),
         ("sizes", "pixels of the image"),
         ("steps", "denoising steps"),
     ):
@@ -61,7 +61,7 @@ def test_saved_profiles_are_compared_with_a_model(visit: OpenPage, tmp_path: Pat
     choose_models(visitor, "dit-xl-2-256")
     visitor.type("compare-steps", "8")
     visitor.press("compare-start")
-    visitor.sees("compare-tables", "dit-xl-2-256 against seven.json.gz")
+    visitor.sees("compare-answer", "dit-xl-2-256 against seven.json.gz")
     step = diffprof.load(saved).steps.macs
     visitor.sees("compare-tables", f"-{numbers.exact(step)}")
     expect(visitor.find("compare-sizes")).not_to_be_visible()

@@ -39,7 +39,7 @@ def test_kept_runs_are_found_opened_and_compared(visit: OpenPage) -> None:
 
     choose_runs(visitor, "run 1")
     visitor.press("history-compare")
-    visitor.sees("history-tables", "run 2 against run 1")
+    visitor.sees("history-totals", "run 2 against run 1")
     visitor.sees("history-tables", f"-{numbers.exact(4 * store.get(1).steps.macs)}")
     expect(visitor.find("history-tree")).not_to_be_visible()
 

@@ -21,6 +21,7 @@ from diffprof.render.run_tables import (
     peak_columns,
     section_columns,
     step_columns,
+    telling_moments,
 )
 from tests.sample_iterations import CPU, GPU, MILLISECOND, iteration_on
 from tests.sample_profiles import measured_profile, stable_diffusion
@@ -113,3 +114,19 @@ def test_a_moment_names_its_iteration_if_there_are_several() -> None:
 @pytest.mark.parametrize("columns", [section_columns, component_columns, step_columns, cache_columns, move_columns])
 def test_a_counted_profile_has_empty_tables(columns: object) -> None:
     assert all(not column.cells for column in columns(stable_diffusion(), True))  # type: ignore[operator]
+
+
+def moment(iteration: int, rss_bytes: int, label: str = "start") -> MemoryMoment:
+    return MemoryMoment(iteration, iteration == 0, label, None, None, None, rss_bytes, rss_bytes)
+
+
+def test_iterations_that_need_the_same_memory_are_shown_once() -> None:
+    sizes = [900, 1000, 1001, 1005, 1500, 1501, 1502, 1503]
+    shown = telling_moments([moment(number, size) for number, size in enumerate(sizes)])
+    assert [one.iteration for one in shown] == [0, 1, 4, 7], "the first two, the one that grew, the last"
+
+
+def test_an_iteration_with_other_moments_is_shown() -> None:
+    labels = ["start", "start", "start", "after_denoising", "start"]
+    shown = telling_moments([moment(number, 1000, label) for number, label in enumerate(labels)])
+    assert [one.iteration for one in shown] == [0, 1, 3, 4]

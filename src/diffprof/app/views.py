@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from diffprof.app.background import Failed
 from diffprof.breakdown.memory import memory_moments, memory_table
 from diffprof.comparison import Comparison
-from diffprof.comparison.views.tables import blocks
+from diffprof.comparison.views.sentences import comparability, lead_lines, warning_lines
+from diffprof.comparison.views.tables import CONDITIONS, change_blocks, headlines, image_blocks, title
 from diffprof.record.measured import Measured
 from diffprof.record.profile import Profile
 from diffprof.record.progress import ProgressEvent
 from diffprof.render import numbers
+from diffprof.render.blocks import Block
 from diffprof.render.columns import Column
 from diffprof.render.headline import headline, size_changes, summary
 from diffprof.render.progress import progress_message
@@ -105,14 +107,24 @@ def findings_view(profile: Profile) -> Markup:
     return result(element("h3", "Findings"), findings_list(profile))
 
 
+def comparison_answer(comparison: Comparison) -> Markup:
+    """What the comparison says, before any chart: what differs, in a sentence each, and what was compared."""
+    return result(
+        element("h2", title(comparison)),
+        *(paragraph(line, "lead") for line in lead_lines(comparison)),
+        element("ul", *(element("li", line) for line in headlines(comparison)), class_="plain"),
+        *(paragraph(line, "changed") for line in warning_lines(comparison.names, comparison.profiles)),
+    )
+
+
 def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup:
-    """The differences: conditions first, then counts, then measurements."""
+    """The differences below the answer: conditions first, then counts, then measurements."""
     parts = []
-    for block in blocks(comparison):
+    for block in [Block(CONDITIONS, comparability(comparison)), *change_blocks(comparison), *image_blocks(comparison)]:
         lines, after = ([paragraph(line) for line in some] for some in (block.lines, block.after))
         content = [*lines, html_table(block.columns), *after]
-        title = element("h3", block.title) if block.title else NOTHING
-        parts += [details(block.title, *content)] if block.folded else [title, *content]
+        heading = element("h3", block.title) if block.title else NOTHING
+        parts += [details(block.title, *content)] if block.folded else [heading, *content]
     return result(*parts, *(paragraph(note, "changed") for note in notes))
 
 

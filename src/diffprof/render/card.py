@@ -16,7 +16,8 @@ from diffprof.render.warnings import profile_warnings
 
 def model_card(profile: Profile) -> str:
     """A heading, a table of the components and the figures that people look for."""
-    rows = component_table(profile)
+    # The pipeline's own code has a row only where it computes something.
+    rows = [row for row in component_table(profile) if row.macs or row.parameters]
     total = profile.total
     columns = [
         Column("component", [*(row.component for row in rows), "total"], justify="left"),

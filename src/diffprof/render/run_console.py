@@ -24,6 +24,7 @@ from diffprof.render.run_tables import (
     peak_columns,
     section_columns,
     step_columns,
+    telling_moments,
 )
 from diffprof.render.table_names import RunTable
 
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WITH_A_SUM = (RunTable.section, RunTable.component)
+NOTHING = {
+    RunTable.cache: "No cache was in use; `diffprof run MODEL --cache first_block` uses one of diffusers, for a "
+    "transformer.",
+    RunTable.move: "No weights were moved: nothing was offloaded (`diffprof run MODEL --offload model`).",
+    RunTable.rank: "There was one process; `torchrun` starts several.",
+}
 
 
 def print_run(profile: Profile, console: Console, by: RunTable | None = None, verbose: bool = False) -> None:
@@ -72,7 +79,9 @@ def _print_table_with_title(profile: Profile, by: RunTable, console: Console, ve
     from rich.text import Text
 
     columns = _columns(profile, by, console, verbose)
-    if columns[0].cells:
+    # Memory that never changed is one figure, which a line below has.
+    constant = by is RunTable.memory and all(len(set(column.cells)) == 1 for column in columns[1:])
+    if columns[0].cells and not (constant and len(columns[0].cells) > 1):
         console.print(Text(_title(profile, by), style="bold"))
         _print_columns(columns, by, console)
 
@@ -81,10 +90,13 @@ def _print_table(profile: Profile, by: RunTable, console: Console) -> None:
     from rich.text import Text
 
     columns = _columns(profile, by, console, verbose=True)
-    if columns[0].cells:
-        _print_columns(columns, by, console)
-    else:
-        console.print(Text(f"There is nothing to show by {by.value}."))
+    if not columns[0].cells:
+        console.print(Text(NOTHING.get(by, f"There is nothing to show by {by.value}.")))
+        return
+    _print_columns(columns, by, console)
+    left_out = len(memory_moments(profile)) - len(columns[0].cells) if by is RunTable.memory else 0
+    if left_out:
+        console.print(Text(f"{numbers.times(left_out, 'moment')} left out, within 1 % of those above; --csv has all."))
 
 
 def _print_columns(columns: Sequence[Column], by: RunTable, console: Console) -> None:
@@ -95,7 +107,7 @@ def _print_columns(columns: Sequence[Column], by: RunTable, console: Console) ->
 def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) -> list[Column]:
     ascii_only = console.options.ascii_only
     if by is RunTable.memory:
-        return memory_columns(memory_moments(profile) if verbose else _last_moments(profile))
+        return memory_columns(telling_moments(memory_moments(profile)) if verbose else _last_moments(profile))
     if by is RunTable.peak:
         return peak_columns(memory_table(profile))
     views = {

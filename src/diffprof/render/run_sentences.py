@@ -202,8 +202,10 @@ def _stages(profile: Profile) -> Iterator[str]:
         peaks = [f"{row.part} {numbers.gigabytes(row.device_peak_bytes or 0)}" for row in on_device]
         yield f"peak device memory: {', '.join(peaks)}"
     if rows:
-        peaks = [f"{row.part} {numbers.gigabytes(row.rss_peak_bytes)}" for row in rows]
-        yield f"highest resident memory (RSS): {', '.join(peaks)}"
+        sizes = [numbers.gigabytes(row.rss_peak_bytes) for row in rows]
+        peaks = [f"{row.part} {size}" for row, size in zip(rows, sizes, strict=True)]
+        said = f"{sizes[0]} throughout" if len(set(sizes)) == 1 < len(sizes) else ", ".join(peaks)
+        yield f"highest resident memory (RSS): {said}"
 
 
 def _system(measured: Measured) -> Iterator[str]:

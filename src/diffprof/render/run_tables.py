@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 
 from diffprof.breakdown.caches import CacheRow, cache_table, cache_timeline
 from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_table
@@ -18,6 +19,8 @@ from diffprof.render.numbers import nanoseconds
 
 BAR = 9
 UNKNOWN = "-"
+ALIKE = 0.01
+"""Memory that differs by less, relative to the larger, is shown as the same."""
 OTHER = "everything else"
 """What no component does: the pipeline's own code."""
 
@@ -118,6 +121,42 @@ def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
         _bytes_column("peak RSS", [one.peak_rss_bytes for one in moments], rank=4),
     ]
     return [column for column in columns if any(cell != UNKNOWN for cell in column.cells) or not moments]
+
+
+def telling_moments(moments: Sequence[MemoryMoment]) -> list[MemoryMoment]:
+    """Those of the first two iterations, of the last one, and of any in between that differs from the one shown before.
+
+    Thirty iterations that need the same memory would be a hundred and fifty rows that say one thing.
+    """
+    by_iteration = {number: list(own) for number, own in groupby(moments, key=lambda one: one.iteration)}
+    numbers_ = list(by_iteration)
+    shown: list[MemoryMoment] = []
+    previous: list[MemoryMoment] = []
+    for number in numbers_:
+        own = by_iteration[number]
+        if number in (*numbers_[:2], numbers_[-1]) or not _alike(previous, own):
+            shown += own
+            previous = own
+    return shown
+
+
+def _alike(before: Sequence[MemoryMoment], after: Sequence[MemoryMoment]) -> bool:
+    """Whether the same moments have the same memory, within a hundredth."""
+    if [one.label for one in before] != [one.label for one in after]:
+        return False
+    pairs = [
+        (one or 0, other or 0)
+        for first, second in zip(before, after, strict=True)
+        for one, other in zip(_amounts(first), _amounts(second), strict=True)
+    ]
+    return all(abs(one - other) <= ALIKE * max(one, other) for one, other in pairs)
+
+
+def _amounts(moment: MemoryMoment) -> tuple[int | None, ...]:
+    return (
+        *(moment.allocated_bytes, moment.reserved_bytes, moment.max_allocated_bytes),
+        *(moment.rss_bytes, moment.peak_rss_bytes),
+    )
 
 
 def moment_label(moment: MemoryMoment, several: bool) -> str:

@@ -52,6 +52,9 @@ def test_cost_against_parameters_needs_profiles_that_differ_in_them() -> None:
     assert charts.cost_chart(same, ["a", "b"]) is None
     other = everything_measured()
     smaller = {slot: part for slot, part in other.components.items() if slot != "vae"}
-    (points,) = charts.cost_chart([same[0], replace(other, components=smaller)], ["a", "b"]).data
+    two = [same[0], replace(other, components=smaller)]
+    assert charts.cost_chart(two, ["a", "b"]) is None, "two points show nothing that bars do not"
+    tiny = {slot: part for slot, part in other.components.items() if slot == "vae"}
+    (points,) = charts.cost_chart([*two, replace(other, components=tiny)], ["a", "b", "c"]).data
     assert points.x[0] == same[0].total.parameters
     assert points.y[0] == same[0].total.macs

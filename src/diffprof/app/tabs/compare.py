@@ -75,10 +75,11 @@ class CompareTab:
 
     def _add_outputs(self) -> None:
         self.message = html_block("compare-message", views.notice(HINT))
+        self.answer = html_block("compare-answer")
         self.links = html_block("compare-links")
         self.charts = comparison_blocks("compare")
         self.tables = html_block("compare-tables")
-        self.results = [self.links, self.tables, *self.charts]
+        self.results = [self.answer, self.links, self.tables, *self.charts]
 
     def _connect(self) -> None:
         comparing = self.start.click(
@@ -113,6 +114,7 @@ class CompareTab:
         notes = comparison.growth.notes if comparison.growth else ()
         return {
             self.message: "",
+            self.answer: views.comparison_answer(comparison),
             self.links: views.result(self.context.downloads.links(comparison.profiles, comparison.names)),
             self.tables: views.comparison_view(comparison, notes),
             **dict(zip(self.charts, comparison_charts(comparison), strict=True)),

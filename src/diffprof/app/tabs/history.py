@@ -140,6 +140,7 @@ class HistoryTab:
         comparison = compare([run.profile for run in opened], [run.name for run in opened])
         return {
             **self._clear(),
+            self.totals: views.comparison_answer(comparison),
             self.links: views.result(self.context.downloads.links(comparison.profiles, comparison.names)),
             self.tables: views.comparison_view(comparison),
             **dict(zip(self.charts, comparison_charts(comparison), strict=True)),

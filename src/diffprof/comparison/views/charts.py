@@ -33,6 +33,7 @@ from diffprof.render.charts.style import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+FEWEST_POINTS = 3
 LONGEST = 26
 PARAMETERS = "parameters"
 
@@ -113,9 +114,9 @@ def _bar(
 
 
 def cost_chart(profiles: Sequence[Profile], names: Sequence[str]) -> Figure | None:
-    """The MACs of each profile over its parameters; both axes are logarithmic."""
+    """The MACs of each profile over its parameters, on logarithmic axes; of two, bars show as much."""
     found = [(one, name) for one, name in zip(profiles, names, strict=True) if one.total.macs and one.total.parameters]
-    if len({one.total.parameters for one, _ in found}) < 2:
+    if len({one.total.parameters for one, _ in found}) < FEWEST_POINTS:
         return None
     order = sorted(range(len(found)), key=lambda place: found[place][0].total.parameters)
     trace = graph_objects().Scatter(

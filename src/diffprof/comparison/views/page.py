@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diffprof.comparison.compare import Comparison
+from diffprof.comparison.conditions import DEFAULT, Condition
 from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.views import charts
 from diffprof.comparison.views.curves import curves_chart
 from diffprof.comparison.views.sentences import (
     comparability,
-    condition_text,
     describe_image_difference,
     image_names,
     lead_lines,
@@ -20,6 +20,7 @@ from diffprof.comparison.views.sentences import (
 )
 from diffprof.comparison.views.tables import CONDITIONS, IMAGES, change_blocks, headlines, title
 from diffprof.record.profile import Profile
+from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.charts import Measure, components_chart
 from diffprof.render.charts.components import MOST_BLOCKS
@@ -57,21 +58,32 @@ def comparison_html(comparison: Comparison) -> str:
 
 def _conditions(page: Page, comparison: Comparison) -> None:
     """The conditions that differ, one row each, and what that means."""
-    rows = comparison.conditions
+    asked = [row for row in comparison.conditions if row.group != DEFAULT]
+    defaults = [row for row in comparison.conditions if row.group == DEFAULT]
+    page.add(
+        CONDITIONS,
+        paragraph(comparability(comparison)[0]),
+        _condition_table(asked, comparison.names),
+        # Two pipelines differ in dozens of defaults, which would push the answer off the screen.
+        details(
+            f"{numbers.times(len(defaults), 'default')} of the pipeline",
+            _condition_table(defaults, comparison.names),
+        )
+        if defaults
+        else Markup(),
+        link="What differs",
+    )
+
+
+def _condition_table(rows: Sequence[Condition], names: Sequence[str]) -> Markup:
     columns = [
         Column("what differs", [f"{row.name}\n{row.group}" for row in rows], justify="left"),
         *(
             Column(name, [value_text(row.values[number]) for row in rows], justify="left")
-            for number, name in enumerate(comparison.names)
+            for number, name in enumerate(names)
         ),
     ]
-    in_table = {condition_text(row) for row in rows}
-    page.add(
-        CONDITIONS,
-        *(paragraph(line) for line in comparability(comparison) if line not in in_table),
-        html_table(columns),
-        link="What differs",
-    )
+    return html_table(columns) if rows else Markup()
 
 
 def _add(page: Page, blocks: Sequence[Block]) -> None:

@@ -40,6 +40,9 @@ from diffprof.render.warnings import profile_warnings
 LONGEST = 60
 """Characters of a value that are shown; a prompt can be a page long."""
 
+MOST_DEFAULTS = 5
+"""Defaults of the pipeline that are shown with their values."""
+
 _GROUPS = {
     REQUEST: "requested",
     DEFAULT: "default of",
@@ -125,19 +128,28 @@ def interval_text(change: TimeChange) -> str:
 
 def comparability(comparison: Comparison) -> list[str]:
     """Yes or no, and which conditions differ."""
-    lines = [condition_text(condition) for condition in comparison.conditions]
+    lines = _condition_lines(comparison.conditions)
     answer = comparable(comparison.profiles, comparison.conditions)
     if not lines and answer.counts:
         return ["Yes: request, dtypes, versions and device are the same."]
     if not answer.counts:
         differing = request_differences(comparison.conditions)
         names = ", ".join(condition.name for condition in differing) or "the size that is computed"
-        first = f"No, the requests differ ({names}): changes below come from what was asked for, not from the code."
+        first = f"No, the requests differ ({names}): changes below come from that, not from the code."
     elif answer.times is False:
         first = "The counts: yes. The times: no, they were measured on different devices."
     else:
         first = "Yes, it is the same work; what differs:"
     return [first, *lines]
+
+
+def _condition_lines(conditions: Sequence[Condition]) -> list[str]:
+    """A line for each; of two pipelines, dozens of defaults differ, and their names are enough."""
+    defaults = [condition.name for condition in conditions if condition.group == DEFAULT]
+    if len(defaults) <= MOST_DEFAULTS:
+        return [condition_text(condition) for condition in conditions]
+    others = [condition_text(condition) for condition in conditions if condition.group != DEFAULT]
+    return [*others, f"defaults that differ: {', '.join(defaults)} (--json has the values)"]
 
 
 def condition_text(condition: Condition) -> str:

@@ -52,14 +52,19 @@ _PLURALS = {CALL: "calls", OPERATION: "operations", MODULE: "modules"}
 
 def blocks(comparison: Comparison, top: int = TOP) -> list[Block]:
     """Everything about two profiles; for more, a table of all and how each differs from the first."""
-    images = [Block(IMAGES, [describe_image_difference(difference) for difference in comparison.images])]
     return [
         Block(title(comparison), lead_lines(comparison)),
         Block(lines=[*headlines(comparison), *warning_lines(comparison.names, comparison.profiles)]),
         Block(CONDITIONS, comparability(comparison)),
         *change_blocks(comparison, top),
-        *(images if comparison.images else []),
+        *image_blocks(comparison),
     ]
+
+
+def image_blocks(comparison: Comparison) -> list[Block]:
+    """How far the images are apart, where there are some."""
+    lines = [describe_image_difference(difference) for difference in comparison.images]
+    return [Block(IMAGES, lines)] if lines else []
 
 
 def title(comparison: Comparison) -> str:
