@@ -1,4 +1,4 @@
-"""One rank of a pipeline whose transformer is spread over two: run by test_collectives.py, prints what it counted."""
+"""One rank of pipelines whose transformer is spread over two: run by test_collectives.py, prints what it counted."""
 
 from __future__ import annotations
 
@@ -17,17 +17,23 @@ import diffprof
 from tests.small_pipelines import SMALL_PIPELINES
 
 
-def main(kind: str, meeting_place: str, rank: str) -> None:
+def main(meeting_place: str, rank: str) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting_place}", rank=int(rank), world_size=2)
+    torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
+    # diffusers shards weights on accelerators only; gloo would do it on the CPU, too.
+    tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
+    json.dump({kind: count_part(kind) for kind in ("ulysses", "tp")}, sys.stdout)
+    dist.destroy_process_group()
+
+
+def count_part(kind: str) -> dict[str, Any]:
+    """What this rank executes of a pipeline that is spread in this way, by our count and by others."""
     small = SMALL_PIPELINES["flux"]
     arguments = {**small.arguments(), "output_type": "latent"}
     pipeline = small.build()
     alone = diffprof.profile(pipeline, **arguments)
     by_linear = macs_of_linears(pipeline, arguments)
-    torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
-    # diffusers shards weights on accelerators only; gloo would do it on the CPU, too.
-    tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
     owner = TensorParallelConfig if kind == "tp" else ContextParallelConfig
     pipeline.transformer.enable_parallelism(config=owner(**{f"{kind}_degree": 2}))
     unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
@@ -42,25 +48,21 @@ def main(kind: str, meeting_place: str, rank: str) -> None:
     for operation in (operation for call in profile.calls for operation in call.cost.operations):
         if operation.name.startswith("all_"):
             collectives[operation.name] = collectives.get(operation.name, 0) + operation.work.moved_bytes
-    json.dump(
-        {
-            "equal": bool(torch.equal(unwatched, watched)),
-            "macs": profile.total.macs,
-            "executed": counter.get_total_flops() // 2 - sharded // 2,
-            "alone": alone.total.macs,
-            "collectives": collectives,
-            "unknown": dict(profile.ledger.unknown),
-            "weight_bytes": profile.components["transformer"].weight_bytes,
-            "whole_bytes": alone.components["transformer"].weight_bytes,
-            "held_bytes": sum(
-                part.numel() * part.element_size()
-                for part in (getattr(one, "_local_tensor", one) for one in pipeline.transformer.parameters())
-            ),
-            "limitations": [limitation.kind for limitation in profile.measured.limitations],
-        },
-        sys.stdout,
-    )
-    dist.destroy_process_group()
+    return {
+        "equal": bool(torch.equal(unwatched, watched)),
+        "macs": profile.total.macs,
+        "executed": counter.get_total_flops() // 2 - sharded // 2,
+        "alone": alone.total.macs,
+        "collectives": collectives,
+        "unknown": dict(profile.ledger.unknown),
+        "weight_bytes": profile.components["transformer"].weight_bytes,
+        "whole_bytes": alone.components["transformer"].weight_bytes,
+        "held_bytes": sum(
+            part.numel() * part.element_size()
+            for part in (getattr(one, "_local_tensor", one) for one in pipeline.transformer.parameters())
+        ),
+        "limitations": [limitation.kind for limitation in profile.measured.limitations],
+    }
 
 
 def macs_of_linears(pipeline: Any, arguments: Any) -> dict[torch.nn.Linear, int]:

@@ -23,11 +23,13 @@ from diffprof.pipelines.patching import Patches
 ROOT = Path(__file__).parents[2]
 
 
-def run_ranks(kind: str, folder: Path) -> list[dict[str, Any]]:
-    """What each of two ranks says that it counted."""
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What each of two ranks says that it counted, by the way in which the pipeline is spread over them."""
+    folder = tmp_path_factory.mktemp("ranks")
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", kind, folder / "meet", str(rank)],
+            [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", folder / "meet", str(rank)],
             cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for rank in range(2)
@@ -35,23 +37,28 @@ def run_ranks(kind: str, folder: Path) -> list[dict[str, Any]]:
     outputs = [rank.communicate(timeout=300) for rank in ranks]
     for rank, (_, errors) in zip(ranks, outputs, strict=True):
         assert rank.returncode == 0, errors.decode()[-2000:]
-    counted = [json.loads(output) for output, _ in outputs]
-    for one in counted:
-        assert one["equal"], "the image of an unwatched run"
-        assert one["macs"] == one["executed"] < one["alone"]
-        assert one["unknown"] == {} and one["limitations"] == []
-    return counted
+    return [json.loads(output) for output, _ in outputs]
 
 
-def test_two_ranks_count_what_each_of_them_executes_and_communicates(tmp_path: Path) -> None:
-    for counted in run_ranks("ulysses", tmp_path):
+@pytest.mark.parametrize("kind", ["ulysses", "tp"])
+def test_a_rank_counts_what_it_executes_and_its_image_is_that_of_an_unwatched_run(
+    ranks: list[dict[str, Any]], kind: str
+) -> None:
+    for counted in (rank[kind] for rank in ranks):
+        assert counted["equal"]
+        assert counted["macs"] == counted["executed"] < counted["alone"]
+        assert counted["unknown"] == {} and counted["limitations"] == []
+
+
+def test_two_ranks_count_what_each_of_them_communicates(ranks: list[dict[str, Any]]) -> None:
+    for counted in (rank["ulysses"] for rank in ranks):
         # Query, key, value and result in two blocks and two steps: 56 tokens of 32 floats go out, and as many come in.
         assert counted["collectives"]["all_to_all_single"] == 4 * 2 * 2 * 2 * (56 * 32 * 4)
         assert counted["weight_bytes"] == counted["whole_bytes"]
 
 
-def test_two_ranks_that_share_the_weights_count_their_parts_of_them(tmp_path: Path) -> None:
-    for counted in run_ranks("tp", tmp_path):
+def test_two_ranks_that_share_the_weights_count_their_parts_of_them(ranks: list[dict[str, Any]]) -> None:
+    for counted in (rank["tp"] for rank in ranks):
         assert counted["weight_bytes"] == counted["held_bytes"] < counted["whole_bytes"]
         assert counted["collectives"]["all_reduce"] > 0
 
