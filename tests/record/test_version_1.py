@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -133,12 +134,13 @@ def test_a_damaged_file_of_version_1_is_rejected(damage: Damage, sentence: str) 
 def test_a_wrong_type_anywhere_is_always_a_file_format_error() -> None:
     values = document(COUNTED)
     values["calls"] = values["calls"][:1]
+    wrong_values = itertools.cycle((None, [], {}, "x", -1))
     for *parents, last in leaves(values):
         place: Any = values
         for part in parents:
             place = place[part]
         right = place[last]
-        for wrong in (None, [], {}, "x", -1):
+        for wrong in itertools.islice(wrong_values, 2):
             place[last] = wrong
             try:
                 from_json(values)
