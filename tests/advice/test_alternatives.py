@@ -1,0 +1,92 @@
+"""What can be done otherwise."""
+
+from __future__ import annotations
+
+from diffprof.advice.alternatives import (
+    Alternative,
+    Plan,
+    find_media,
+    siblings,
+    ways_to_ask,
+    ways_to_compute,
+    ways_to_keep_weights,
+)
+from diffprof.catalogue import find
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
+from tests.sample_profiles import nothing, stable_diffusion
+
+PROFILE = stable_diffusion()
+REQUEST = Request("sd-2.1-base", dict(PROFILE.request.arguments))
+NOTHING = Plan((), REQUEST, RunSettings())
+
+
+def test_a_plan_has_the_highest_risk_of_its_parts() -> None:
+    low, high = Alternative("a", "one", "low"), Alternative("b", "two", "high")
+    plan = NOTHING.add(low)
+    assert plan is not None and plan.risk == "low"
+    both = plan.add(high)
+    assert both is not None and (both.names, both.risk) == (("a", "b"), "high")
+    assert NOTHING.risk == "none"
+
+
+def test_of_a_group_only_one_is_done() -> None:
+    plan = NOTHING.add(Alternative("a", "offload"))
+    assert plan is not None and plan.add(Alternative("b", "offload")) is None
+
+
+def test_what_excludes_each_other_is_not_put_together_in_either_order() -> None:
+    resident = Alternative("a", "one", needs=lambda settings: settings.offload == "none")
+    away = Alternative("b", "two", settings={"offload": "model"})
+    first, second = NOTHING.add(resident), NOTHING.add(away)
+    assert first is not None and first.add(away) is None
+    assert second is not None and second.add(resident) is None
+
+
+def test_an_alternative_changes_the_request() -> None:
+    (fewer,) = [one for one in ways_to_ask(PROFILE, REQUEST) if one.name == "18 steps"]
+    plan = NOTHING.add(fewer)
+    assert plan is not None and plan.request.arguments["num_inference_steps"] == 18
+
+
+def test_what_is_done_already_is_no_alternative() -> None:
+    names = {one.name for one in ways_to_ask(PROFILE, REQUEST)}
+    tiled = {one.name for one in ways_to_ask(PROFILE, Request("sd-2.1-base", enable=("vae_tiling",)))}
+    assert names - tiled == {"vae tiling"}
+    assert not list(ways_to_compute(PROFILE, RunSettings(compiled=True)))
+    assert [one.name for one in ways_to_compute(PROFILE, RunSettings(attention="math", compiled=True))] == [
+        "fused attention"
+    ]
+
+
+def test_weights_can_be_kept_elsewhere_unless_they_are() -> None:
+    card = find_accelerator("l4")
+    names = [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(), card)]
+    assert {"offload model", "layerwise fp8", "quantize unet=nf4"} <= set(names)
+    away = [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(offload="model"), card)]
+    assert not any(name.startswith("offload") for name in away)
+
+
+def test_products_in_eight_bits_are_offered_where_matrix_cores_have_them() -> None:
+    has, lacks = (
+        [one.name for one in ways_to_keep_weights(PROFILE, RunSettings(), find_accelerator(name))]
+        for name in ("h100-sxm", "v100-sxm2-32gb")
+    )
+    assert any("products in fp8" in name for name in has)
+    assert not any("products in" in name for name in lacks)
+
+
+def test_siblings_do_less_work_for_the_same_task() -> None:
+    own = find("sd-2.1-base")
+    assert own is not None
+    found = list(siblings(PROFILE, REQUEST))
+    assert found and all(one.risk == "high" for one in found)
+    for one in found:
+        entry = find(one.name)
+        assert entry is not None and entry.task == own.task
+
+
+def test_a_model_that_nobody_knows_has_neither_siblings_nor_a_medium() -> None:
+    assert (list(siblings(nothing(), REQUEST)), find_media(nothing())) == ([], "")
+    assert find_media(PROFILE) == "image"

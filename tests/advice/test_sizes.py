@@ -1,0 +1,22 @@
+"""Amounts of memory as people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from diffprof.advice.sizes import parse_memory
+from diffprof.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("24GB", 24 * 1024**3), ("24 GiB", 24 * 1024**3), ("1.5g", 3 * 512 * 1024**2), ("512", 512), (7, 7), (None, None)],
+)
+def test_an_amount_is_bytes_in_powers_of_1024(text: str | int | None, size: int | None) -> None:
+    assert parse_memory("--memory", text) == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1GB", "24XB", "0", 0, -5, True, "1e3", "2000000T"])
+def test_what_is_no_amount_is_refused(text: str | int) -> None:
+    with pytest.raises(RequestError, match="--memory must be"):
+        parse_memory("--memory", text)

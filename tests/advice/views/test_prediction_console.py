@@ -1,0 +1,17 @@
+"""Predicted times on the console and as Markdown."""
+
+from __future__ import annotations
+
+from diffprof.advice.views.prediction_console import prediction_markdown, prediction_notebook, prediction_text
+from diffprof.advice.views.prediction_tables import PredictionTable
+from tests.advice.views.answers import PREDICTION
+
+
+def test_every_view_has_the_times() -> None:
+    for view in (prediction_text(PREDICTION), prediction_markdown(PREDICTION), prediction_notebook(PREDICTION)):
+        assert "h100-sxm" in view and "8.0 s" in view
+
+
+def test_one_table_can_be_chosen() -> None:
+    text = prediction_markdown(PREDICTION, PredictionTable.component)
+    assert "| unet | 6.0 s | 1.5 s |" in text and "By kind" not in text

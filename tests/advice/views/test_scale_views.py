@@ -1,0 +1,62 @@
+"""The growth of a cost in words and as data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+from diffprof.advice.views.scale_views import (
+    formula,
+    scale_chart,
+    scale_csv,
+    scale_data,
+    scale_html,
+    scale_json,
+    scale_text,
+    sentences,
+)
+from tests.advice.views.answers import SCALING
+
+
+def test_a_formula_is_written_with_the_smallest_powers_first() -> None:
+    polynomial = {(("height", 2),): Fraction(1), (): Fraction(12345), (("width", 1),): Fraction(3, 2)}
+    assert formula(polynomial) == "12,345 + 3/2 width + height^2"
+    assert formula({}) == "0"
+
+
+def test_the_law_is_in_the_numbers_of_the_request() -> None:
+    assert "  transformer = 3 + 2 height width" in scale_text(SCALING)
+
+
+def test_a_table_is_relative_to_the_square_next_to_the_request() -> None:
+    lines = [line.split() for line in scale_text(SCALING).splitlines()]
+    (small,) = [line for line in lines if line[:1] == ["512x512"]]
+    (large,) = [line for line in lines if line[:1] == ["1024x1024"]]
+    assert "1.00x" in small and "8.00x" in large
+
+
+def test_growth_is_said_in_words() -> None:
+    assert list(sentences(SCALING)) == [
+        "Twice the height and width, 4x the pixels, is 8.00x the compute, not 16x.",
+        "Twice the steps is 2.00x the compute.",
+        "From 1024x1024 on, products of queries, keys and values are more than half of the MACs.",
+        "At 1024x1024 the compute grows with the power 3.00 of the side.",
+    ]
+
+
+def test_without_a_law_the_reason_stands_where_the_formula_would() -> None:
+    counted = replace(SCALING, counted_because="no law of dit was proved")
+    assert "No law of dit was proved: these sizes were counted one by one." in scale_text(counted)
+    assert "Counted with torch 2.8.0." in scale_text(counted)
+
+
+def test_data_has_the_exact_numbers() -> None:
+    assert json.loads(scale_json(SCALING)) == scale_data(SCALING)
+    assert scale_data(SCALING)["curve"][1]["attention_share"] == 0.75
+    assert scale_csv(SCALING).splitlines()[1].startswith("512,512,1000,100,250,")
+
+
+def test_the_chart_and_the_page_show_the_curve() -> None:
+    assert [list(trace.y) for trace in scale_chart(SCALING).data] == [[1_000, 8_000], [250, 6_000]]
+    assert "256 to 2,048 in steps of 8" in scale_html(SCALING)
