@@ -28,7 +28,16 @@ def test_the_source_has_the_device_the_clock_and_what_was_recorded(explain_built
 
 
 @pytest.mark.parametrize(
-    ("call", "platform"), [("hipLaunchKernel", "rocm"), ("cudaLaunchKernel", "cuda"), ("launch", "gpu")]
+    ("call", "platform"),
+    [
+        ("hipLaunchKernel", "rocm"),
+        ("cudaLaunchKernel", "cuda"),
+        ("cudaGraphLaunch", "cuda"),
+        ("cuLaunchKernelEx", "cuda"),
+        ("urEnqueueKernelLaunch", "xpu"),
+        ("zeCommandListAppendLaunchKernel", "xpu"),
+        ("launch", "gpu"),
+    ],
 )
 def test_without_metadata_the_platform_is_known_by_the_runtime_calls(
     call: str, platform: str, explain_built: Explain

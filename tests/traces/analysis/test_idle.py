@@ -68,7 +68,10 @@ def test_the_host_waited_in_a_call_from_python(explain_built: Explain) -> None:
     assert (cause.what, cause.where) == ("cudaStreamSynchronize in aten::item", "steps.py(40): guidance")
 
 
-@pytest.mark.parametrize("call", ["hipStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize"])
+@pytest.mark.parametrize(
+    "call",
+    ["hipStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "urQueueFinish", "urEventWait"],
+)
 def test_every_call_that_waits_counts(call: str, explain_built: Explain) -> None:
     builder = TraceBuilder()
     builder.kernel("one", 10, 100, launched=5)

@@ -58,6 +58,11 @@ KERNELS = {
     "communication": [
         "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
         "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>",
+        "mscclKernel_Sum_half_Simple",
+        "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t",
+        "void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>",
+        "oneccl_allreduce_medium_pcie",
+        "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop",
     ],
     "other": ["some_kernel_that_nobody_knows"],
 }  # fmt: skip

@@ -18,7 +18,7 @@ from diffprof.traces.analysis.memory import memory_use
 from diffprof.traces.analysis.sections import Sections
 from diffprof.traces.analysis.timeline import DeviceWork, activity, copies, device_work, timeline
 from diffprof.traces.facts import GAP_THRESHOLD_NS, TraceExplanation, TraceSource
-from diffprof.traces.reading.columns import PYTHON, UNKNOWN, RecordedTrace
+from diffprof.traces.reading.columns import PYTHON, RUNTIME, UNKNOWN, RecordedTrace
 from diffprof.traces.reading.reader import read_trace
 
 _RANK_IN_NAME = re.compile(r"rank[-_]?(\d+)", re.I)
@@ -97,8 +97,16 @@ def _platform(trace: RecordedTrace) -> str:
     for platform, words in (("rocm", ("roc", "hip")), ("cuda", ("cuda", "cupti")), ("xpu", ("xpu",))):
         if any(key.startswith(words) for key in trace.metadata):
             return platform
-    calls = " ".join(trace.names[number] for number in np.unique(trace.host.name)[:10_000])
-    return "rocm" if "hipLaunch" in calls else "cuda" if "cudaLaunch" in calls else "gpu"
+    calls = [trace.names[number] for number in np.unique(trace.host.name[trace.host.kind == RUNTIME])[:10_000]]
+    return next((platform for platform, begin in _CALLS.items() if any(map(begin.match, calls))), "gpu")
+
+
+_CALLS = {
+    "rocm": re.compile("hip[A-Z]"),
+    "cuda": re.compile("cuda[A-Z]|cu[A-Z]"),
+    "xpu": re.compile("(ur|pi)(Enqueue|Queue|Event)|ze[A-Z]"),
+}
+"""How the runtime calls of a platform begin."""
 
 
 def _device_names(trace: RecordedTrace) -> tuple[str, ...]:

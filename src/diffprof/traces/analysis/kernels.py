@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 _COMMUNICATION = re.compile(
-    r"nccl|rccl|cross_device_reduce|nvshmem|multimem|symm_mem|all_?(reduce|gather|to_?all)", re.I
+    r"nccl|rccl|msccl|oneccl|cross_device|nvshmem|multimem|symm_mem|userbuffers|all_?(reduce|gather|to_?all)", re.I
 )
 _ATTENTION = re.compile(
     r"flash_?(fwd|bwd|attn|attention|infer)|flash::|FlashAttn|fmha|(^|_)attn_(fwd|bwd)|AttentionKernel|sage_?attn|qk_int"

@@ -12,6 +12,7 @@ from diffprof.traces.reading.columns import MEMCPY, RUNTIME, UNKNOWN, Flags, Gpu
 # Calls that return only after the device has finished something.
 _WAITS = re.compile(
     r"Synchronize|MemcpyWithStream|^(cuda|hip)(Memcpy|Memset)(2D|3D)?(_v\d+|_ptsz)?$|^cuMemcpy(?!.*Async)"
+    r"|^(ur|pi)(QueueFinish|Events?Wait)$"  # of Intel's runtime
 )
 _ASYNC_COPY = re.compile(r"Memcpy.*Async")
 _LAUNCHES = re.compile(r"Launch|Memcpy|Memset")
