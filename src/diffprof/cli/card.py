@@ -12,7 +12,10 @@ from diffprof.cli.option_groups import ProfileOptions, expand_groups
 from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written, write_text
+from diffprof.errors import RequestError
 from diffprof.record.atomic_files import check_writable, replace_file
+
+ENDING = ".md"
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -37,6 +40,8 @@ def card(
     from diffprof.render.card import model_card
 
     if file is not None:
+        if file.suffix.lower() != ENDING:
+            raise RequestError(f"A card is Markdown; name it {file.with_suffix(ENDING)}, not {file}.")
         check_writable(file)
     request = requested.request
 

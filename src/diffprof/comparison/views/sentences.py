@@ -72,7 +72,7 @@ def _time_lead(pair: Pair, names: Sequence[str]) -> list[str]:
         return [f"Time: {after} is {call.verdict} than {before}: {took} ({change}, {interval_text(call)})."]
     if call.verdict == NONE_SHOWN:
         return [f"Time: no difference shown: {took} ({change}, {interval_text(call)})."]
-    return [f"Time: {took}, {change}: {call.verdict}."]
+    return [f"Time: {took} ({change}); no verdict: {call.verdict}."]
 
 
 def _memory_lead(pair: Pair, names: Sequence[str]) -> list[str]:
