@@ -10,7 +10,6 @@ import pytest
 from diffprof.record.request import Request
 from diffprof.sweeps.records import Outcome, SweepResult, Task
 from diffprof.sweeps.run import run_sweep
-from diffprof.sweeps.views.charts import sweep_chart
 from diffprof.sweeps.views.tables import sweep_text
 from tests.sweeps.saved_sweeps import saved_sweep
 
@@ -37,15 +36,3 @@ def test_points_that_failed_for_one_reason_stand_together(result: SweepResult) -
     text = sweep_text(replace(result, failures=tuple(failures)))
     assert "3 requests failed" in text
     assert "- sdxl (height 1) and 2 more: too odd" in text
-
-
-def test_the_chart_has_a_line_for_each_accelerator_over_the_steps(result: SweepResult) -> None:
-    chart = sweep_chart(result)
-    assert chart is not None
-    assert [line.name for line in chart.data] == ["l4", "h100-sxm"]
-    assert list(chart.data[0].x) == [10, 11]
-    assert list(chart.data[0].y) == [row.seconds for row in result.rows if row.gpu == "l4"]
-
-
-def test_one_point_has_no_chart(result: SweepResult) -> None:
-    assert sweep_chart(replace(result, rows=result.rows[:1])) is None
