@@ -114,6 +114,41 @@ def test_no_file_of_the_machine_is_served_however_it_is_spelled(address: str, tm
         assert b"PATH=" not in content, path
 
 
-@pytest.mark.parametrize("route", ["/gradio_api/proxy=http://127.0.0.1:9/", "/gradio_api/stream/x/y/z/playlist.m3u8"])
-def test_the_page_fetches_nothing_for_a_visitor(route: str, address: str) -> None:
-    assert Visitor(address, "thief").send("GET", route)[0] >= 400
+UNUSED = (
+    ("GET", "/gradio_api/proxy=http://127.0.0.1:9/"),
+    ("GET", "/gradio_api/stream/x/y/z/playlist.m3u8"),
+    ("GET", "/gradio_api/custom_component/x/client/example/..%2f..%2f__init__.py"),
+    ("GET", "/gradio_api/deep_link?session_hash=thief"),
+    ("GET", "/gradio_api/vibe-code"),
+    ("GET", "/monitoring"),
+    ("POST", "/gradio_api/vibe-edit"),
+    ("POST", "/gradio_api/process_recording"),
+    ("POST", "/gradio_api/component_server"),
+)
+
+
+def test_what_the_page_does_not_use_of_gradio_is_closed(address: str) -> None:
+    answers = [
+        Visitor(address, "thief").send(method, path, b"" if method == "POST" else None) for method, path in UNUSED
+    ]
+    assert answers == [(404, b"There is nothing here.")] * len(UNUSED)
+
+
+@pytest.mark.parametrize("name", ["../../../evil.json", "..\\..\\evil.json", "/tmp/evil.json", "%2e%2e%2fevil.json"])
+def test_an_upload_stays_in_the_folder_of_uploads_whatever_it_is_called(name: str, address: str) -> None:
+    head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
+    status, told = Visitor(address, "thief").send(
+        "POST", "/gradio_api/upload", f"{head}{{}}\r\n--x--\r\n".encode(),
+        **{"Content-Type": "multipart/form-data; boundary=x"},
+    )  # fmt: skip
+    assert status == 200
+    (place,) = json.loads(told)
+    assert Path(place).resolve().is_relative_to(Path(os.environ["GRADIO_TEMP_DIR"]).resolve())
+
+
+def test_a_request_without_an_end_or_far_too_long_is_refused_before_it_is_read(address: str) -> None:
+    visitor = Visitor(address, "flood")
+    endless, long = {"Transfer-Encoding": "chunked"}, {"Content-Length": str(1 << 40)}
+    assert visitor.send("POST", "/gradio_api/upload", b"0\r\n\r\n", **endless)[0] == 411
+    assert visitor.send("POST", "/gradio_api/upload", b"", **long)[0] == 413
+    assert visitor.send("POST", "/gradio_api/queue/join", b"", **long)[0] == 413

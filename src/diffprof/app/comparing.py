@@ -8,6 +8,7 @@ from typing import Any
 
 from diffprof.app.model_choices import model_title
 from diffprof.app.sliders import count_model
+from diffprof.app.uploads import LARGEST_UPLOAD
 from diffprof.comparison import Comparison, compare
 from diffprof.errors import RequestError
 from diffprof.record.files import load
@@ -15,8 +16,6 @@ from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 
 MOST_COMPARED = 12
-LARGEST_UPLOAD = 64 << 20
-"""In bytes, both as sent and unpacked: a small compressed file can contain a very large one."""
 
 
 def compare_sources(
@@ -44,4 +43,5 @@ def compare_sources(
 
 def load_upload(path: Path) -> Profile:
     """Load an uploaded profile; errors name the file as the visitor does."""
+    # A small compressed file can contain a very large one.
     return load(path, LARGEST_UPLOAD, shown_as=path.name)

@@ -7,16 +7,17 @@ import contextlib
 import ipaddress
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.app.background import stop_all
-from diffprof.app.comparing import LARGEST_UPLOAD
 from diffprof.app.downloads import PAGE, Downloads
 from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
+from diffprof.app.uploads import LARGEST_UPLOAD, UploadLimit
 from diffprof.errors import RequestError
 
 LOCAL_NAMES = ("localhost",)
@@ -26,6 +27,12 @@ POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
     "frame-ancestors 'self'"
+)
+
+# What Gradio offers and the page does not use: recordings, streams, links to a visitor's state, an editor of code.
+CLOSED = re.compile(
+    r"/(gradio_api/)?(deep_link|process_recording|custom_component|component_server|stream|proxy=|(undo-)?vibe|"
+    r"run-history|monitoring|dev/)"
 )
 
 
@@ -48,7 +55,7 @@ def application(setup: Setup) -> Any:
     from fastapi import FastAPI
     from fastapi.responses import Response
 
-    downloads = Downloads()
+    downloads, uploads = Downloads(), UploadLimit()
     app = FastAPI(openapi_url=None)
 
     @app.get("/files/plotly.js")
@@ -80,6 +87,11 @@ def application(setup: Setup) -> Any:
             )
         if is_cross_origin(request.headers, setup.allowed_hosts):
             return Response("Requests from other sites are refused.", 403, media_type="text/plain")
+        if CLOSED.match(request.scope["path"]):
+            return Response("There is nothing here.", 404, media_type="text/plain")
+        refused = uploads.refusal(request.method, request.scope["path"], request.headers)
+        if refused is not None:
+            return Response(refused[1], refused[0], media_type="text/plain")
         response = await call_next(request)
         response.headers["Content-Security-Policy"] = POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
