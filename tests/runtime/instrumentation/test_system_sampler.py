@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -15,16 +13,17 @@ import torch
 from diffprof.errors import RequestError
 from diffprof.record.measured import DeviceReading, SystemPoint
 from diffprof.runtime.instrumentation import system_sampler as system
-from diffprof.runtime.instrumentation.gpu_sensors import GpuReading, find_gpu, nvml_gpu, throttle_reasons
+from diffprof.runtime.instrumentation.gpu_sensors import GpuReading
 from diffprof.runtime.instrumentation.system_sampler import (
     ProcessReading,
     SystemReader,
     SystemSampler,
     this_process,
 )
+from tests.runtime.instrumentation.fake_gpus import MIB, FakeNvml, Sensors
+from tests.runtime.instrumentation.fake_gpus import cuda as cuda
 from tests.runtime.timing.fakes import FakeClock
 
-MIB = 1024**2
 MILLISECOND = 1_000_000
 PATIENCE = 60
 """Seconds after which something hangs; no test waits for them."""
@@ -211,53 +210,6 @@ def test_unreadable_io_counters_are_not_read_again(monkeypatch: pytest.MonkeyPat
     assert reading.rss_bytes > MIB
 
 
-class FakeNvml:
-    """NVML with two GPUs, the second of them in use."""
-
-    class NVMLError(Exception):
-        """As NVML raises it."""
-
-    utilisation = {"GPU-first": 3, "GPU-second": 91, "MIG-slice": 0}  # noqa: RUF012  a fake
-
-    def __init__(self, tells_utilisation: bool = True) -> None:
-        self.tells_utilisation = tells_utilisation
-        self.started = False
-
-    def nvmlInit(self) -> None:
-        self.started = True
-
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
-        assert self.started
-        if uuid not in self.utilisation:
-            raise self.NVMLError("Not Found")
-        return uuid
-
-    def nvmlDeviceGetUtilizationRates(self, handle: str) -> SimpleNamespace:
-        if not self.tells_utilisation:
-            raise self.NVMLError("Not Supported")
-        return SimpleNamespace(gpu=self.utilisation[handle], memory=1)
-
-    def nvmlDeviceGetMemoryInfo(self, handle: str) -> SimpleNamespace:
-        return SimpleNamespace(total=24 * MIB, free=4 * MIB, used=20 * MIB)
-
-
-@pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], None]:
-    """A machine on which torch uses the GPU with the given UUID, and NVML is the given one."""
-
-    def pretend(nvml: Any, uuid: str) -> None:
-        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-        monkeypatch.setattr(torch.version, "hip", None)
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda place=None: SimpleNamespace(uuid=uuid))
-        monkeypatch.setitem(sys.modules, "pynvml", nvml)
-
-    return pretend
-
-
-def test_the_gpu_is_found_by_its_uuid_whatever_its_number() -> None:
-    assert nvml_gpu(FakeNvml(), "second")() == GpuReading(91.0, 20 * MIB)
-
-
 def test_the_gpu_that_torch_uses_is_sampled(cuda: Callable[[Any, str], None]) -> None:
     cuda(FakeNvml(), "first")
     with SystemSampler(process=FakeProcess()) as sampler:
@@ -286,41 +238,6 @@ def test_an_unreadable_gpu_is_noted_and_the_rest_is_sampled(
     assert sampler.problem is not None and said in sampler.problem
 
 
-def test_a_slice_of_a_gpu_that_does_not_tell_its_use_still_tells_the_rest() -> None:
-    assert nvml_gpu(FakeNvml(tells_utilisation=False), "slice")() == GpuReading(None, 20 * MIB)
-
-
-def test_no_gpu_is_looked_for_where_the_pipeline_runs_on_the_cpu(cuda: Callable[[Any, str], None]) -> None:
-    cuda(FakeNvml(), "first")
-    assert find_gpu(torch.device("cpu")) == (None, None)
-
-
-def test_a_machine_without_gpu_has_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
-    assert find_gpu() == (None, None)
-
-
-class Sensors(FakeNvml):
-    """A GPU with all sensors."""
-
-    def nvmlDeviceGetPowerUsage(self, handle: str) -> int:
-        return 312_500
-
-    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
-        return 1410
-
-    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
-        return 71
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
-        return 0x04 | 0x20 | 0x40
-
-
-def test_power_clock_heat_and_throttling_are_read_where_the_gpu_has_them() -> None:
-    assert nvml_gpu(Sensors(), "second")() == GpuReading(91.0, 20 * MIB, 312.5, 1410.0, 71.0, "power cap, heat")
-    assert throttle_reasons(0x01 | 0x02) == "", "an idle GPU is not throttled"
-
-
 def test_a_gpu_that_comes_into_use_later_is_sampled_from_then_on(
     cuda: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,120 +249,6 @@ def test_a_gpu_that_comes_into_use_later_is_sampled_from_then_on(
             pass
     points = sampler.stop()
     assert points[-1].gpu_watts == 312.5
-
-
-class FakeAmdSmi:
-    """AMD SMI with one GPU, as its documentation describes it: power in watts, "N/A" for what a GPU does not tell."""
-
-    AmdSmiClkType = SimpleNamespace(GFX=0)
-    AmdSmiTemperatureType = SimpleNamespace(JUNCTION=1)
-    AmdSmiTemperatureMetric = SimpleNamespace(CURRENT=0)
-
-    class AmdSmiException(Exception):
-        """As AMD SMI raises it."""
-
-    def __init__(self, power: object = 700, has_violations: bool = True) -> None:
-        self.power, self.has_violations = power, has_violations
-
-    def amdsmi_init(self) -> None:
-        pass
-
-    def amdsmi_get_processor_handles(self) -> list[str]:
-        return ["the only one"]
-
-    def amdsmi_get_gpu_enumeration_info(self, handle: str) -> dict[str, int]:
-        return {"hip_id": 0}
-
-    def amdsmi_get_gpu_activity(self, handle: str) -> dict[str, object]:
-        return {"gfx_activity": 55, "umc_activity": 3, "mm_activity": "N/A"}
-
-    def amdsmi_get_power_info(self, handle: str) -> dict[str, object]:
-        return {"current_socket_power": self.power, "average_socket_power": "N/A"}
-
-    def amdsmi_get_clock_info(self, handle: str, clock: int) -> dict[str, object]:
-        return {"clk": 2100, "min_clk": 500, "max_clk": 2100}
-
-    def amdsmi_get_temp_metric(self, handle: str, sensor: int, metric: int) -> int:
-        return 64
-
-    def amdsmi_get_gpu_vram_usage(self, handle: str) -> dict[str, int]:
-        return {"vram_total": 196592, "vram_used": 20}
-
-    def amdsmi_get_violation_status(self, handle: str) -> dict[str, object]:
-        if not self.has_violations:
-            raise self.AmdSmiException("AMDSMI_STATUS_NOT_SUPPORTED")
-        return {"active_ppt_pwr": 1, "active_socket_thrm": 0, "active_vr_thrm": "N/A", "active_hbm_thrm": 1}
-
-
-@pytest.fixture
-def rocm(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """A machine with ROCm, on which torch's own functions ask the given AMD SMI."""
-
-    def pretend(amdsmi: Any) -> None:
-        monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-        monkeypatch.setattr(torch.version, "hip", "6.4")
-        monkeypatch.setattr(torch.cuda, "_HAS_AMDSMI", amdsmi is not None, raising=False)
-        monkeypatch.setattr(torch.cuda, "_AMDSMI_ERR", None, raising=False)
-        monkeypatch.setattr(torch.cuda, "_cached_hip_to_amdsmi", None, raising=False)
-        monkeypatch.setattr(torch.cuda, "amdsmi", amdsmi, raising=False)
-        monkeypatch.setitem(sys.modules, "amdsmi", amdsmi)
-
-    return pretend
-
-
-def test_an_amd_gpu_is_read_by_the_functions_of_torch(rocm: Callable[[Any], None]) -> None:
-    rocm(FakeAmdSmi())
-    read, problem = find_gpu(torch.device("cuda", 0))
-    assert problem is None and read is not None
-    assert read() == GpuReading(55.0, 20 * MIB, 700.0, 2100.0, 64.0, "power cap, heat")
-
-
-def test_what_an_amd_gpu_does_not_tell_is_not_known(rocm: Callable[[Any], None]) -> None:
-    rocm(FakeAmdSmi(power="N/A", has_violations=False))
-    read, _ = find_gpu(torch.device("cuda", 0))
-    assert read is not None
-    assert read() == GpuReading(55.0, 20 * MIB, None, 2100.0, 64.0, None)
-
-
-def test_an_amd_gpu_without_amd_smi_is_noted(rocm: Callable[[Any], None]) -> None:
-    rocm(None)
-    read, problem = find_gpu(torch.device("cuda", 0))
-    assert read is None and problem is not None and "amdsmi" in problem
-
-
-@pytest.fixture
-def xpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A machine with an Intel GPU that tells what torch documents: percent, bytes, watts, MHz and degrees."""
-    monkeypatch.setattr(torch.xpu, "is_initialized", lambda: True)
-    answers = {"utilization": 40.0, "device_memory_used": 20 * MIB, "power_draw": 190.5, "clock_rate": 2400.0}
-    for name, answer in {**answers, "temperature": 55.0}.items():
-        monkeypatch.setattr(torch.xpu, name, lambda device, answer=answer: answer, raising=False)
-    return monkeypatch
-
-
-def test_an_intel_gpu_is_read_by_the_functions_of_torch(xpu: pytest.MonkeyPatch) -> None:
-    read, problem = find_gpu(torch.device("xpu", 0))
-    assert problem is None and read is not None
-    assert read() == GpuReading(40.0, 20 * MIB, 190.5, 2400.0, 55.0, None)
-
-
-def test_an_intel_gpu_whose_sensors_need_more_rights_tells_the_rest(xpu: pytest.MonkeyPatch) -> None:
-    def refuse(device: object) -> float:
-        raise RuntimeError("Try running with elevated privileges")
-
-    for name in ("utilization", "power_draw"):
-        xpu.setattr(torch.xpu, name, refuse)
-    read, _ = find_gpu(torch.device("xpu", 0))
-    assert read is not None and read() == GpuReading(None, 20 * MIB, None, 2400.0, 55.0)
-    for name in ("device_memory_used", "clock_rate", "temperature"):
-        xpu.setattr(torch.xpu, name, refuse)
-    said = "The GPU is not sampled: torch.xpu says Try running with elevated privileges."
-    assert find_gpu(torch.device("xpu", 0)) == (None, said)
-
-
-def test_that_a_gpu_of_metal_is_not_sampled_is_said() -> None:
-    read, problem = find_gpu(torch.device("mps"))
-    assert read is None and problem is not None and "Metal" in problem
 
 
 class LostGpu:
