@@ -17,7 +17,7 @@ UV = $(BIN)/python -m uv pip install --quiet --python $(VENV) --constraint const
 # Where this is set, every process compiles torch and diffusers anew: eleven seconds of a core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint check bench fuzz clean plotly docs
+.PHONY: demo test lint check bench fuzz fuzz-coverage clean plotly docs
 
 # What the demo needs: .installed where a law answers, .installed-torch where it has to be counted.
 DEMO := $(VENV)/.installed
@@ -56,6 +56,14 @@ SEED ?= $(shell date +%Y%m%d)
 CASES ?= 100000
 fuzz: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seed $(SEED) --cases $(CASES)
+
+# One reader after the other, with inputs that are kept where they reach new code; SECONDS_EACH=3600 for longer.
+SECONDS_EACH ?= 300
+fuzz-coverage: $(VENV)/.installed-dev
+	$(PIP) atheris
+	for reader in safetensors gguf snapshot trace profile history; do \
+		OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.coverage $$reader --seconds $(SECONDS_EACH) || exit 1; \
+	done
 
 # The part of plotly.js that reports embed; needs Node. The result is committed.
 plotly:

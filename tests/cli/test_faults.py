@@ -110,6 +110,38 @@ def test_a_command_that_is_killed_leaves_nothing_that_disturbs_the_next(name: st
     assert History(places / ".local/share/diffprof/history.sqlite").count() == 1
 
 
+def test_a_command_that_is_killed_while_it_writes_leaves_the_old_file(places: Path, tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text("what was there before")
+    killed = {**os.environ, "KILLED_WHILE": "writing"}
+    diffprof("profile", "sdxl", "--no-cache", "-o", file, exit_code=-signal.SIGKILL, env=killed)
+    assert file.read_text() == "what was there before"
+    diffprof("profile", "sdxl", "-o", file)
+    assert json.loads(file.read_text())["total"]["macs"] == MACS
+
+
+def test_a_cache_whose_writer_was_killed_is_whole_and_cleaned_by_the_next(places: Path) -> None:
+    killed = {**os.environ, "KILLED_WHILE": "writing"}
+    diffprof("profile", "sdxl", "--json", exit_code=-signal.SIGKILL, env=killed)
+    cache = places / ".cache" / "diffprof"
+    (left,) = cache.iterdir()
+    assert left.name.endswith(".tmp"), "the writer was killed in the middle"
+    os.utime(left, (0, 0))  # long ago: a younger one may belong to a writer that is at work
+    assert macs_printed(diffprof("profile", "sdxl", "--json")) == MACS
+    (entry,) = cache.iterdir()
+    assert entry.name.endswith(".json.gz")
+
+
+def test_a_command_that_is_killed_while_it_keeps_a_run_keeps_none_and_loses_none(places: Path) -> None:
+    diffprof("profile", "sdxl", "--keep", "-q")
+    killed = {**os.environ, "KILLED_WHILE": "keeping"}
+    diffprof("profile", "sdxl", "--keep", "-q", exit_code=-signal.SIGKILL, env=killed)
+    history = History(places / ".local/share/diffprof/history.sqlite")
+    assert history.count() == 1
+    diffprof("profile", "sdxl", "--keep", "-q")
+    assert [history.get(run.id).total.macs for run in history.find()] == [MACS, MACS]
+
+
 def test_ctrl_c_is_one_word_and_exit_code_130(places: Path, tmp_path: Path) -> None:
     interrupted = {**os.environ, "SIGNAL_WHILE_COUNTING": "SIGINT"}
     child = diffprof("profile", "sdxl", "-o", tmp_path / "p.json", exit_code=130, env=interrupted)

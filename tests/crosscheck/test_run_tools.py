@@ -63,6 +63,15 @@ def test_a_tool_that_is_killed_says_so(results: dict[str, Any]) -> None:
     assert reason_of_thop() == "was ended by signal 9, most likely because memory ran out"
 
 
+def test_a_tool_that_the_kernel_ends_for_its_memory_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # The kernel sends this signal where memory runs out; nobody can catch it.
+    dying = tmp_path / "python"
+    dying.write_text("#!/bin/sh\nkill -KILL $$\n")
+    dying.chmod(0o755)
+    monkeypatch.setattr(run_tools.sys, "executable", str(dying))
+    assert run_tools._run(tmp_path, "thop", timeout=60)["error"].startswith("was ended by signal 9")
+
+
 def test_a_tool_that_dies_shows_its_last_words(results: dict[str, Any]) -> None:
     results["thop"] = 1
     assert reason_of_thop() == "failed: MemoryError: no more"

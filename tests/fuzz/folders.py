@@ -120,7 +120,7 @@ class WeightFiles(Subject):
         for place, (name, shape) in enumerate(tensors.items()):
             self.header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [place * 128, place * 128 + 128]}
         self.data_bytes = 128 * len(tensors)
-        self.gguf = _gguf(corpus / "w.gguf")
+        self.gguf = gguf_file(corpus / "w.gguf")
 
     def make(self, mutator: Mutator, folder: Path) -> list[Command]:
         if mutator.rng.random() < 0.4:
@@ -153,7 +153,7 @@ class WeightFiles(Subject):
         return [["profile", str(folder / "model"), "--steps", "1", "--no-cache", "--quiet", "--json"]]
 
 
-def _gguf(path: Path) -> bytes:
+def gguf_file(path: Path) -> bytes:
     import gguf
     import numpy
 

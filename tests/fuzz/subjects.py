@@ -68,20 +68,20 @@ class Profiles(Subject):
         name, out = str(file), str(folder / "out")
         return mutator.rng.choice(
             (
-                [["show", name], ["show", name, "--json"]],
+                [["show", name]],
+                [["show", name, "--json"]],
                 [["show", name, "--by", mutator.rng.choice(("module", "operation", "step", "component", "attention"))]],
                 [["show", name, "-v", "--csv"]],
                 [["show", name, "-o", f"{out}.{mutator.rng.choice(('txt', 'csv', 'json', 'json.gz'))}"]],
-                [["compare", self.base, name], ["compare", name, self.base, "--json"]],
-                [["gate", self.base, name], ["gate", name, self.base]],
+                [["compare", self.base, name]],
+                [["compare", name, self.base, "--json"]],
+                [["gate", *mutator.rng.sample((self.base, name), 2)]],
                 [["predict", name, "--gpu", "rtx-4090"]],
                 [["fit", name, "--gpu", "rtx-4090"]],
                 [["report", name, "--tables", out]],
                 [["report", name, "--tables", out, "--parquet"]],
-                [
-                    ["report", name, "--chrome-trace", f"{out}.json"],
-                    ["report", name, "--speedscope", f"{out}.speedscope.json"],
-                ],
+                [["report", name, "--chrome-trace", f"{out}.json"]],
+                [["report", name, "--speedscope", f"{out}.speedscope.json"]],
                 [["report", name, "-o", f"{out}.html"]],
             )
         )
@@ -111,7 +111,7 @@ class Traces(Subject):
         name = str(file)
         return mutator.rng.choice(
             (
-                [["trace", name, "--json"], ["trace", name]],
+                [["trace", name]],
                 [["trace", name, "--json"]],
                 [["trace", name, "--json", "--overlay", str(folder / "overlay.json")]],
                 [["trace", name, "--csv", "--by", mutator.rng.choice(("kernel", "idle", "timeline", "attention"))]],
@@ -200,12 +200,13 @@ class Histories(Subject):
         number, out = str(mutator.rng.randrange(1, 5)), str(folder / "out")
         return mutator.rng.choice(
             (
-                [["history", "list"], ["history", "list", "--json"]],
+                [["history", "list", *mutator.rng.choice(([], ["--json"]))]],
                 [["history", "show", number]],
                 [["history", "trend", mutator.rng.choice(("macs", "wall_seconds", "peak_memory_bytes"))]],
-                [["history", "export", f"{out}.csv"], ["history", "export", f"{out}.parquet"]],
+                [["history", "export", f"{out}.{mutator.rng.choice(('csv', 'parquet'))}"]],
                 [["history", "compare", "1", "2"]],
-                [["history", "list", "--text", "sd", "--order", "macs"], ["history", "tag", number, "x"]],
+                [["history", "list", "--text", "sd", "--order", "macs"]],
+                [["history", "tag", number, "x"]],
                 [["history", "prune", "--keep", "1"], ["history", "list"]],
                 [["history", "repair", f"{out}.sqlite"], ["history", "list"]],
             )
@@ -282,7 +283,7 @@ class Configurations(Subject):
         if kind == "entry":
             (folder / "entries").mkdir()
             (folder / "entries" / "mine.toml").write_bytes(mutator.lines(self.entry.replace("sd-2.1-base", "mine")))
-            return [["models", "mine"], ["models", "show", "mine"]]
+            return [mutator.rng.choice((["models", "mine"], ["models", "show", "mine"]))]
         file = folder / "hardware.toml"
         file.write_bytes(mutator.lines(self.accelerators))
         return [["hardware", "--file", str(file), *mutator.rng.choice(([], ["--json"], ["--csv"]))]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -101,9 +102,21 @@ def test_clearing_removes_profiles_and_nothing_else(own_cache: Path) -> None:
     cache.write(KEY, stable_diffusion())
     (own_cache / "precious.txt").write_text("mine")
     (own_cache / f".{KEY}.json.gz.0123abcd.tmp").write_text("left by a killed writer")
-    assert cache.clear().entries == 2
+    assert cache.info().entries == 1, "what was not finished is no entry"
+    assert cache.clear().entries == 1
     assert [path.name for path in own_cache.iterdir()] == ["precious.txt"]
     assert cache.info().entries == 0
+
+
+@pytest.mark.parametrize(("age_seconds", "is_kept"), [(10, True), (7200, False), (-7200, False)])
+def test_only_what_nobody_can_be_writing_any_more_is_removed(own_cache: Path, age_seconds: int, is_kept: bool) -> None:
+    cache.write(KEY, stable_diffusion())
+    unfinished = own_cache / f".{KEY}.json.gz.0123abcd.tmp"
+    unfinished.write_text("half of")
+    changed = time.time() - age_seconds
+    os.utime(unfinished, (changed, changed))
+    cache.write(KEY, stable_diffusion())
+    assert unfinished.exists() is is_kept
 
 
 def test_a_folder_that_cannot_be_written_is_not_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

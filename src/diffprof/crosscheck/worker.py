@@ -17,6 +17,7 @@ from diffprof.crosscheck.result import DIFFPROF
 from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
 from diffprof.errors import DiffprofError, error_summary
 from diffprof.pipelines.machine_memory import peak_bytes
+from diffprof.record.atomic_files import replace_file
 
 CALL = "call.pt"
 
@@ -31,7 +32,8 @@ def main(folder: Path, name: str) -> None:
         result = {"error": str(error), "exit_code": error.exit_code}
     except Exception as error:  # noqa: BLE001  a tool can fail in any way of its own; its row says so
         result = {"error": f"failed: {error_summary(error)}", "exit_code": 1}
-    (folder / f"{name}.json").write_text(json.dumps(result), encoding="utf-8")
+    # Whole or not at all: a process that is killed has no result.
+    replace_file(folder / f"{name}.json", json.dumps(result).encode())
 
 
 def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:

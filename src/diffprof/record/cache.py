@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,10 @@ HEADER_BYTES = 1024 * 1024
 COUNTING_LIBRARIES = ("diffprof", "torch", "diffusers", "transformers")
 
 # Files of the cache, complete or left by a killed writer: nothing else in the folder is ever removed.
-_CACHE_FILE = re.compile(r"(\.)?[0-9a-f]{64}\.json\.gz(\.[0-9a-f]+\.tmp)?")
+_ENTRY = re.compile(r"[0-9a-f]{64}\.json\.gz")
+_UNFINISHED = re.compile(r"\.[0-9a-f]{64}\.json\.gz\.[0-9a-f]+\.tmp")
+_WRITING_SECONDS = 3600
+"""Whoever wrote for longer was killed, or its clock was set back: then its file is written again."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,7 @@ def write(entry: str, profile: Profile) -> bool:
     try:
         folder().mkdir(parents=True, exist_ok=True)
         save(profile, _path(entry))
+        _drop_unfinished()
         _drop_oldest()
     except (DiffprofError, OSError):
         return False
@@ -121,7 +127,7 @@ def info() -> Contents:
 def clear() -> Contents:
     """Remove every cached profile, and the answers of sweeps; returns which profiles were removed."""
     before = info()
-    for path in _files():
+    for path in (*_files(), *_files(_UNFINISHED)):
         path.unlink(missing_ok=True)
     for ending in ("", "-wal", "-shm"):
         Path(f"{sweeps_file()}{ending}").unlink(missing_ok=True)
@@ -132,10 +138,18 @@ def _path(entry: str) -> Path:
     return folder() / f"{entry}.json.gz"
 
 
-def _files() -> Iterator[Path]:
+def _files(names: re.Pattern[str] = _ENTRY) -> Iterator[Path]:
     cache_folder = folder()
     if cache_folder.is_dir():
-        yield from (path for path in cache_folder.iterdir() if _CACHE_FILE.fullmatch(path.name))
+        yield from (path for path in cache_folder.iterdir() if names.fullmatch(path.name))
+
+
+def _drop_unfinished() -> None:
+    """Remove what killed writers left behind, and nothing that another process may be writing."""
+    for path in _files(_UNFINISHED):
+        with contextlib.suppress(FileNotFoundError):
+            if abs(time.time() - path.stat().st_mtime) > _WRITING_SECONDS:
+                path.unlink()
 
 
 def _drop_oldest() -> None:
