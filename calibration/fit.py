@@ -2,6 +2,7 @@
 
     python -m calibration.fit             # fits, writes efficiency.toml, folds.json and docs/images/prediction-*.svg
     python -m calibration.fit --no-folds  # without the cross-validation
+    python -m calibration.fit --only-folds  # the cross-validation of the numbers that are there
 
 Each number is a free parameter with a prior: what was known before (architectures, other people's kernels) and how
 well. The fit is a least-squares iteration on logarithms of times, so that twice and half as long are equally wrong;
@@ -35,12 +36,17 @@ SMALLEST_CATEGORY = 0.08
 KERNEL_WEIGHT = 0.6
 PRIOR_WEIGHT = 0.2
 STEP = 1e-2
+LARGEST_DAMPING = 1e3
+"""Of a step that still gets anywhere."""
 
 
 def main() -> None:
     chosen = training_runs()
-    numbers = fit(chosen)
-    FILE.write_text(written(numbers), encoding="utf-8")
+    if "--only-folds" in sys.argv:
+        numbers = fitted_numbers()
+    else:
+        numbers = fit(chosen)
+        FILE.write_text(written(numbers), encoding="utf-8")
     report("fitted", chosen, numbers)
     if "--no-folds" not in sys.argv:
         folds = cross_validate(chosen, numbers)
@@ -89,6 +95,14 @@ class Problem:
         ]
         return _huber(np.array(errors))
 
+    def kernel_rows(self, held: str) -> list[bool]:
+        """Of the errors of kernels, which are of other accelerators than one."""
+        return [
+            trace.accelerator != held
+            for trace in self.traces
+            for _ in large_categories(category_seconds(trace, fitted_numbers()))
+        ]
+
     def jacobian(self, at: np.ndarray, now: np.ndarray) -> np.ndarray:
         columns = []
         for place, parameter in enumerate(PARAMETERS):
@@ -98,13 +112,37 @@ class Problem:
         return np.stack(columns, axis=1)
 
 
-def fit(chosen: Sequence[Run], without_traces_of: str = "", start: FittedNumbers | None = None) -> FittedNumbers:
+def fit(chosen: Sequence[Run]) -> FittedNumbers:
     """The numbers that explain the chosen runs best."""
-    problem = Problem(chosen, without_traces_of)
-    values = problem.priors.copy()
-    if start is not None:
-        values = np.log([start.number(p.name, p.family).value for p in PARAMETERS])
-    return numbers_at(_least_squares(problem, values))
+    problem = Problem(chosen)
+    return numbers_at(_least_squares(problem, problem.priors.copy()))
+
+
+@dataclass
+class Slopes:
+    """How the errors of all runs and traces change with each number, at the numbers that were fitted to all of them.
+
+    What is left out changes the numbers little, so that each fold starts there and takes these slopes for its own.
+    """
+
+    runs: Sequence[Run]
+    start: FittedNumbers
+
+    def __post_init__(self) -> None:
+        self.problem = Problem(self.runs)
+        values = logarithms(self.start)
+        self.jacobian = self.problem.jacobian(values, self.problem.residuals(values))
+
+    def fit_without(self, kind: str, held: str) -> FittedNumbers:
+        """The numbers that explain all but a device (``accelerator``) or a model best."""
+        own = [getattr(run, kind) != held for run in self.runs]
+        problem = Problem([run for run, is_seen in zip(self.runs, own, strict=True) if is_seen], held)
+        rows = np.concatenate([own, self.problem.kernel_rows(held), np.ones(len(PARAMETERS), dtype=bool)])
+        return numbers_at(_descend(problem, logarithms(_forget(self.start, held)), self.jacobian[rows]))
+
+
+def logarithms(numbers: FittedNumbers) -> np.ndarray:
+    return np.log([numbers.number(parameter.name, parameter.family).value for parameter in PARAMETERS])
 
 
 def large_categories(categories: dict[str, tuple[float, float]]) -> list[tuple[float, float]]:
@@ -133,11 +171,16 @@ def _huber(errors: np.ndarray) -> np.ndarray:
 
 def _least_squares(problem: Problem, values: np.ndarray) -> np.ndarray:
     """Levenberg and Marquardt's iteration."""
+    return _descend(problem, values, None)
+
+
+def _descend(problem: Problem, values: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """The same with slopes that are known, or that are worked out anew before each step."""
     damping, now = 1e-3, problem.residuals(values)
     for _ in range(ITERATIONS):
-        jacobian = problem.jacobian(values, now)
+        jacobian = problem.jacobian(values, now) if known is None else known
         normal, gradient = jacobian.T @ jacobian, jacobian.T @ now
-        while damping < 1e6:
+        while damping < LARGEST_DAMPING:
             step = np.clip(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient), -0.5, 0.5)
             tried = problem.residuals(values + step)
             if tried @ tried < now @ now:
@@ -155,11 +198,11 @@ def _least_squares(problem: Problem, values: np.ndarray) -> np.ndarray:
 def cross_validate(chosen: Sequence[Run], start: FittedNumbers) -> list[dict[str, object]]:
     """For each device and each model: the numbers that are fitted without it."""
     folds: list[dict[str, object]] = []
-    for kind, key in (("accelerator", lambda run: run.accelerator), ("model", lambda run: run.model)):
-        for held in sorted({key(run) for run in chosen}):
-            seen = [run for run in chosen if key(run) != held]
-            numbers = fit(seen, held, _forget(start, held))
-            left = [run for run in chosen if key(run) == held]
+    slopes = Slopes(chosen, start)
+    for kind in ("accelerator", "model"):
+        for held in sorted({getattr(run, kind) for run in chosen}):
+            numbers = slopes.fit_without(kind, held)
+            left = [run for run in chosen if getattr(run, kind) == held]
             report(f"without {kind} {held}", left, numbers)
             values = {f"{p.family}:{p.name}": numbers.number(p.name, p.family).value for p in PARAMETERS}
             folds.append({"kind": kind, "held": held, "numbers": {key: float(f"{v:.5g}") for key, v in values.items()}})

@@ -55,10 +55,13 @@ PARAMETERS = (
     ),
     *_families(
         "attention_share", 0.3, volta=0.4, turing=0.5, ampere=0.75, ampere_graphics=0.85, ada=0.95, hopper=0.55,
-        blackwell=0.45, cdna3=0.5,
+        blackwell=0.45, cdna3=0.6,
     ),
     *_families("convolution_share", 0.3, volta=0.75, turing=0.75, ampere=0.7, ampere_graphics=0.8, ada=0.8),
     *_families("narrow_head_share", 0.2, cdna3=0.9),
+    *_families("kernel_seconds", 0.2, cdna3=4.5e-6),
+    *_families("cache_speedup", 0.1, cdna3=1.1),
+    *_families("elements_per_clock", 0.2, cdna3=0.95),
     *_families("product_share", 0.2, blackwell=0.7, cdna3=0.5, hopper=0.9),
     *(Parameter("speed", accelerator, 1.0, 0.15) for accelerator in KNOWN_ACCELERATORS),
 )  # fmt: skip

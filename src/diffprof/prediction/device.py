@@ -91,6 +91,10 @@ class Device:
         return (dtype in MATRIX_DTYPES and dtype in self.peaks) or (is_single and convolution and "tf32" in self.peaks)
 
     @property
+    def is_amd(self) -> bool:
+        return self.family.startswith(AMD_FAMILIES)
+
+    @property
     def _vector_peak(self) -> float:
         return self.peaks.get("float32") or min(self.peaks.values()) / 2
 
@@ -111,6 +115,7 @@ class Device:
 HALVED, HALVED_FAMILIES = 2.1, ("ampere-graphics", "ada", "blackwell-graphics")
 """Matrix against vector operations of chips that are not as fast as they could be."""
 
+AMD_FAMILIES = ("cdna", "rdna")
 WITHOUT_MATRIX_CORES = ("maxwell", "pascal")
 
 NARROW_FAMILIES = ("pascal", "volta", "turing", "ampere")

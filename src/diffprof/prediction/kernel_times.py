@@ -17,6 +17,7 @@ TILES = (
     (64, 128, 0.8),
     (64, 64, 0.62),
     (128, 32, 0.55),
+    (32, 32, 0.3),
 )
 """Rows and columns of the output that one multiprocessor works on at a time, and how fast such a tile is."""
 
@@ -26,8 +27,15 @@ PROCESSOR_TILES = ((4, 16, 1.0),)
 SPLIT_INNER = 512
 """A sum of so many products is worth sharing among multiprocessors."""
 
-ALIGNMENT, UNALIGNED_SHARE = 8, 0.3
+ALIGNMENT = 8
 """Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
+
+UNALIGNED_CONVOLUTION_SHARE = 0.3
+UNALIGNED_SHARES = {1: 0.11, 2: 0.3, 4: 0.6}
+"""Speed of a product by the values that can be loaded at once; odd sizes take them one by one."""
+
+UNALIGNED_SHARES_AMD = {1: 0.25, 2: 1.0, 4: 1.0}
+"""AMD's kernels load pairs as fast as eights."""
 
 VECTOR_SHARE = 0.8
 """Of a product's speed, what convolutions and attention reach without matrix cores."""
@@ -37,6 +45,11 @@ WINOGRAD_SPEEDUP = 1.3
 
 ATTENTION_ROWS = 128
 ATTENTION_ROWS_EFFICIENT = 64
+WIDE_HEAD = 128
+"""Heads above it leave room for fewer queries in a multiprocessor: ATTENTION_ROWS_EFFICIENT of them."""
+
+ATTENTION_START, ATTENTION_START_AMD = 64, 256
+"""Before its first key and after its last one, a block of queries takes as long as for so many keys."""
 
 ROOF_SHARPNESS = 4
 """Of the smooth maximum of compute and bandwidth: they overlap, but not fully where both are busy."""
@@ -76,11 +89,12 @@ def kernel_times(table: LoadTable, device: Device, compiled: bool = False, fused
 def fixed_seconds(table: LoadTable, kernel_seconds: float) -> Floats:
     """What each execution takes however small it is: products fill more of a pipeline than other kernels."""
     is_product = table.is_gemm | table.is_convolution | table.is_attention
+    product = np.where(table.is_gemm, GEMM_FIXED, PRODUCT_FIXED)
     rest = np.where(table.is_reduction, REDUCTION_FIXED, np.where(table.is_norm, NORM_FIXED, MEMORY_FIXED))
-    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, PRODUCT_FIXED, rest))
+    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, product, rest))
 
 
-PRODUCT_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 2.0, 1.0, 0.65
+PRODUCT_FIXED, GEMM_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 1.4, 1.9, 1.0, 0.65
 """Threads that add up must wait for each other, those of other kernels need not."""
 
 NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
@@ -104,14 +118,16 @@ def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) ->
     share = np.where(is_measured, efficiency.convolution_share, vector_share)
     is_narrow = has_cores_in_convolutions & (table.inner < NARROW_CHANNELS * table.taps)
     share = np.where(is_narrow & ~np.bool_(device.is_processor), share * NARROW_SHARE, share)
-    seconds[conv] = _tiled_operations(table, conv, device, can_split=False) / (rate_in_convolutions[conv] * share[conv])
+    seconds[conv] = _tiled_operations(table, conv, device, is_convolution=True) / (
+        rate_in_convolutions[conv] * share[conv]
+    )
     own = table.is_attention
     share = np.where(has_cores | device.is_processor, efficiency.attention_share, VECTOR_SHARE)
     seconds[own] = _attention_operations(table, own, device, fused_attention) / (rate[own] * share[own])
     return seconds
 
 
-def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, can_split: bool = True) -> Floats:
+def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, is_convolution: bool = False) -> Floats:
     """Operations of the products, as many as a device of full speed would have to do in the time that they take.
 
     A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
@@ -122,13 +138,26 @@ def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, can_split
     # A row for each tile, a column for each load.
     tile_rows, tile_columns, speed = np.array(PROCESSOR_TILES if device.is_processor else TILES).T[:, :, np.newaxis]
     tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
-    most = np.maximum(1, inner // SPLIT_INNER) if can_split else 1
+    most = 1 if is_convolution else np.maximum(1, inner // SPLIT_INNER)
     parts = np.minimum(np.maximum(multiprocessors // tiles, 1), most)
     waves = np.ceil(tiles * parts / multiprocessors)
     work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
     best = work.min(axis=0)
-    aligned = (columns % ALIGNMENT == 0) & (inner % ALIGNMENT == 0) | device.is_processor
-    return np.where(aligned, best, best / UNALIGNED_SHARE)
+    return best if device.is_processor else best / _alignment_share(columns, inner, device, is_convolution)
+
+
+def _alignment_share(columns: Floats, inner: Floats, device: Device, is_convolution: bool) -> Floats:
+    shares = unaligned_shares(device)
+    share = np.ones(len(columns))
+    for alignment in (4, 2, 1):
+        is_below = (columns % (2 * alignment) != 0) | (inner % (2 * alignment) != 0)
+        share = np.where(is_below, UNALIGNED_CONVOLUTION_SHARE if is_convolution else shares[alignment], share)
+    return share
+
+
+def unaligned_shares(device: Device) -> dict[int, float]:
+    """Speed of products on a device, by the values that they can load at once."""
+    return UNALIGNED_SHARES_AMD if device.is_amd else UNALIGNED_SHARES
 
 
 def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused: bool) -> Floats:
@@ -140,14 +169,20 @@ def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused
         return 4 * batch * rows * columns * inner / UNFUSED_SHARE * efficiency.attention_share
     if device.is_processor:
         return 4 * batch * rows * columns * inner
-    blocks = batch * np.ceil(rows / ATTENTION_ROWS)
+    blocks = batch * np.ceil(rows / np.where(inner > WIDE_HEAD, ATTENTION_ROWS_EFFICIENT, ATTENTION_ROWS))
     filled = np.ceil(blocks / device.multiprocessors) * device.multiprocessors / blocks
-    columns = np.ceil(columns / ATTENTION_ROWS_EFFICIENT) * ATTENTION_ROWS_EFFICIENT
+    is_long = columns > 2 * ATTENTION_ROWS
+    columns = np.ceil(columns / ATTENTION_ROWS_EFFICIENT) * ATTENTION_ROWS_EFFICIENT + attention_start(device)
     operations = 4 * batch * np.ceil(rows / 64) * 64 * columns * np.ceil(inner / 32) * 32 * filled
     narrow = np.where(inner <= 64, efficiency.narrow_head_share, 1.0)
     masked = np.where(table.is_masked[chosen], efficiency.masked_attention_share, 1.0)
-    causal = np.where(table.is_causal[chosen] & (columns > 2 * ATTENTION_ROWS), 0.6, 1.0)
+    causal = np.where(table.is_causal[chosen] & is_long, 0.6, 1.0)
     return operations * causal / (narrow * masked)
+
+
+def attention_start(device: Device) -> int:
+    """What a block of queries takes beside its keys, in keys."""
+    return ATTENTION_START_AMD if device.is_amd else ATTENTION_START
 
 
 UNFUSED_SHARE = 0.5

@@ -95,6 +95,7 @@ function kernelTimes(load, device, constants, compiled) {
 
 function fixedSeconds(load, kernelSeconds, constants) {
   if (load.sort === VIEW) return 0;
+  if (load.sort === GEMM) return kernelSeconds * constants.gemm_fixed;
   if (load.sort !== MEMORY) return kernelSeconds * constants.product_fixed;
   const own = { reduction: constants.reduction_fixed, norm: constants.norm_fixed };
   return kernelSeconds * (own[load.kind] ?? constants.memory_fixed);
@@ -103,45 +104,51 @@ function fixedSeconds(load, kernelSeconds, constants) {
 function computeSeconds(load, device, constants) {
   if (load.sort === MEMORY || load.sort === VIEW) return 0;
   const rates = device.rates[load.dtype] ?? device.rates.other;
-  if (load.sort === GEMM) return tiledOperations(load, device, constants, true) / rates.product;
+  if (load.sort === GEMM) return tiledOperations(load, device, constants, false) / rates.product;
   if (load.sort === CONVOLUTION) {
     const winograd = load.taps === 9 ? constants.winograd_speedup : 1;
     let share = rates.has_cores_in_convolutions ? device.efficiency.convolution_share : constants.vector_share * winograd;
     if (rates.has_cores_in_convolutions && load.inner < constants.narrow_channels * load.taps) {
       share *= constants.narrow_share;
     }
-    return tiledOperations(load, device, constants, false) / (rates.convolution * share);
+    return tiledOperations(load, device, constants, true) / (rates.convolution * share);
   }
   const share = rates.has_cores ? device.efficiency.attention_share : constants.vector_share;
   return attentionOperations(load, device, constants) / (rates.product * share);
 }
 
-function tiledOperations(load, device, constants, canSplit) {
+function tiledOperations(load, device, constants, isConvolution) {
   const { rows, columns, inner, batch } = load;
   const multiprocessors = device.multiprocessors;
   let best = Infinity;
   for (const [tileRows, tileColumns, speed] of constants.tiles) {
     const tiles = batch * Math.ceil(rows / tileRows) * Math.ceil(columns / tileColumns);
-    const most = canSplit ? Math.max(1, Math.floor(inner / constants.split_inner)) : 1;
+    const most = isConvolution ? 1 : Math.max(1, Math.floor(inner / constants.split_inner));
     const parts = Math.min(Math.max(Math.floor(multiprocessors / tiles), 1), most);
     const waves = Math.ceil((tiles * parts) / multiprocessors);
     best = Math.min(best, (waves * multiprocessors * 2 * tileRows * tileColumns * inner) / parts / speed);
   }
-  const aligned = columns % constants.alignment === 0 && inner % constants.alignment === 0;
-  return aligned ? best : best / constants.unaligned_share;
+  return best / alignmentShare(columns, inner, device, constants, isConvolution);
+}
+
+function alignmentShare(columns, inner, device, constants, isConvolution) {
+  const isAligned = (to) => columns % to === 0 && inner % to === 0;
+  if (isAligned(constants.alignment)) return 1;
+  if (isConvolution) return constants.unaligned_convolution_share;
+  return device.unaligned_shares[isAligned(4) ? 4 : isAligned(2) ? 2 : 1];
 }
 
 function attentionOperations(load, device, constants) {
   const { rows, inner, batch } = load;
   const efficiency = device.efficiency;
-  const blocks = batch * Math.ceil(rows / constants.attention_rows);
-  const filled = (Math.ceil(blocks / device.multiprocessors) * device.multiprocessors) / blocks;
   const step = constants.attention_rows_efficient;
-  const columns = Math.ceil(load.columns / step) * step;
+  const blocks = batch * Math.ceil(rows / (inner > constants.wide_head ? step : constants.attention_rows));
+  const filled = (Math.ceil(blocks / device.multiprocessors) * device.multiprocessors) / blocks;
+  const columns = Math.ceil(load.columns / step) * step + device.attention_start;
   const operations = 4 * batch * Math.ceil(rows / 64) * 64 * columns * Math.ceil(inner / 32) * 32 * filled;
   const narrow = inner <= 64 ? efficiency.narrow_head_share : 1;
   const masked = load.masked || inner > 256 ? efficiency.masked_attention_share : 1;
-  const causal = load.causal && columns > 2 * constants.attention_rows ? 0.6 : 1;
+  const causal = load.causal && load.columns > 2 * constants.attention_rows ? 0.6 : 1;
   return (operations * causal) / (narrow * masked);
 }
 
