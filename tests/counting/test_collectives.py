@@ -15,9 +15,11 @@ import pytest
 import torch
 
 from diffprof.counting.attention_backends import catch_attention_backends
+from diffprof.counting.collectives import catch_collectives
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.errors import UncountableError
 from diffprof.pipelines.patching import Patches
 
 ROOT = Path(__file__).parents[2]
@@ -86,3 +88,71 @@ def test_attention_of_one_rank_is_its_part_of_the_whole(ulysses: int, ring: int)
     local_bytes = local.numel() * 4
     assert moved["all_to_all_single"] == (4 * 2 * local_bytes if ulysses > 1 else 0)
     assert moved["all_gather_tensor"] == (2 * local_bytes * (1 + ring) if ring > 1 else 0)
+
+
+def test_a_mask_of_the_rank_s_own_tokens_is_gathered_from_the_others() -> None:
+    from diffusers.models.attention_dispatch import dispatch_attention_fn
+
+    batch, tokens, heads, size, ranks = 1, 64, 4, 8, 2
+    context = SimpleNamespace(ulysses_degree=ranks, ring_degree=1, _world_size=ranks)
+    recorder = OperationRecorder()
+    mode = VirtualMode(recorder)
+    local = torch.empty(batch, tokens // ranks, heads, size, device="meta")
+    mask = torch.empty(batch, 1, 1, tokens // ranks, device="meta", dtype=torch.bool)
+    with Patches() as patches:
+        catch_attention_backends(patches, mode)
+        with torch.no_grad(), mode, FunctionMode(mode), recorder.component_call("Attention") as call:
+            config: Any = SimpleNamespace(context_parallel_config=context)
+            dispatch_attention_fn(local, local, local, attn_mask=mask, parallel_config=config)
+    gathered = [operation for operation in call.cost(0).operations if operation.name == "all_gather"]
+    assert [operation.work.moved_bytes for operation in gathered] == [tokens // ranks + tokens]
+
+
+class Mesh:
+    """Two ranks, of which this is the first."""
+
+    def size(self) -> int:
+        return 2
+
+    def get_group(self) -> None:
+        return None
+
+
+@pytest.fixture
+def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Two ranks, as far as this one can tell; who communicates waits for ever."""
+    distributed: Any = torch.distributed
+
+    def wait(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the other rank is not there")
+
+    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed, "get_world_size", lambda group=None: 2)
+    monkeypatch.setattr(distributed, "get_rank", lambda group=None: 0)
+    monkeypatch.setattr(distributed, "get_backend", lambda group=None: "cpu:gloo")
+    monkeypatch.setattr(distributed, "all_gather", wait)
+    return distributed
+
+
+def test_sizes_that_ranks_tell_each_other_are_taken_to_be_the_same(two_ranks: Any) -> None:
+    from diffusers.hooks.context_parallel import PartitionAnythingSharder
+    from diffusers.models._modeling_parallel import gather_size_by_comm
+
+    tokens, mesh = torch.zeros(1, 64, 8), Mesh()
+    with Patches() as patches:
+        catch_collectives(patches, OperationRecorder())
+        assert PartitionAnythingSharder.shard_anything(tokens, 1, mesh).shape == (1, 32, 8)
+        assert gather_size_by_comm(32, mesh.get_group()) == [32, 32]
+    with pytest.raises(AssertionError, match="the other rank is not there"):
+        gather_size_by_comm(32, mesh.get_group())
+
+
+def test_tokens_in_unequal_parts_are_not_counted(two_ranks: Any) -> None:
+    from diffusers.hooks.context_parallel import PartitionAnythingSharder
+
+    tokens, mesh = torch.zeros(1, 65, 8), Mesh()
+    with Patches() as patches:
+        catch_collectives(patches, OperationRecorder())
+        with pytest.raises(UncountableError, match="65 tokens are split into 2 unequal parts"):
+            PartitionAnythingSharder.shard_anything(tokens, 1, mesh)
+    assert PartitionAnythingSharder.shard_anything(tokens, 1, mesh).shape == (1, 33, 8), "as before"

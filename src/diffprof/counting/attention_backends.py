@@ -95,6 +95,10 @@ def _attend_in_parallel(
     recorder = mode.recorder
     for tensor in (query, key, value) if ulysses > 1 else ():
         add_collective(recorder, "all_to_all_single", [tensor], [tensor])
+    if mask is not None and ulysses > 1 and mask.shape[-1] == key.shape[1]:  # that of the rank's own tokens
+        gathered_mask = _virtual((*mask.shape[:-1], mask.shape[-1] * ulysses), mask.dtype)
+        add_collective(recorder, "all_gather", [mask], [gathered_mask])
+        mask = gathered_mask
     query_part, key_part, value_part = (_exchange(tensor, ulysses) for tensor in (query, key, value))
     if ring > 1:
         parts = [key_part, value_part]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from diffprof.counting.formulas import kinds
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.tensors import dtype_text
+from diffprof.errors import UncountableError
 from diffprof.pipelines.patching import Patches
 from diffprof.record.executed import ExecutedOp
 from diffprof.record.tensors import OperationShapes
@@ -39,6 +41,25 @@ def catch_collectives(patches: Patches, recorder: OperationRecorder) -> None:
         for name, shape in FUNCTIONAL.items():
             if hasattr(functional, name):
                 patches.function(functional, name, functools.partial(_functional, recorder, name, shape))
+    _refuse_uneven_parts(patches)
+
+
+def _refuse_uneven_parts(patches: Patches) -> None:
+    """Where ranks hold different numbers of tokens, only communication would tell how many another one has."""
+    sharder = getattr(sys.modules.get("diffusers.hooks.context_parallel"), "PartitionAnythingSharder", None)
+    if sharder is None:  # nothing is split like that
+        return
+    original, thread = vars(sharder)["shard_anything"].__func__, threading.get_ident()
+
+    def shard(owner: type, tensor: torch.Tensor, dim: int, mesh: Any) -> Any:
+        tokens, ranks = tensor.shape[dim], mesh.size()
+        if tokens % ranks and threading.get_ident() == thread:
+            raise UncountableError(
+                f"{tokens} tokens are split into {ranks} unequal parts: what a rank computes then depends on the others"
+            )
+        return original(owner, tensor, dim, mesh)
+
+    patches.set(sharder, "shard_anything", classmethod(shard))
 
 
 def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any]) -> Callable[..., None]:
@@ -47,8 +68,16 @@ def _eager(recorder: OperationRecorder, name: str, original: Callable[..., Any])
         if tensors:
             # Outputs come first, as many as there are ranks; what is sent comes last.
             add_collective(recorder, name, tensors[-1:], tensors[:-1] or tensors)
+        if name in GATHERING and not any(tensor.is_meta for tensor in tensors):
+            for output in tensors[:-1]:
+                if output.shape == tensors[-1].shape:
+                    output.copy_(tensors[-1])
 
     return communicate
+
+
+GATHERING = ("all_gather", "gather")
+"""Functions that fill a tensor for each rank with what it sends."""
 
 
 def _functional(
