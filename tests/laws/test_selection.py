@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
 from diffprof.catalogue.names import resolve
@@ -54,3 +58,19 @@ def test_the_dtype_that_the_weights_have_anyway_changes_nothing(monkeypatch: pyt
 
 def test_without_torch_the_refusal_says_what_to_install() -> None:
     assert 'pip install "diffprof[torch]"' in str(refusal(OutsideOfLaw("the law was not proved")))
+
+
+def test_a_version_is_read_from_the_name_beside_the_package() -> None:
+    for library in selection.LIBRARIES:
+        spec = find_spec(library)
+        assert spec is not None
+        assert selection._version_beside(library, spec.origin) == metadata.version(library)
+
+
+def test_a_package_without_such_a_folder_beside_it_has_no_version_there(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    assert selection._version_beside("torch", str(tmp_path / "torch" / "__init__.py")) is None
+    for version in ("2.0.0", "2.1.0"):
+        (tmp_path / f"torch-{version}.dist-info").mkdir()
+    assert selection._version_beside("torch", str(tmp_path / "torch" / "__init__.py")) is None, "which one is it?"
+    assert selection._version_beside("torch", None) is None

@@ -96,7 +96,7 @@ def _path(name: str) -> Path | None:
 def _files(folder: Path) -> dict[str, Path]:
     """The entries of a folder by name, in their order."""
     try:
-        found = [path for path in folder.glob("*.toml") if path.name[0] != "."]
+        found = [folder / name for name in os.listdir(folder) if name.endswith(".toml") and name[0] != "."]  # noqa: PTH208
     except OSError:
         return {}
     # By stem: with the ending, "sd-2.1-base" would come before "sd-2.1".

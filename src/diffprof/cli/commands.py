@@ -9,10 +9,15 @@ import typer
 from typer.core import TyperGroup
 
 from diffprof.cli.overview import COMMANDS, overview
+from diffprof.cli.plain_values import skip_needless_conversions
 
 
 class LazyCommands(TyperGroup):
     """A group whose commands are modules, imported when needed; listing them imports none."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        skip_needless_conversions(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -21,7 +26,10 @@ class LazyCommands(TyperGroup):
         if cmd_name not in COMMANDS:
             ctx.fail(_unknown(cmd_name))
         module = import_module(f"diffprof.cli.{cmd_name}")
-        return typer.main.get_command(module.app)
+        command = typer.main.get_command(module.app)
+        for one in (command, *getattr(command, "commands", {}).values()):
+            skip_needless_conversions(one.get_params(ctx))
+        return command
 
     def get_help(self, ctx: Any) -> str:
         return overview()

@@ -91,23 +91,30 @@ def _calls(
     step_macs: list[list[int]] = [[] for _ in schedulers]
     denoisers: list[dict[str, None]] = [{} for _ in schedulers]
     inputs_of: dict[int, tuple[TensorInput, ...]] = {}
-    for slot, method, inputs, stage, advance, number in unfold(filled.part("calls")):
-        if id(inputs) not in inputs_of:
-            inputs_of[id(inputs)] = tuple(
-                TensorInput(name, tuple(TensorShape(*tensor) for tensor in tensors)) for name, tensors in inputs
-            )
-        step = None
-        if stage is not None:
-            step_macs[stage] += [0] * advance
-            step = len(step_macs[stage]) - 1
-            step_macs[stage][step] += costs[number].work.macs
-            if roles[slot] == "denoiser":
+    for one in unfold(filled.part("calls")):
+        slot, method, inputs, stage, advance, number = one
+        own_inputs = inputs_of.get(id(one))  # calls of a loop are one value
+        if own_inputs is None:
+            own_inputs = inputs_of[id(one)] = _tensor_inputs(inputs)
+            if stage is not None and roles[slot] == "denoiser":
                 denoisers[stage][slot] = None
-        calls.append(Call(slot, method, inputs_of[id(inputs)], step, costs[number]))
+        step = None
+        cost = costs[number]
+        if stage is not None:
+            macs = step_macs[stage]
+            if advance:
+                macs += [0] * advance
+            step = len(macs) - 1
+            macs[step] += cost.work.macs
+        calls.append(Call(slot, method, own_inputs, step, cost))
         call_costs.append(numbers[number])
     loops = zip(schedulers, denoisers, step_macs, strict=True)
     stages = [Stage(name, tuple(slots), tuple(macs)) for name, slots, macs in loops]
     return tuple(calls), call_costs, tuple(stages)
+
+
+def _tensor_inputs(values: Sequence[tuple[Any, ...]]) -> tuple[TensorInput, ...]:
+    return tuple(TensorInput(name, tuple(TensorShape(*tensor) for tensor in tensors)) for name, tensors in values)
 
 
 def _ledger(costs: Sequence[CostValues], call_costs: Sequence[int], assumptions: Sequence[str]) -> Ledger:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 
 from diffprof.catalogue.names import Place, ResolvedModel
 from diffprof.errors import MissingLibraryError
@@ -79,14 +80,34 @@ _packaged_versions: dict[str, str] = {}
 
 def _packaged_version(library: str) -> str | None:
     """What its package says, without importing it."""
-    if library not in _packaged_versions and find_spec(library) is not None:
-        from importlib import metadata
-
-        try:
-            _packaged_versions[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
+    spec = None if library in _packaged_versions else find_spec(library)
+    if spec is not None:
+        version = _version_beside(library, spec.origin) or _metadata_version(library)
+        if version is None:
             return None
+        _packaged_versions[library] = version
     return _packaged_versions.get(library)
+
+
+def _version_beside(library: str, file: str | None) -> str | None:
+    """The version in the name of the folder that describes a package, which lies beside it."""
+    # The module that reads such folders takes a tenth of a short command to import.
+    begin, end = f"{library}-", ".dist-info"
+    try:
+        names = os.listdir(Path(file).parents[1]) if file else []  # noqa: PTH208
+    except (OSError, IndexError):
+        return None
+    found = [name[len(begin) : -len(end)] for name in names if name.startswith(begin) and name.endswith(end)]
+    return found[0] if len(found) == 1 else None
+
+
+def _metadata_version(library: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def can_count() -> bool:

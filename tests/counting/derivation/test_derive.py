@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from diffprof.counting.derivation import derive
 from diffprof.counting.derivation.derive import derive_law
 from diffprof.counting.derivation.sampling import Sampler
 from diffprof.counting.derivation.ways import Reach
@@ -14,7 +17,7 @@ from diffprof.errors import FileFormatError
 from diffprof.laws.fitting import Fitter
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import read_law, write_law
-from diffprof.laws.packing import fit_program, pack_programs
+from diffprof.laws.packing import FittedProgram, NoLaw, fit_program, pack_programs
 from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.record.document import encode_profile
@@ -82,3 +85,21 @@ def test_requests_that_were_not_proved_are_refused(law: Law, folder: Path) -> No
         law.profile(request)
     with pytest.raises(OutsideOfLaw, match="eta"):
         law.profile(request.with_arguments({"height": 512, "width": 512, "eta": 1.0}))
+
+
+def test_where_steps_follow_no_law_each_number_of_them_has_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit_one_sample(samples: Sequence[Any], fitter: Fitter) -> FittedProgram:
+        if len(samples) > 1:
+            raise NoLaw("a number follows no polynomial")
+        return fit_program(samples, fitter)
+
+    monkeypatch.setattr(derive, "fit_program", fit_one_sample)
+    monkeypatch.setattr(derive, "COMMON_STEPS", (2, 4))
+    law = derive_law(str(folder), prove=1, reach=Reach.usual_size).law
+    assert law.proved_values()["num_inference_steps"] == ["50", "2", "4"]
+    sample = Sampler(str(folder)).run({"num_inference_steps": 4})
+    assert law.profile(sample.request) == sample.profile
+    with pytest.raises(OutsideOfLaw, match="num_inference_steps of 50 or 2 or 4, not for 3"):
+        law.profile(sample.request.with_arguments({"num_inference_steps": 3}))

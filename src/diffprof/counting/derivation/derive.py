@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -15,6 +16,7 @@ from diffprof.counting.derivation.design import (
     BASE_VIDEO_SIDES,
     SIDES,
     STEPS_TO_PROVE,
+    frames_per_cell,
     plan_samples,
     requests_to_prove,
 )
@@ -24,6 +26,7 @@ from diffprof.counting.derivation.sampling import Sample, Sampler
 from diffprof.counting.derivation.ways import (
     BASE_IMAGES,
     CELLS,
+    COMMON_STEPS,
     MOST_STEPS,
     ONE_IMAGE,
     PADDED_AREA,
@@ -86,13 +89,13 @@ class _Derivation:
         self.default = sampler.run({})
         self.parameters = call_parameters(sampler.opened.pipeline)
         names = {source: find_argument(self.parameters, source) for source in SOURCES}
-        used = self.default.profile.request.value
-        self.sources = {
-            source: name for source, name in names.items() if name is not None and isinstance(used(name), int)
-        }
-        self.defaults = {name: used(name) for name in self.sources.values()}
+        request = self.default.profile.request
+        # What is asked for, where another number is made of it.
+        used = {name: request.arguments.get(name, request.value(name)) for name in names.values() if name is not None}
+        self.sources = {source: name for source, name in names.items() if isinstance(used.get(name or ""), int)}
+        self.defaults = {name: used[name] for name in self.sources.values()}
         self.guidance = find_argument(self.parameters, "guidance_scale")
-        if self.guidance is not None and not isinstance(used(self.guidance), int | float):
+        if self.guidance is not None and not isinstance(request.value(self.guidance), int | float):
             self.guidance = None
         self.is_video = "num_frames" in self.sources
         self.sizes = binned_sizes(sampler.opened.pipeline, self.default.profile) if BINNING in self.parameters else ()
@@ -113,10 +116,9 @@ class _Derivation:
                     raise reason
                 if reason is not None:
                     left_out.append(f"{number} images with guidance {' or '.join(classes)}: {reason}")
-        law = self._law_of(pieces)
-        if not self._has_default(law):
+        if not self._has_default(self._law_of(pieces)):
             pieces += self._pieces_of_steps(self._domain(ONE_IMAGE, groups[0][1], USUAL), groups[0][0], USUAL, {})
-            law = self._law_of(pieces)
+        law = self._law_of(pieces)
         self._check(law, self.default)
         self._check(law, self._random_sample(pieces[0]))
         return Derived(
@@ -236,20 +238,13 @@ class _Derivation:
                 least, most = VIDEO_SIDE_RANGE if self.is_video else SIDE_RANGE
                 ranges[source] = Range(least, most, cell)
             elif source == "num_frames":
-                step, used = self._frames_per_cell(), self.defaults[argument]
+                step, used = frames_per_cell(self.sampler.opened.pipeline), self.defaults[argument]
                 ranges[source] = Range(used % step + step, max(used, 121 - 121 % step + used % step), step, used % step)
             elif source == "num_images_per_prompt":
                 ranges[source] = images
             else:
                 ranges[source] = Range(1, MOST_STEPS)
         return ranges
-
-    def _frames_per_cell(self) -> int:
-        pipeline = self.sampler.opened.pipeline
-        for name in ("vae_scale_factor_temporal", "vae_temporal_compression_ratio"):
-            if isinstance(getattr(pipeline, name, None), int):
-                return int(getattr(pipeline, name))
-        return 1
 
     def _base(self, ranges: Mapping[str, Range], steps: int) -> dict[str, int]:
         base: dict[str, int] = {}
@@ -287,13 +282,27 @@ class _Derivation:
     ) -> list[_Piece]:
         pieces: list[_Piece] = []
         for steps in way.steps:
-            pieces.append(self._piece(domain, scale, way.cell, steps, pieces, samples))
+            try:
+                pieces.append(self._piece(domain, scale, way.cell, steps, pieces, samples))
+            except DiffprofError:
+                if pieces or not way.has_usual_size or "num_inference_steps" not in domain.ranges:
+                    raise
+                return self._pieces_of_single_steps(domain, scale, samples)
             covered = pieces[-1].domain.ranges.get("num_inference_steps")
             if covered is None or covered.most == MOST_STEPS:
                 break
         default_steps = self.defaults.get(self.sources.get("num_inference_steps", ""))
         if default_steps and not any(default_steps in one.domain.ranges["num_inference_steps"] for one in pieces):
             pieces.append(self._piece(domain, scale, way.cell, (default_steps,), pieces, samples))
+        return pieces
+
+    def _pieces_of_single_steps(self, domain: Domain, scale: float | None, samples: dict[Any, Sample]) -> list[_Piece]:
+        """Programs of one number of steps each, where no two follow one law: schedules are rounded, and have parts."""
+        default = self.defaults[self.sources["num_inference_steps"]]
+        pieces = [self._piece(domain, scale, CELLS[-1], (default,), (), samples)]
+        for number in (number for number in COMMON_STEPS if number != default):
+            with suppress(DiffprofError):  # not every pipeline takes every number
+                pieces.append(self._piece(domain, scale, CELLS[-1], (number,), (), samples))
         return pieces
 
     def _piece(

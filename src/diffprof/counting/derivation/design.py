@@ -56,6 +56,14 @@ def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], 
     return Plan(samples, axes, variables)
 
 
+def frames_per_cell(pipeline: Any) -> int:
+    """How many frames of a video its latents have one for."""
+    for name in ("vae_scale_factor_temporal", "vae_temporal_compression_ratio"):
+        if isinstance(getattr(pipeline, name, None), int):
+            return int(getattr(pipeline, name))
+    return 1
+
+
 def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int], cell: int) -> list[int]:
     if source in SIDES:
         return [base + step for step in SIDE_STEPS[cell]]

@@ -18,6 +18,8 @@ CELLS = (8, 16, 32, 64)
 MOST_STEPS = 150
 STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Steps that are sampled: some schedulers behave differently below 15."""
+COMMON_STEPS = (1, 2, 4, 6, 8, 10, 15, 20, 25, 28, 30, 40, 50)
+"""Each with a program of its own, where steps follow no law."""
 PADDED_CELL, PADDED_AREA = 16, 16 * 16 * 32
 """Some pipelines pad the tokens of an image, each a cell, to a multiple of 32."""
 ONE_IMAGE = Range(1, 1)
