@@ -112,7 +112,43 @@ def test_the_newer_switch_of_torch_is_understood(monkeypatch: pytest.MonkeyPatch
     for precision, allowed in (("tf32", True), ("ieee", False), ("none", False)):
         switches = SimpleNamespace(fp32_precision=precision)
         monkeypatch.setattr(torch.backends.cuda, "matmul", switches)
-        assert hardware._tf32_in_products() is allowed
+        assert hardware._tf32_in_products("cuda") is allowed
+
+
+@pytest.mark.parametrize(
+    ("version", "variable", "peak"),
+    [("2.9.1", None, 163.4e12), ("2.9.1", "1", 653.7e12), ("2.10.0+rocm7.1", None, 653.7e12)],
+)
+def test_before_torch_2_10_an_amd_gpu_needed_a_variable_for_tf32(
+    version: str,
+    variable: str | None,
+    peak: float,
+    gpu: Callable[..., None],
+    float32_as_set: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.version, "hip", "7.1")
+    monkeypatch.setattr(torch, "__version__", version)
+    monkeypatch.delenv("HIPBLASLT_ALLOW_TF32", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("HIPBLASLT_ALLOW_TF32", variable)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    gpu("AMD Instinct MI300X", 192, 304)
+    assert device_of(Pipeline("cuda")).peak_flops_per_second["float32"] == peak
+
+
+def test_an_intel_gpu_multiplies_in_tf32_where_onednn_may(
+    monkeypatch: pytest.MonkeyPatch, float32_as_set: None
+) -> None:
+    name = "Intel(R) Data Center GPU Max 1100"
+    properties = SimpleNamespace(name=name, total_memory=48 * GIB, multi_processor_count=None)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda place: properties)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    device = device_of(Pipeline("xpu"))
+    assert device.peak_flops_per_second["float32"] == 22.2e12, "the switch of CUDA says nothing about it"
+    assert device.peak_source is not None and "convolutions" not in device.peak_source
+    monkeypatch.setattr(torch.backends.mkldnn, "matmul", SimpleNamespace(fp32_precision="tf32"), raising=False)
+    assert device_of(Pipeline("xpu")).peak_flops_per_second["float32"] == 177.8e12
 
 
 def test_an_unknown_accelerator_has_no_peak_and_says_so(gpu: Callable[..., None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil  # type: ignore[import-untyped]
 import torch
+from torch.torch_version import TorchVersion
 
 from diffprof.catalogue.accelerators import match_accelerator
 from diffprof.counting.environment_patches import without_autocast
@@ -60,10 +62,10 @@ def accelerator_at(place: torch.device) -> Device:
         return Device(name, place.type, memory, peak_source=f"no published peak is known for {name}")
     peaks = {dtype: known.peak_flops_per_second.get(name) for dtype, name in PUBLISHED_DTYPES.items()}
     has_tf32 = "tf32" in known.peak_flops_per_second or known.architecture in TF32_ARCHITECTURES
-    tf32 = has_tf32 and _tf32_in_products()
+    tf32 = has_tf32 and _tf32_in_products(place.type)
     if tf32:
         peaks["float32"] = known.peak_flops_per_second.get("tf32")
-    note = _float32_note(known.peak_flops_per_second, tf32)
+    note = _float32_note(known.peak_flops_per_second, tf32, known.architecture in TF32_ARCHITECTURES)
     if _float16_accumulation():
         peaks["float16"] = None
         note += "; float16 has none, because torch may accumulate it in float16, which is faster than what is published"
@@ -90,22 +92,28 @@ def _properties(place: torch.device) -> Any:
     return get_properties(place) if get_properties is not None else None
 
 
-def _float32_note(peaks: Mapping[str, float], tf32: bool) -> str:
-    """Which of its two peaks for float32 an NVIDIA accelerator uses; empty where it has only one."""
+def _float32_note(peaks: Mapping[str, float], tf32: bool, has_cudnn: bool) -> str:
+    """Which of its two peaks for float32 an accelerator uses; empty where it has only one."""
     if tf32 and "tf32" not in peaks:
         return "; float32 has none, because torch is allowed to use TF32, whose peak is not known"
     if tf32:
         return "; float32 is that of TF32, which torch is allowed to use"
     if "tf32" not in peaks:
         return ""
-    convolutions = ", though convolutions may use it" if _tf32_in_convolutions() else ""
+    convolutions = ", though convolutions may use it" if has_cudnn and _tf32_in_convolutions() else ""
     return f"; float32 is that without TF32, which torch may not use for matrix products{convolutions}"
 
 
-def _tf32_in_products() -> bool:
+def _tf32_in_products(kind: str) -> bool:
+    """Whether torch may multiply float32 in TF32: on Intel's GPUs oneDNN is asked, on all others what is for CUDA."""
+    backend: Any = torch.backends.mkldnn if kind == "xpu" else torch.backends.cuda.matmul
+    products = getattr(backend, "matmul", backend)
     # Reading the older switch fails once a program has set the newer one.
-    precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
-    return bool(torch.backends.cuda.matmul.allow_tf32) if precision is None else precision == "tf32"
+    precision = getattr(products, "fp32_precision", None)
+    allowed = bool(getattr(backend, "allow_tf32", False)) if precision is None else precision == "tf32"
+    if allowed and torch.version.hip is not None and TorchVersion(torch.__version__) < (2, 10):
+        return os.environ.get("HIPBLASLT_ALLOW_TF32") == "1"  # without which it had no effect there
+    return allowed
 
 
 def _float16_accumulation() -> bool:
