@@ -1,0 +1,60 @@
+"""How calls are timed, by a clock that a test moves."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from diffprof.runtime import machine_timings
+from diffprof.runtime.machine_timings import REPEATS, SHORTEST_NS, Timer, clock_for, rate_in_child
+
+
+class Clock:
+    """Stands still unless something takes time."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def timer(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Timer:
+    monkeypatch.setattr(machine_timings, "clock_for", lambda device: clock)
+    return Timer(torch.device("cpu"))
+
+
+def test_a_call_takes_the_shortest_of_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, calls = Clock(), []
+    durations = iter([9 * SHORTEST_NS, 5 * SHORTEST_NS, *[7 * SHORTEST_NS, 3 * SHORTEST_NS] * REPEATS])
+
+    def call() -> None:
+        calls.append(1)
+        clock.now += next(durations)
+
+    assert timer(clock, monkeypatch).seconds(call) == 3 * SHORTEST_NS / 1e9
+    assert len(calls) == 2 + REPEATS
+
+
+def test_a_short_call_is_repeated_until_enough_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, calls = Clock(), []
+
+    def call() -> None:
+        calls.append(1)
+        clock.now += SHORTEST_NS // 10
+
+    assert timer(clock, monkeypatch).seconds(call) == pytest.approx(SHORTEST_NS / 10 / 1e9)
+    assert len(calls) == 2 + 10 * REPEATS
+
+
+def test_one_thread_is_timed_by_what_the_process_itself_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert clock_for(torch.device("cpu")) is time.process_time_ns
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert clock_for(torch.device("cpu")) is time.perf_counter_ns
+
+
+def test_a_child_that_says_nothing_is_no_rate() -> None:
+    assert rate_in_child("bfloat16", "") == (None, "the process said nothing")
