@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import diffusers
@@ -13,7 +14,7 @@ import diffprof
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import build
-from diffprof.pipelines.fitting import fitting_pipeline, is_optional, names_own_code
+from diffprof.pipelines.fitting import fitting_pipeline, is_optional, names_own_code, single_plans
 from tests.pipelines.folders import edit, saved
 
 SIZE = {"height": 16, "width": 16, "num_inference_steps": 1}
@@ -118,3 +119,15 @@ def test_an_auto_class_is_the_architecture_that_the_configuration_names(model: P
     edit(model / "model_index.json", lambda index: index.update(text_encoder=["transformers", "AutoModel"]))
     assert json.loads((model / "text_encoder" / "config.json").read_text())["architectures"] == ["CLIPTextModel"]
     assert diffprof.profile(model, **SIZE).components["text_encoder"].class_name == "CLIPTextModel"
+
+
+def test_several_controlnets_lie_in_folders_beside_each_other(tmp_path: Path) -> None:
+    for name, layers in (("controlnet", 1), ("controlnet_1", 2), ("controlnet_3", 3)):
+        (tmp_path / name).mkdir()
+        config = {"_class_name": "ControlNetModel", "layers_per_block": layers}
+        (tmp_path / name / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    several = PartPlan("controlnet", "diffusers", "MultiControlNetModel", folder=tmp_path / "controlnet")
+    found = single_plans(several)
+    assert [plan.class_name for plan in found] == ["ControlNetModel", "ControlNetModel"]
+    assert [plan.config["layers_per_block"] for plan in found] == [1, 2]
+    assert single_plans(replace(several, class_name="ControlNetModel")) == []

@@ -10,9 +10,10 @@ import pytest
 import transformers
 from PIL import Image
 
+from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import part_class
-from diffprof.pipelines.processors import processor_of
+from diffprof.pipelines.processors import StandInProcessor, processor_of
 from diffprof.pipelines.tokenizers import StandInTokenizer
 
 QWEN = PartPlan("text_encoder", "transformers", "Qwen2_5_VLForConditionalGeneration", {"model_type": "qwen2_5_vl"})
@@ -96,6 +97,7 @@ def test_a_processor_that_asks_for_the_names_of_special_tokens_gets_some() -> No
     ("class_name", "model", "model_type", "number"),
     [
         ("GlmImageProcessor", "GlmImageForConditionalGeneration", "glm_image", 167855),
+        ("Qwen2VLProcessor", "Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", 1234),
         ("AutoProcessor", "Gemma3ForConditionalGeneration", "gemma3", 262144),
     ],
 )
@@ -109,3 +111,10 @@ def test_the_tokens_of_an_image_have_the_number_that_the_encoder_looks_for(
     text = found.apply_chat_template(chat, tokenize=False)
     inputs = found(text=[text], images=[Image.new("RGB", (560, 280))], return_tensors="pt")
     assert inputs["input_ids"][0].tolist().count(number) > 1
+
+
+def test_a_processor_of_texts_alone_takes_a_text_first_and_names_the_package_that_images_need() -> None:
+    found = StandInProcessor(tokenizer=lambda text, **options: text.upper())
+    assert found("a cat") == found(text="a cat") == "A CAT"
+    with pytest.raises(RequestError, match="needs the package torchvision, which is not installed; install with `pip"):
+        found(images=Image.new("RGB", (8, 8)), text="a cat")

@@ -29,13 +29,13 @@ def missing_inputs(pipeline: Any, error: BaseException, names: Collection[str]) 
         name
         for frame, line in _own_frames(pipeline, error)
         for name in _names_in_statement(frame, line)
-        if name == OUTPUT_TYPE or _is_absent(frame.f_locals.get(name, ...))
+        if name in SWITCHES or _is_absent(frame.f_locals.get(name, ...))
     }
     return list(dict.fromkeys([*named, *(name for name in names if name in absent)]))
 
 
-OUTPUT_TYPE = "output_type"
-"""Never absent: where images cannot be made of the result, it is left as it is."""
+SWITCHES = ("output_type", "use_resolution_binning")
+"""Never absent: the result is left as it is where no images can be made of it, and so is a size that has no bin."""
 
 
 def _is_absent(value: Any) -> bool:

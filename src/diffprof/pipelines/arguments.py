@@ -72,7 +72,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     stand_ins |= _steps_of_motion(missing, steps)
     absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
     common = [name for name in OPTIONAL_INPUTS if name in missing]
-    absent += ["output_type"] if "output_type" in missing else []
+    absent += [name for name in ("output_type", "use_resolution_binning") if name in missing]
     return CallArguments(
         given=given,
         stand_ins=stand_ins,

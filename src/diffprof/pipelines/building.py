@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from diffprof.errors import DiffprofError, RequestError, error_summary
+from diffprof.pipelines.assumed_parts import with_assumed_parts
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import Kind, is_of_the_libraries, kind_of, missing_package_error, part_class
 from diffprof.pipelines.failures import FROM_VALUES, is_own_mistake, packages_behind
@@ -22,6 +23,7 @@ from diffprof.pipelines.fitting import (
     is_known_class,
     is_optional,
     names_own_code,
+    single_plans,
     stand_in_guard,
 )
 from diffprof.pipelines.modular import build_modular, modular_class, register_parts
@@ -52,6 +54,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     assumptions = list(blueprint.assumptions)
     modular = modular_class(blueprint.pipeline)
     if modular is not None:
+        blueprint = _with_assumptions(blueprint, None, assumptions)
         with DRY_RUN_LOCK:
             make = make_model or build_virtual_model
             pipeline = build_modular(
@@ -59,12 +62,16 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
             )
         return pipeline, tuple(assumptions)
     owner = fitting_pipeline(blueprint, assumptions)
+    blueprint = _with_assumptions(blueprint, owner, assumptions)
     signature = inspect.signature(owner.__init__).parameters
     parts: dict[str, Any] = {}
     with DRY_RUN_LOCK:
         for slot, plan in blueprint.parts.items():
             if slot in signature:
-                parts[slot] = _part(blueprint, plan, owner, dtype, assumptions, make_model or build_virtual_model)
+                make = make_model or build_virtual_model
+                several = single_plans(plan)
+                made = [_part(blueprint, one, owner, dtype, assumptions, make) for one in several or (plan,)]
+                parts[slot] = made if several else made[0]
             else:
                 assumptions.append(f"{slot} ({plan.class_name}) is not a component of {owner.__name__}: it is left out")
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
@@ -85,6 +92,18 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
         raise RequestError(f"{owner.__name__} cannot be put together from these components: {reason}") from error
+
+
+def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:
+    """The plan with what is assumed about models without a configuration, where that was asked for."""
+    if not blueprint.assume_defaults:
+        return blueprint
+    dispensable = [slot for slot, plan in blueprint.parts.items() if _is_dispensable(owner, plan)]
+    return with_assumed_parts(blueprint, frozenset(dispensable), assumptions)
+
+
+def _is_dispensable(pipeline: Any, plan: PartPlan) -> bool:
+    return pipeline is not None and (is_guard(plan) or is_optional(pipeline, plan.slot))
 
 
 def _fill_empty_slots(
@@ -168,7 +187,7 @@ def _part(
 
     Without a `pipeline` that could do without it, it is made.
     """
-    is_dispensable = pipeline is not None and (is_guard(plan) or is_optional(pipeline, plan.slot))
+    is_dispensable = _is_dispensable(pipeline, plan)
     if is_guard(plan) and plan.is_missing and is_known_class(plan):
         return None
     if is_dispensable and not is_known_class(plan):

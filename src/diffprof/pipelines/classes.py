@@ -31,6 +31,7 @@ def pipeline_class(name: str) -> Any:
     """A pipeline class of diffusers by its name."""
     import diffusers
 
+    name = name if hasattr(diffusers, name) else name.removeprefix(OTHER_FRAMEWORK)
     owner = _attribute(diffusers, name)
     if is_placeholder(owner):
         raise missing_package_error(name, missing_packages(owner))
@@ -42,12 +43,28 @@ def pipeline_class(name: str) -> Any:
     return owner
 
 
+OTHER_FRAMEWORK = "Flax"
+"""How the names of the same classes began that were written for JAX."""
+
+OLD_NAMES = {
+    "AutoModelForVision2Seq": "AutoModelForImageTextToText",
+    "MT5Tokenizer": "T5Tokenizer",
+    "MT5TokenizerFast": "T5TokenizerFast",
+    "XLMRobertaTokenizerFast": "XLMRobertaTokenizer",
+}
+"""Classes of transformers that have another name since its fifth version."""
+
+
 def part_class(library: str, class_name: str, config: Mapping[str, Any] | None = None) -> Any:
     """A class of diffusers or transformers; anything else is refused before it is imported.
 
     A processor whose package is not installed is given as the placeholder that its library has for it.
     """
+    if library.startswith(("diffusers.", "transformers.")):
+        library = library.split(".")[0]  # some models name the module of the class
     owner = _find(library, class_name, config or {})
+    if owner is None and class_name.startswith(OTHER_FRAMEWORK):
+        owner = _find(library, class_name.removeprefix(OTHER_FRAMEWORK), config or {})
     if owner is None and not is_of_the_libraries(library):
         raise UnsafeModelError(
             f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
@@ -61,8 +78,14 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
         raise UnsafeModelError(f"{library}.{class_name} is not a class of diffusers or transformers")
     if is_placeholder(owner) and not _is_processor_name(class_name):
         raise missing_package_error(class_name, missing_packages(owner))
-    kind_of(owner)
+    if kind_of(owner) is Kind.model and not _can_be_built(owner):
+        raise UnsafeModelError(f"{class_name} is only the base of other classes; the model must name the one to build")
     return owner
+
+
+def _can_be_built(owner: Any) -> bool:
+    """Whether a configuration makes a model of the class."""
+    return is_placeholder(owner) or getattr(owner, "config_class", None) is not None or hasattr(owner, "from_config")
 
 
 def is_of_the_libraries(library: str) -> bool:
@@ -110,7 +133,12 @@ def is_placeholder(owner: Any) -> bool:
 def missing_packages(owner: Any) -> list[str]:
     """The packages that a placeholder stands for and that are not installed."""
     names = [str(getattr(backend, "package_name", backend)) for backend in getattr(owner, "_backends", ())]
-    return [name for name in names if not is_installed(name)] or names
+    return [PACKAGES.get(name, name) for name in names if not is_installed(MODULES.get(name, name))] or names
+
+
+MODULES = {"opencv": "cv2", "Pillow": "PIL"}
+PACKAGES = {"opencv": "opencv-python", "onnx": "onnxruntime", "k_diffusion": "k-diffusion", "note_seq": "note-seq"}
+"""By what the libraries call them: modules and packages of another name."""
 
 
 def is_installed(package: str) -> bool:
@@ -156,11 +184,10 @@ def scheduler_class(name: str) -> Any:
 def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
     """The class, in the library that is named, else wherever the two libraries have a class of that name."""
     import diffusers
-    import transformers
 
-    if library == "transformers":
-        return _in_transformers(class_name, config)
-    owner = None
+    owner = _in_transformers(class_name, config) if library == "transformers" else None
+    if owner is not None:
+        return owner
     if library != "diffusers" and is_pipeline_package(library):
         owner = _in_pipeline_package(library, class_name)
     if owner is None:
@@ -168,7 +195,7 @@ def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
     if owner is not None and owner is getattr(diffusers, "AutoModel", None):
         own_name = config.get("_class_name")
         owner = _attribute(diffusers, own_name) if isinstance(own_name, str) else None
-    if owner is None and library != "diffusers" and hasattr(transformers, class_name):
+    if owner is None and library not in ("diffusers", "transformers"):
         owner = _in_transformers(class_name, config)
     # The modules of the libraries have much more than components; a name alone is no reason to build it.
     return owner if is_of_the_libraries(library) or _is_component(owner) else None
@@ -187,11 +214,13 @@ def _is_component(owner: Any) -> bool:
 def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
     import transformers
 
-    owner = _attribute(transformers, class_name)
+    owner = _attribute(transformers, class_name) or _attribute(transformers, OLD_NAMES.get(class_name, class_name))
     if owner is None and class_name.endswith("FeatureExtractor"):
         owner = _attribute(transformers, class_name.replace("FeatureExtractor", "ImageProcessor"))
     if is_placeholder(owner) and class_name.endswith("ImageProcessorFast"):
         owner = _attribute(transformers, class_name.removesuffix("Fast"))
+    if owner is None:
+        owner = _in_models_of_transformers(class_name)
     mapping = getattr(owner, "_model_mapping", None)
     return owner if mapping is None else _model_of_auto_class(mapping, config)
 
@@ -204,8 +233,11 @@ def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
         owner = _attribute(transformers, str(name))
         if owner is not None:
             return owner
-    config_class = transformers.CONFIG_MAPPING.get(str(config.get("model_type")))
-    found = mapping.get(config_class) if config_class is not None else None
+    model_type = str(config.get("model_type"))
+    # Not `get`, which does not see the classes that this mapping imports when they are asked for.
+    known = transformers.CONFIG_MAPPING
+    config_class = known[model_type] if model_type in known else None  # noqa: SIM401
+    found = mapping.get(config_class, None) if config_class is not None else None
     return found[0] if isinstance(found, tuple) else found
 
 
@@ -225,6 +257,21 @@ def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
     names = _CLASS_REMAPPING_DICT["Transformer2DModel"]
     name = names.get(str(config.get("norm_type", "layer_norm")))
     return part_class("diffusers", name) if name else owner
+
+
+@cache
+def _in_models_of_transformers(class_name: str) -> Any:
+    """A model that transformers does not export, such as the encoder alone of one that has a decoder, too."""
+    import transformers
+
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9_]*", class_name):
+        return None
+    top = Path(transformers.__file__).parent
+    for file in sorted((top / "models").glob("*/modeling_*.py")):
+        if f"\nclass {class_name}(" in file.read_text(encoding="utf-8"):
+            module = ".".join(("transformers", *file.relative_to(top).with_suffix("").parts))
+            return getattr(importlib.import_module(module), class_name)
+    return None
 
 
 @cache

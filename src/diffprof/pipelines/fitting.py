@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,6 +15,7 @@ import torch
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import part_class, pipeline_class
+from diffprof.pipelines.folder import read_json
 
 NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
 """What makes up the cost of a call: some pipelines can be made without, and then cannot be called with a prompt."""
@@ -48,6 +52,26 @@ def is_optional(pipeline: Any, slot: str) -> bool:
     if parameter is None or slot.startswith(NEEDED_SLOTS):
         return False
     return slot in getattr(pipeline, "_optional_components", ())
+
+
+def single_plans(plan: PartPlan) -> list[PartPlan]:
+    """The ControlNets or adapters that a component holds several of, which lie in folders beside each other.
+
+    They are written as ``controlnet``, ``controlnet_1``, ``controlnet_2``; empty for any other component.
+    """
+    if re.fullmatch(r"\w*Multi(ControlNet\w*|Adapter)", plan.class_name) is None or plan.folder is None:
+        return []
+    places = [plan.folder, *(plan.folder.with_name(f"{plan.folder.name}_{number}") for number in range(1, MOST_NETS))]
+    found = []
+    for place in itertools.takewhile(lambda place: (place / "config.json").is_file(), places):
+        config = read_json(place / "config.json")
+        usual = plan.class_name.replace("Multi", "") if "ControlNet" in plan.class_name else "T2IAdapter"
+        name = str(config.get("_class_name") or usual)
+        found.append(replace(plan, class_name=name, config=config, folder=place, is_missing=False))
+    return found
+
+
+MOST_NETS = 16
 
 
 def is_guard(plan: PartPlan) -> bool:

@@ -13,7 +13,7 @@ import transformers
 
 from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.classes import is_placeholder, missing_packages, part_class
+from diffprof.pipelines.classes import is_placeholder, missing_package_error, missing_packages, part_class
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
 from diffprof.pipelines.tokenizers import StandInTokenizer, has_vocabulary, own_template, tokenizer_of
@@ -106,7 +106,7 @@ def _composite(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: li
         settings["chat_template"] = template
     processor = _put_together(kind, settings)
     if isinstance(tokenizer, StandInTokenizer):
-        tokens = _numbers_of_unknown_tokens(blueprint, plan, processor)
+        tokens = _numbers_of_tokens(blueprint, plan, processor)
         if tokens:
             settings["tokenizer"] = tokenizer.with_special_tokens(tokens)
             processor = _put_together(kind, settings)
@@ -121,8 +121,8 @@ def _put_together(kind: Any, settings: Mapping[str, Any]) -> Any:
         return kind(**settings)
 
 
-def _numbers_of_unknown_tokens(blueprint: Blueprint, plan: PartPlan, processor: Any) -> dict[str, int]:
-    """Tokens that a processor writes in the place of images and that a stand-in would take for words, with numbers.
+def _numbers_of_tokens(blueprint: Blueprint, plan: PartPlan, processor: Any) -> dict[str, int]:
+    """Tokens that a processor writes in the place of images, where a stand-in has another number for them or none.
 
     The encoder finds images by the number that its configuration has for them.
     """
@@ -131,12 +131,16 @@ def _numbers_of_unknown_tokens(blueprint: Blueprint, plan: PartPlan, processor: 
     known: dict[str, int] = processor.tokenizer.get_vocab()
     taken = {*known.values()}
     numbers: dict[str, int] = {}
-    for owner, name in itertools.product((processor, processor.tokenizer), SPECIAL_TOKENS):
+    # First those that the stand-in does not know: one of several that an image is written with may have the number.
+    for is_known, owner, name in itertools.product((False, True), (processor, processor.tokenizer), SPECIAL_TOKENS):
         token = getattr(owner, name, None)
-        if isinstance(token, str) and token not in known and token not in numbers:
-            given = config.get(f"{name}_id", config.get(f"{name}_index"))
+        if not isinstance(token, str) or token in numbers or (token in known) is not is_known:
+            continue
+        given = config.get(f"{name}_id", config.get(f"{name}_index"))
+        is_free = isinstance(given, int) and given not in taken
+        if is_free or not is_known:
             unused = next(number for number in itertools.count(FIRST_UNUSED) if number not in taken)
-            numbers[token] = given if isinstance(given, int) and given not in taken else unused
+            numbers[token] = given if is_free else unused
             taken.add(numbers[token])
     return numbers
 
@@ -213,7 +217,9 @@ class StandInProcessor(transformers.ProcessorMixin):  # type: ignore[misc]
         self.chat_template = chat_template
 
     def __call__(self, images: Any = None, text: Any = None, **options: Any) -> Any:
-        """The tokens of a text; images would need the real processor."""
+        """The tokens of a text, also where it is the only argument; images would need the real processor."""
+        if text is None and (isinstance(images, str) or (isinstance(images, list) and isinstance(images[0], str))):
+            images, text = None, images
         if images is not None:
-            raise ValueError("this processor takes no images without the package torchvision")
+            raise missing_package_error("the processor of its images", ["torchvision"])
         return self.tokenizer(text, **options)

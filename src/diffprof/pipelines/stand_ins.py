@@ -19,7 +19,7 @@ OPTIONAL_INPUTS = (
     "image", "images", "video", "control_image", "mask_image", "mask", "control_video", "conditioning_frames",
     "conditioning_image", "condition_image", "control_mask", "raw_image", "original_image", "depth_map", "audio",
     "src_audio", "initial_audio_waveforms", "task_prompt", "content_prompt", "c2w", "intrinsics",
-    "gligen_phrases", "gligen_boxes", "negative_prompt",
+    "gligen_phrases", "gligen_boxes", "image_latents", "negative_prompt",
 )  # fmt: skip
 """What a call may be made without, by its signature, and may not work without; in the order in which it is tried."""
 
@@ -76,7 +76,10 @@ def least_strength(steps: int, usual: float) -> float | None:
 
 def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
     """A plain image of the generated size; one for each ControlNet."""
-    image = _plain_image(mode, *_usual_sizes(pipeline, given))
+    width, height = _usual_sizes(pipeline, given)
+    if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # whose masks have the size of latents
+        width, height = width // int(pipeline.vae_scale_factor), height // int(pipeline.vae_scale_factor)
+    image = _plain_image(mode, width, height)
     if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
         return [[image, image], [image, None]]  # an example and a question, whose answer is to be generated
     nets = getattr(getattr(pipeline, "controlnet", None), "nets", None)
@@ -120,7 +123,8 @@ def _usual_size(pipeline: Any) -> int:
         size = getattr(getattr(getattr(pipeline, slot, None), "config", None), "sample_size", None)
         if isinstance(size, int):
             return size * factor
-    return 512
+    usual = getattr(pipeline, "default_sample_size", None)
+    return usual * factor if isinstance(usual, int) and usual > 0 else 512
 
 
 def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
@@ -141,6 +145,15 @@ def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     rate = getattr(config, "sampling_rate", None) or getattr(pipeline, "sample_rate", None) or 44100
     channels = getattr(config, "audio_channels", None) or 2
     return torch.zeros(1, int(channels), 10 * int(rate))
+
+
+def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    """What DiffEdit's inversion of an image gives: latents for each of the steps that are executed."""
+    steps = given.get("num_inference_steps") or default_of(pipeline, "num_inference_steps") or 50
+    executed = max(int(steps * float(given.get("inpaint_strength") or 0.8)), 1)
+    width, height = _usual_sizes(pipeline, given)
+    factor = int(pipeline.vae_scale_factor)
+    return torch.zeros(1, executed, pipeline.vae.config.latent_channels, height // factor, width // factor)
 
 
 def _latents(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
@@ -193,6 +206,10 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "hint": lambda pipeline, given: torch.zeros(1, 3, given.get("height") or 512, given.get("width") or 512),
     "depth_map": lambda pipeline, given: torch.zeros(1, *reversed(_usual_sizes(pipeline, given))),
     "latents": _latents,
+    "image_latents": _latents_of_steps,
+    "width": lambda pipeline, given: _usual_sizes(pipeline, given)[0],
+    "height": lambda pipeline, given: _usual_sizes(pipeline, given)[1],
+    "use_resolution_binning": lambda pipeline, given: False,
     "padding_mask": _residue_mask(True),
     "is_in_context_conditioning": _residue_mask(False),
     "supports_local_latent": _residue_mask(True),
