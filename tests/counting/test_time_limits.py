@@ -42,6 +42,34 @@ def test_work_in_another_thread_is_interrupted_there_and_nowhere_else() -> None:
     assert not any(each.name == "diffprof-time-limit" and each.is_alive() for each in _after_a_look())
 
 
+TRACED = """
+import sys, threading
+from diffprof.counting.time_limits import time_limit
+from diffprof.errors import WorkLimitError
+def work(seconds, turns):
+    try:
+        with time_limit("my-model", seconds):
+            for _ in range(turns):
+                pass
+    except WorkLimitError:
+        print("interrupted")
+for options in ((5.0, 1), (0.01, 10**10)):
+    thread = threading.Thread(target=work, args=options)
+    thread.start()
+    thread.join()
+sys.setprofile(lambda *event: None)
+(lambda: None)()
+sys.setprofile(None)
+print("goes on")
+"""
+
+
+@on_unix
+def test_code_that_is_traced_afterwards_goes_on() -> None:
+    """A debugger, coverage and torch's profiler with stacks hung, after Python was told to forget an interruption."""
+    assert run_child("-c", TRACED, timeout=120).stdout.splitlines() == ["interrupted", "goes on"]
+
+
 def _after_a_look() -> list[threading.Thread]:
     """The threads, once those that watched have noticed that they are not needed any more."""
     found = threading.enumerate()

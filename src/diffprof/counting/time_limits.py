@@ -83,27 +83,49 @@ def _watched_thread(seconds: float) -> Iterator[None]:
     thread = threading.get_ident()
     clock = time.pthread_getcpuclockid(thread)
     last = time.clock_gettime(clock) + seconds
-    is_over, turn = threading.Event(), threading.Lock()
+    is_over, is_interrupted, turn = threading.Event(), threading.Event(), threading.Lock()
 
     def watch() -> None:
         while not is_over.wait(LOOK_SECONDS):
             with turn:
                 if not is_over.is_set() and time.clock_gettime(clock) > last:
-                    _raise_in(thread, _TimeIsUp)
+                    is_interrupted.set()
+                    _interrupt(thread)
+
+    def stop() -> None:
+        with turn:
+            is_over.set()
+        if is_interrupted.is_set():
+            _take_interruption(thread)
 
     threading.Thread(target=watch, name="diffprof-time-limit", daemon=True).start()
     try:
         yield
     finally:
-        with turn:
-            is_over.set()
-            _raise_in(thread, None)  # what was asked for, and has not come yet
+        try:
+            stop()
+        except _TimeIsUp:  # asked for a moment ago: there is none after it, because whoever asks takes turns with us
+            stop()
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Let Python raise an error in a thread before its next instruction; None takes back what was asked for."""
-    asked = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), asked)
+def _interrupt(thread: int) -> None:
+    """Let Python raise `_TimeIsUp` in a thread before one of its next instructions."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_TimeIsUp))
+
+
+def _take_interruption(thread: int) -> None:
+    """Leave none behind in this thread, which may have had its own or not.
+
+    Python has a call that takes an interruption back, and leaves a flag set for ever where there is none: each function
+    is slower from then on, and code that is traced by a debugger or a profiler hangs (CPython 3.11). So one more is
+    asked for, in place of one that has not come yet, and is waited for.
+    """
+    try:
+        _interrupt(thread)
+        while True:
+            pass
+    except _TimeIsUp:
+        return
 
 
 @contextlib.contextmanager
