@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from diffprof.advice.commands import is_plain
+from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError
 from diffprof.prediction.weights import compute_dtype
@@ -49,6 +50,13 @@ GUIDED_UNTIL = {
     "WanPipeline": (),
 }
 """Pipelines whose guidance a callback can end: tensors of both halves of the batch, of which one half is left."""
+
+
+TASK_INPUTS = {
+    "image-to-video": ("image",), "image-to-image": ("image",), "image-editing": ("image",), "upscaling": ("image",),
+    "control": ("control_image",), "inpainting": ("image", "mask_image"), "video-editing": ("video",),
+}  # fmt: skip
+"""What a pipeline for a task needs beside a prompt."""
 
 
 def program(profile: Profile, request: Request, settings: RunSettings) -> tuple[str, ...]:
@@ -180,7 +188,11 @@ class _Program:
             given = {name: name for name in ENCODED[self.profile.request.pipeline] if name != "_"}
         elif "prompt" not in self.request.arguments and self._takes_prompt:
             given = {"prompt": '"a cat"'}
-        for name, value in self.request.arguments.items():
+        for name in self._missing_inputs():
+            load, ending = ("load_video", "mp4") if name == "video" else ("load_image", "png")
+            yield f'{name} = {self._import("diffusers.utils", load)}("{name}.{ending}")'
+            given[name] = name
+        for name, value in {**self._recommended(), **self.request.arguments}.items():
             is_dropped = self.settings.drop_text_encoders and name in ("prompt", "negative_prompt")
             if not is_dropped:
                 given[name] = _value(value)
@@ -192,6 +204,20 @@ class _Program:
             if tensors:
                 given["callback_on_step_end_tensor_inputs"] = repr(list(tensors))
         yield f"result = pipe({', '.join(f'{name}={text}' for name, text in given.items())})"
+
+    def _recommended(self) -> dict[str, Any]:
+        """What the model was counted with because it is recommended: its pipeline has other defaults."""
+        asked = self.profile.request
+        return {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}
+
+    def _missing_inputs(self) -> list[str]:
+        """The images and videos that the pipeline asks for and nobody gave."""
+        entry = _entry(self.request)
+        names = TASK_INPUTS.get(entry.task, ()) if entry is not None else ()
+        defaults = self.profile.request.defaults
+        if names == ("control_image",) and "image" in defaults and "control_image" not in defaults:
+            names = ("image",)
+        return [name for name in names if name not in self.request.arguments]
 
     @property
     def _takes_prompt(self) -> bool:
@@ -227,8 +253,12 @@ def _value(value: Any) -> str:
 
 def model_id(request: Request) -> str:
     """What ``from_pretrained`` takes for the model of a request."""
-    try:
-        entry = resolve(request.model).entry
-    except DiffprofError:
-        return str(request.model)
+    entry = _entry(request)
     return entry.hub_id if entry is not None and entry.hub_id else str(request.model)
+
+
+def _entry(request: Request) -> Entry | None:
+    try:
+        return resolve(request.model).entry
+    except DiffprofError:
+        return None
