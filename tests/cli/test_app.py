@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.app.setup import Setup
+from diffprof.settings.work_limits import work_limits
 from tests.cli.conftest import Run
 
 
@@ -25,6 +26,15 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Setup]:
 def test_by_default_it_is_for_this_machine_and_measures(run: Run, started: list[Setup]) -> None:
     assert run("app").code == 0
     assert started == [Setup("127.0.0.1", 7860, allow_paths=False, profiling=True, profiling_iterations=0)]
+
+
+def test_a_model_that_takes_too_long_is_refused_and_does_not_end_the_page(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = []
+    monkeypatch.setattr("diffprof.app.serve", lambda setup: limits.append(work_limits()))
+    assert run("app").code == 0
+    assert (limits[0].seconds, limits[0].ends_process) == (300, False)
 
 
 def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,33 @@ def test_what_fits_is_not_disturbed_and_other_errors_stay_what_they_are() -> Non
         raise RequestError("as it is")
 
 
+@on_linux
+def test_the_limit_is_lifted_when_the_last_thread_is_done_whoever_began_first() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    first, second = (within_limits("my-model", WorkLimits(memory_bytes=size)) for size in (900_000_000, 500_000_000))
+    first.__enter__()
+    generous = resource.getrlimit(resource.RLIMIT_DATA)
+    second.__enter__()
+    assert resource.getrlimit(resource.RLIMIT_DATA) == generous
+    first.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] < generous[0]
+    second.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@on_linux
+def test_a_stricter_limit_that_somebody_has_set_stays() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    strict = 200_000_000_000
+    resource.setrlimit(resource.RLIMIT_DATA, (strict, hard))
+    try:
+        with within_limits("my-model", WorkLimits(memory_bytes=strict)):
+            assert resource.getrlimit(resource.RLIMIT_DATA) == (strict, hard)
+        assert resource.getrlimit(resource.RLIMIT_DATA) == (strict, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 def test_work_without_an_end_is_ended_even_where_it_catches_every_error() -> None:
     def swallow_everything() -> None:
         for number in count():

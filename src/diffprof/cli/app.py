@@ -61,7 +61,9 @@ def page(
     check_number("port", port, "--port")
     from diffprof import settings as config
     from diffprof.app import Setup, serve
+    from diffprof.settings.work_limits import SERVER, set_work_limits
 
+    set_work_limits(SERVER)
     serve(
         Setup(
             host=host,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,22 +26,12 @@ def within_limits(what: str, limits: WorkLimits) -> Iterator[None]:
 @contextlib.contextmanager
 def _memory_limit(what: str, memory_bytes: int | None) -> Iterator[None]:
     used = _data_bytes() if memory_bytes is not None else None
-    if memory_bytes is None or used is None:
+    if memory_bytes is None or used is None or _LIMIT_OF_THE_PROCESS.was_below(used + memory_bytes):
         yield
         return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = used + memory_bytes
-    if soft != resource.RLIM_INFINITY and soft <= most:
-        yield  # somebody has set a stricter one
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
-        try:
+        with _LIMIT_OF_THE_PROCESS.at(used + memory_bytes):
             yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
     except Exception as error:
         if _is_memory_exhausted(error):
             raise WorkLimitError(
@@ -48,6 +39,49 @@ def _memory_limit(what: str, memory_bytes: int | None) -> Iterator[None]:
                 "check its configuration, or raise the limit with --limit-memory"
             ) from error
         raise
+
+
+class _LimitOfTheProcess:
+    """The system's limit of memory, which all threads share: it is lifted when the last of them is done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: list[int] = []
+        self._before: tuple[int, int] = (0, 0)
+
+    @contextlib.contextmanager
+    def at(self, data_bytes: int) -> Iterator[None]:
+        import resource
+
+        with self._lock:
+            if not self._wanted:
+                self._before = resource.getrlimit(resource.RLIMIT_DATA)
+            self._wanted.append(data_bytes)
+            self._apply()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wanted.remove(data_bytes)
+                self._apply()
+
+    def was_below(self, data_bytes: int) -> bool:
+        """Whether somebody else has set a stricter one, which stays."""
+        import resource
+
+        with self._lock:
+            soft = (self._before if self._wanted else resource.getrlimit(resource.RLIMIT_DATA))[0]
+        return soft != resource.RLIM_INFINITY and soft <= data_bytes
+
+    def _apply(self) -> None:
+        """Give the most that one of the threads may take."""
+        import resource
+
+        soft, hard = self._before
+        resource.setrlimit(resource.RLIMIT_DATA, (max(self._wanted, default=soft), hard))
+
+
+_LIMIT_OF_THE_PROCESS = _LimitOfTheProcess()
 
 
 def _data_bytes() -> int | None:

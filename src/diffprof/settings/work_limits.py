@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diffprof import settings
 
@@ -23,6 +23,9 @@ class WorkLimits:
 
 COMMAND_LINE = WorkLimits(memory_bytes=6_000_000_000, seconds=300, ends_process=True)
 """Several times what the largest models of the catalogue take, and far less than what stops a machine."""
+
+SERVER = replace(COMMAND_LINE, ends_process=False)
+"""A page goes on for its other visitors, whatever one of them opens."""
 
 NO_LIMITS = WorkLimits()
 _chosen: ContextVar[Mapping[str, float | None] | None] = ContextVar("chosen_work_limits", default=None)
