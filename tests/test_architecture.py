@@ -1,4 +1,7 @@
-"""The rooms: what CONTRIBUTING shows, what import-linter checks and what the folder holds are the same."""
+"""The rooms: what CONTRIBUTING shows, what import-linter checks and what the folder holds are the same.
+
+And their mirror: every module that does something has tests under its own name.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +74,76 @@ def imported_libraries(node: ast.AST) -> set[str]:
         names = [node.module or ""]
     inside = (imported_libraries(child) for child in ast.iter_child_nodes(node))
     return {name.partition(".")[0] for name in names}.union(*inside)
+
+
+TESTS = Path(__file__).parent
+TESTED_WITH = {
+    # The page's tabs are tested as a visitor uses them, in a browser.
+    "app/generation_job.py": "app/test_generate_tab.py",
+    "app/layout.py": "app/test_page.py",
+    "app/tabs/compare.py": "app/test_compare_tab.py",
+    "app/tabs/files.py": "app/test_dropped_files.py",
+    "app/tabs/generate.py": "app/test_generate_tab.py",
+    "app/tabs/history.py": "app/test_history_tab.py",
+    "app/tabs/profile.py": "app/test_profile_tab.py",
+    # Laws are derived from real dry runs, which one fixture makes for all of it.
+    "counting/derivation/program_values.py": "counting/derivation/test_derive.py",
+    "counting/derivation/prove.py": "counting/derivation/test_derive.py",
+    "counting/derivation/sampling.py": "counting/derivation/test_derive.py",
+    # It needs several processes, which one test starts for all that they share.
+    "counting/sharded_linear.py": "counting/test_collectives.py",
+    # What is added to a pipeline is compared with what the libraries make of the same, on models that are built once.
+    "pipelines/controlnets.py": "pipelines/test_changes.py",
+    "pipelines/file_loading.py": "pipelines/test_single_file.py",
+    "pipelines/ip_adapters.py": "pipelines/test_changes.py",
+    # The checks of the doctor are made once, on the model on board, and each must hold.
+    "runtime/doctor_calls.py": "runtime/test_doctor.py",
+    "runtime/doctor_patient.py": "runtime/test_doctor.py",
+}
+"""Modules whose tests have another name, with that name: short, and each for the reason above it."""
+
+
+def has_behaviour(module: Path) -> bool:
+    """Whether a module does something: it has a function, a method or a property that is more than one expression.
+
+    Texts and data are none, nor are `__repr__` and its like.
+    """
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    for owner in ast.walk(tree):
+        for node in getattr(owner, "body", ()) if isinstance(owner, ast.Module | ast.ClassDef) else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_trivial(node, owner):
+                return True
+    return False
+
+
+def _is_trivial(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: ast.AST) -> bool:
+    if isinstance(owner, ast.Module):
+        return False
+    if function.name.startswith("__"):
+        return True
+    statements = [node for node in function.body if not (isinstance(node, ast.Expr) and _is_constant(node.value))]
+    is_property = any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
+    return is_property and len(statements) <= 1
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant)
+
+
+def modules_without_a_twin() -> set[str]:
+    return {
+        module.relative_to(SOURCE).as_posix()
+        for module in SOURCE.rglob("*.py")
+        if not module.stem.startswith("__")
+        and has_behaviour(module)
+        and not (TESTS / module.relative_to(SOURCE).with_name(f"test_{module.name}")).is_file()
+    }
+
+
+def test_every_module_that_does_something_has_tests_under_its_name() -> None:
+    assert modules_without_a_twin() - TESTED_WITH.keys() == set()
+
+
+def test_every_exception_is_still_needed_and_names_its_tests() -> None:
+    assert TESTED_WITH.keys() - modules_without_a_twin() == set(), "has a twin by now, or is gone"
+    assert [file for file in TESTED_WITH.values() if not (TESTS / file).is_file()] == []

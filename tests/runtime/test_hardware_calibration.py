@@ -9,7 +9,7 @@ from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.prediction.device import device_of
 from diffprof.runtime import hardware_calibration
 from diffprof.runtime.hardware_calibration import calibrate, short_name
-from diffprof.runtime.machine_timings import MachineTimings, rate_in_child
+from diffprof.runtime.machine_timings import MachineTimings
 
 TIMINGS = MachineTimings(
     peaks={"float32": 2e11},
@@ -50,21 +50,6 @@ def test_a_processor_reaches_what_was_timed() -> None:
 def test_the_host_is_as_slow_as_in_a_real_pipeline() -> None:
     entry = calibrate(torch.device("cpu"))
     assert entry.measured["operation_seconds"] > TIMINGS.operation_seconds
-
-
-@pytest.mark.parametrize(
-    ("program", "rate", "reason"),
-    [
-        ("print(2e11)", 2e11, ""),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", None, "ended by SIGILL"),
-        ("raise SystemExit('no such dtype')", None, "no such dtype"),
-    ],
-    ids=["measured", "killed", "refused"],
-)
-def test_products_that_end_the_process_are_measured_in_another(program: str, rate: float | None, reason: str) -> None:
-    measured, said = rate_in_child("bfloat16", program)
-    assert measured == rate
-    assert reason in said
 
 
 def test_a_name_is_made_of_what_the_device_reports() -> None:

@@ -56,5 +56,16 @@ def test_one_thread_is_timed_by_what_the_process_itself_used(monkeypatch: pytest
     assert clock_for(torch.device("cpu")) is time.perf_counter_ns
 
 
-def test_a_child_that_says_nothing_is_no_rate() -> None:
-    assert rate_in_child("bfloat16", "") == (None, "the process said nothing")
+@pytest.mark.parametrize(
+    ("program", "rate", "reason"),
+    [
+        ("print(2e11)", 2e11, ""),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", None, "ended by SIGILL"),
+        ("raise SystemExit('no such dtype')", None, "no such dtype"),
+    ],
+    ids=["measured", "killed", "refused"],
+)
+def test_products_that_end_the_process_are_measured_in_another(program: str, rate: float | None, reason: str) -> None:
+    measured, said = rate_in_child("bfloat16", program)
+    assert measured == rate
+    assert reason in said

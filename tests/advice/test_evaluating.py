@@ -1,0 +1,105 @@
+"""What plans take, worked out once each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from diffprof.advice import evaluating
+from diffprof.advice.alternatives import Alternative, Plan
+from diffprof.advice.evaluating import Evaluator
+from diffprof.advice.fit import Outcome
+from diffprof.advice.sources import Source
+from diffprof.catalogue.accelerators import find_accelerator
+from diffprof.errors import RequestError
+from diffprof.prediction.device import device_of
+from diffprof.prediction.time import job_of, predict_time
+from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.profile import Profile
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
+from tests.sample_profiles import stable_diffusion
+
+T4 = find_accelerator("t4")
+REQUEST = Request("sd-2.1-base")
+SHORT = Request("sd-2.1-base", {"num_inference_steps": 10})
+HOST = HostMemory(0, 0, 0)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunSettings]:
+    """The settings whose memory was worked out: that is slow, and here always fits."""
+    found: list[RunSettings] = []
+
+    def outcome_of(profile: Profile, settings: RunSettings, *rest: Any) -> Outcome:
+        found.append(settings)
+        return Outcome((), MemoryPeak(1, 2, 3, "decode", "vae", ""), HOST, True)
+
+    monkeypatch.setattr(evaluating, "outcome_of", outcome_of)
+    return found
+
+
+def evaluator(price: float | None = None) -> Evaluator:
+    def count(request: Request) -> Profile:
+        if request != SHORT:
+            raise RequestError("cannot")
+        counted = stable_diffusion(steps=10, unet_calls=11)
+        return replace(counted, request=replace(counted.request, defaults={"num_images_per_prompt": 4}))
+
+    return Evaluator(Source(stable_diffusion(), REQUEST, count), RunSettings(), T4, None, price)
+
+
+def plan(request: Request = REQUEST, settings: RunSettings | None = None, *parts: Alternative) -> Plan:
+    return Plan(parts, request, settings or RunSettings())
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_time_is_the_predicted_one_of_one_result() -> None:
+    one = evaluator().evaluate(plan(SHORT))
+    assert one is not None and one.fits
+    assert one.time.total_seconds == predict_time(job_of(one.profile), device_of(T4), one.time.basis).total_seconds
+    assert one.seconds == one.time.total_seconds / 4
+
+
+def test_memory_that_is_known_is_not_worked_out_again(asked: list[RunSettings]) -> None:
+    known = evaluator()
+    for settings in (
+        RunSettings(),
+        RunSettings(compiled=True),
+        RunSettings(skip_rate=0.3),
+        RunSettings(offload="model"),
+    ):
+        known.evaluate(plan(settings=settings))
+    assert asked == [RunSettings(), RunSettings(offload="model")]
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_plan_that_the_pipeline_cannot_do_is_none() -> None:
+    assert evaluator().evaluate(plan(Request("other"))) is None
+    assert evaluator().evaluate(plan(settings=RunSettings(quantize={"transformer": "torchao:int8"}))) is None
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_option_says_how_to_have_its_figures_again() -> None:
+    known = evaluator(price=0.5)
+    steps = Alternative("10 steps", "steps", "medium", rewrite=lambda own: SHORT)
+    one = known.evaluate(plan(SHORT, RunSettings(offload="model"), steps))
+    assert one is not None
+    option = known.option(one, on_front=True)
+    assert (option.changes, option.risk, option.risks, option.on_front) == (
+        ("10 steps",),
+        "medium",
+        ("10 steps",),
+        True,
+    )
+    assert option.fit_command == "diffprof fit sd-2.1-base --steps 10 --offload model --gpu t4"
+    assert option.predict_command.endswith("--gpu t4 --price 0.5")
+    assert option.price_usd == pytest.approx(0.5 * option.total_seconds / 3600)
+
+
+@pytest.mark.usefixtures("asked")
+def test_all_devices_are_paid_for() -> None:
+    one = evaluator().evaluate(plan(settings=RunSettings(devices=2)))
+    assert one is not None and one.device_seconds == 2 * one.seconds
