@@ -51,3 +51,11 @@ def test_what_the_allocator_holds_and_does_not_use_is_free_too(monkeypatch: pyte
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 700)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 450)
     assert free_memory.free_bytes(CUDA) == 100 + (700 - 450)
+
+
+def test_a_driver_that_does_not_say_what_is_free_is_no_reason_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(device: torch.device) -> tuple[int, int]:
+        raise RuntimeError("The device doesn't support querying the available free memory.")
+
+    monkeypatch.setattr(torch.xpu, "mem_get_info", refuse)
+    assert free_memory.free_bytes(torch.device("xpu", 0)) is None

@@ -25,7 +25,7 @@ class StandInPatient:
         self.calls = 0
 
     def pipeline(self, **changes: Any) -> Any:
-        return SimpleNamespace(_execution_device=SECOND, to=lambda place: None)
+        return SimpleNamespace(_execution_device=SECOND, to=lambda place: None, config={})
 
     def call(self, pipeline: Any) -> torch.Tensor:
         self.calls += 1
@@ -138,7 +138,7 @@ def test_a_snapshot_without_allocations_or_labels_is_a_broken_promise(
     monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda **options: None)
     monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: {"segments": [], "device_traces": [[], events]})
     monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", lambda label: None, raising=False)
-    monkeypatch.setattr("diffprof.runtime.memory_history.components_of", lambda pipeline: {})
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     patient: Any = StandInPatient()
     if said is None:
         assert "2 allocations, 1 with the label of a module" in doctor_devices.allocation_snapshot(patient)

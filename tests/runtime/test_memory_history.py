@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,21 +80,54 @@ class Block(torch.nn.Module):
 class TwoPartPipeline:
     """What `components_of` needs of a pipeline."""
 
+    _execution_device = torch.device("cuda", 1)
+
     def __init__(self) -> None:
         self.unet, self.vae = Block(), Block()
         self.config = {"unet": None, "vae": None}
 
 
+class Labels:
+    """What was set on which device, as torch does it: on the one that is current."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.set: list[tuple[int, str]] = []
+        self.current = 0
+        monkeypatch.setattr(torch.cuda, "current_device", lambda: self.current)
+        monkeypatch.setattr(torch.cuda, "device", self.device)
+        monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", self.add)
+
+    @contextlib.contextmanager
+    def device(self, index: int) -> Iterator[None]:
+        before, self.current = self.current, index
+        yield
+        self.current = before
+
+    def add(self, label: str) -> None:
+        self.set.append((self.current, label))
+
+
 def test_allocations_are_labelled_with_the_module_that_is_called(
     gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    labels: list[str] = []
-    monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", labels.append)
+    labels = Labels(monkeypatch)
     pipeline = TwoPartPipeline()
     with memory_snapshot(tmp_path, requested=True), label_allocations(pipeline):
         pipeline.vae(pipeline.unet(torch.ones(1, 2)))
     pipeline.unet(torch.ones(1, 2))
-    assert labels == ["unet", "unet.linear", "unet", "", "vae", "vae.linear", "vae", ""]
+    expected = ["unet", "unet.linear", "unet", "", "vae", "vae.linear", "vae", ""]
+    assert labels.set == [(1, label) for label in expected], "on the device that the pipeline runs on"
+
+
+def test_allocations_of_every_device_of_the_pipeline_are_labelled(
+    gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = Labels(monkeypatch)
+    pipeline = TwoPartPipeline()
+    pipeline.vae.hf_device_map = {"": 2}  # type: ignore[assignment]
+    with memory_snapshot(tmp_path, requested=True), label_allocations(pipeline):
+        pipeline.vae.linear(torch.ones(1, 2))
+    assert labels.set == [(1, "vae.linear"), (2, "vae.linear"), (1, ""), (2, "")]
 
 
 def test_nothing_is_labelled_where_nothing_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

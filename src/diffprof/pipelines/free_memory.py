@@ -35,7 +35,10 @@ def free_bytes(device: torch.device) -> int | None:
     memory_info = getattr(backend, "mem_get_info", None)
     if memory_info is None:
         return None
-    free = int(memory_info(device)[0])
+    try:
+        free = int(memory_info(device)[0])
+    except RuntimeError:  # as of an Intel GPU whose driver does not tell it
+        return None
     if not hasattr(backend, "memory_reserved"):
         return free
     return free + max(int(backend.memory_reserved(device)) - int(backend.memory_allocated(device)), 0)

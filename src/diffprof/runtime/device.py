@@ -111,7 +111,7 @@ def _tf32_in_products(kind: str) -> bool:
     # Reading the older switch fails once a program has set the newer one.
     precision = getattr(products, "fp32_precision", None)
     allowed = bool(getattr(backend, "allow_tf32", False)) if precision is None else precision == "tf32"
-    if allowed and torch.version.hip is not None and TorchVersion(torch.__version__) < (2, 10):
+    if allowed and torch.version.hip is not None and TorchVersion(torch.__version__) < "2.10.0":
         return os.environ.get("HIPBLASLT_ALLOW_TF32") == "1"  # without which it had no effect there
     return allowed
 

@@ -19,6 +19,7 @@ from diffprof.errors import DiffprofError, OutOfMemoryError, RequestError
 from diffprof.pipelines.components import components_of, is_compiled, named_modules_of
 from diffprof.record.atomic_files import replace_file
 from diffprof.runtime.instrumentation.interception import intercept
+from diffprof.runtime.instrumentation.pipeline_devices import execution_device, further_devices
 from diffprof.runtime.timing.trace_files import rank_ending
 
 NAME, ENDING = "memory_snapshot", ".pickle"
@@ -92,6 +93,12 @@ def label_allocations(pipeline: Any) -> Iterator[None]:
         for path, module in named_modules_of(part)
     }
     current = ""
+    devices = _device_indices(pipeline)
+
+    def set_labels(label: str) -> None:
+        for index in devices:  # a label is for the device that is current, which need not be one of the pipeline's
+            with torch.cuda.device(index):
+                set_label(label)
 
     def handle(original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         nonlocal current
@@ -99,18 +106,26 @@ def label_allocations(pipeline: Any) -> Iterator[None]:
         if path is None:
             return original(module, *args, **kwargs)
         current = path
-        set_label(path)
+        set_labels(path)
         try:
             return original(module, *args, **kwargs)
         finally:
             current = outer
-            set_label(outer)
+            set_labels(outer)
 
     with contextlib.ExitStack() as undo:
         classes = dict.fromkeys(type(module) for part in components.values() for module in part.modules())
         for owner in classes:
             undo.callback(intercept(owner, "__call__", handle))
         yield
+
+
+def _device_indices(pipeline: Any) -> list[int]:
+    """The CUDA devices that the pipeline runs on."""
+    main = execution_device(pipeline)
+    places = {main, *further_devices(pipeline, main).values()}
+    current = torch.cuda.current_device()
+    return sorted({current if place.index is None else place.index for place in places if place.type == "cuda"})
 
 
 def snapshot_of_failure(folder: Path, pipeline: Any = None) -> Path | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from diffprof.record.measured import DevicePoint, MemoryPoint
 from diffprof.runtime.timing.kept_peaks import own_peaks
-from diffprof.runtime.timing.memory_snapshots import Allocator, DeviceMemory, TorchAllocator, process_memory
+from diffprof.runtime.timing.memory_snapshots import Allocator, AllocatorMemory, TorchAllocator, process_memory
 
 KIBIBYTE = 1024
 STATM = Path("/proc/self/statm")
@@ -72,7 +72,7 @@ def _kernel_peak() -> int:
 class DeviceAllocator(TorchAllocator):
     """The allocator of the device in use; CUDA's is read in the way that does not sort a hundred values by name."""
 
-    def read(self) -> DeviceMemory | None:
+    def read(self) -> AllocatorMemory | None:
         cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
         if cuda is None or not cuda.is_initialized():
             return super().read()
@@ -81,4 +81,4 @@ class DeviceAllocator(TorchAllocator):
         if not stats:
             return super().read()
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
-        return DeviceMemory(allocated["current"], reserved["current"], allocated["peak"])
+        return AllocatorMemory(allocated["current"], reserved["current"], allocated["peak"])

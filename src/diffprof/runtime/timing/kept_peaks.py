@@ -90,7 +90,7 @@ def _reset_function(
 
 def _place(kind: str | None, device: int) -> tuple[str, int]:
     accelerator: Any = sys.modules["torch"].accelerator.current_accelerator() if kind is None else None
-    return (kind or getattr(accelerator, "type", "")), device
+    return str(kind or getattr(accelerator, "type", "")), device
 
 
 def _peaks_in(stats: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:

@@ -43,7 +43,7 @@ class ProcessMemory(NamedTuple):
     peak_rss: int
 
 
-class DeviceMemory(NamedTuple):
+class AllocatorMemory(NamedTuple):
     """Bytes of an accelerator's allocator; None where it does not say."""
 
     allocated: int | None
@@ -54,7 +54,7 @@ class DeviceMemory(NamedTuple):
 class Allocator(Protocol):
     """What is read of an accelerator's memory; tests have one of their own."""
 
-    def read(self) -> DeviceMemory | None:
+    def read(self) -> AllocatorMemory | None:
         """The present memory, or None while no accelerator is in use."""
 
     def reset_peak(self) -> None:
@@ -67,14 +67,14 @@ class TorchAllocator:
     def __init__(self, index: int | None = None) -> None:
         self._place = () if index is None else (index,)
 
-    def read(self) -> DeviceMemory | None:
+    def read(self) -> AllocatorMemory | None:
         backend = _backend()
         if backend is None:
             return None
         with own_peaks():
             allocated = self._read(backend, "memory_allocated", "current_allocated_memory")
             reserved = self._read(backend, "memory_reserved", "driver_allocated_memory")
-            return DeviceMemory(allocated, reserved, self._read(backend, "max_memory_allocated"))
+            return AllocatorMemory(allocated, reserved, self._read(backend, "max_memory_allocated"))
 
     def reset_peak(self) -> None:
         reset = getattr(_backend(), "reset_peak_memory_stats", None)
