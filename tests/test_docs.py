@@ -42,6 +42,7 @@ NOT_RUN = {
     ("docs/hardware.md", "measures this machine"): 1,
     ("docs/prediction.md", "needs the files of a run"): 1,
     ("docs/reliability.md", "takes hours"): 1,
+    ("docs/reliability.md", "takes half an hour, and installs atheris"): 1,
     ("docs/runtime.md", "needs two processes; tests/runtime/test_rank_gathering.py does it"): 1,
     ("docs/shapes-model.md", "takes 30 minutes"): 1,
 }

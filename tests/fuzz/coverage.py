@@ -86,9 +86,12 @@ def _change_bytes(data: bytes, mutator: Mutator) -> bytes | None:
 
 
 def _change_json(data: bytes, mutator: Mutator) -> bytes | None:
-    """The value changed, not its text; None where the text is no value any more."""
+    """The value changed, not its text; None where the text is no value any more.
+
+    One change: what is kept is changed again, and several that make it longer would make it gigabytes.
+    """
     try:
-        return dump(mutator.tree(json.loads(data)))
+        return dump(mutator.tree(json.loads(data), changes=1))
     except (ValueError, RecursionError):
         return None
 
@@ -103,7 +106,7 @@ def _change_pickle(data: bytes, mutator: Mutator) -> bytes | None:
     from diffprof.traces.memory.plain_pickle import ForbiddenInstruction, PlainReader
 
     try:
-        return pickle.dumps(mutator.tree(PlainReader(data).read()), mutator.rng.choice((0, 2, 4)))
+        return pickle.dumps(mutator.tree(PlainReader(data).read(), changes=1), mutator.rng.choice((0, 2, 4)))
     except (ForbiddenInstruction, ArithmeticError, LookupError, struct.error, ValueError, TypeError, RecursionError):
         return None
 
