@@ -11,7 +11,7 @@ from PIL import Image
 
 import diffprof
 from diffprof.errors import PipelineError, RequestError
-from diffprof.pipelines.arguments import call_arguments, json_value
+from diffprof.pipelines.arguments import call_arguments, json_value, own_argument_name
 from diffprof.render.shapes import inputs_text
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -210,3 +210,10 @@ class TextToVideoZero:
 def test_frames_move_between_steps_that_are_executed(steps: int, expected: dict[str, int]) -> None:
     call = call_arguments(TextToVideoZero(), {"num_inference_steps": steps}, {})
     assert {name: value for name, value in call.stand_ins.items() if name != "prompt"} == expected
+
+
+def test_a_short_name_that_is_misspelt_leads_to_the_pipelines_own() -> None:
+    parameters = dict.fromkeys(["prompt", "height", "num_inference_steps", "timesteps", "guidance_scale"])
+    for typed, own in (("step", "num_inference_steps"), ("guidence", "guidance_scale"), ("num_steps", "num_inference")):
+        with pytest.raises(RequestError, match=f"did you mean {own}"):
+            own_argument_name("SomePipeline", parameters, typed)

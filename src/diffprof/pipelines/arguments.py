@@ -28,7 +28,7 @@ from diffprof.pipelines.stand_ins import (
 )
 from diffprof.record.inputs import InputSize, is_input, parse_size
 from diffprof.record.request import check_number
-from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES
+from diffprof.settings.limits import CALL_NUMBERS, OTHER_NAMES, SHORT_NAMES
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -
     if own is None and name == "num_frames":
         raise RequestError(f"{pipeline} makes images, not videos: it takes no number of frames; leave it out.")
     if own is None:
-        hints = difflib.get_close_matches(name, parameters, n=3)
+        short = {short: full for short, full in SHORT_NAMES.items() if full in parameters}
+        known = {**short, **{parameter: parameter for parameter in parameters}}
+        hints = list(dict.fromkeys(known[near] for near in difflib.get_close_matches(name, known, n=3)))
         hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(parameters)}."
         raise RequestError(f"{pipeline} has no call argument {name!r}; {hint}")
     return own
