@@ -16,13 +16,14 @@ from diffprof.counting.derivation.design import (
     BASE_VIDEO_SIDES,
     SIDES,
     STEPS_TO_PROVE,
+    few_steps,
     frames_per_cell,
     plan_samples,
     requests_to_prove,
 )
 from diffprof.counting.derivation.guidance import guidance_groups
 from diffprof.counting.derivation.prove import compare_with_sample
-from diffprof.counting.derivation.sampling import Sample, Sampler
+from diffprof.counting.derivation.sampling import CountedSample, Sampler
 from diffprof.counting.derivation.ways import (
     BASE_IMAGES,
     CELLS,
@@ -84,8 +85,7 @@ class _Piece:
 class _Derivation:
     def __init__(self, sampler: Sampler, prove: int, reach: Reach) -> None:
         self.sampler = sampler
-        self.reach = reach
-        self.prove = prove
+        self.prove, self.reach = prove, reach
         self.default = sampler.run({})
         self.parameters = call_parameters(sampler.opened.pipeline)
         names = {source: find_argument(self.parameters, source) for source in SOURCES}
@@ -140,24 +140,22 @@ class _Derivation:
         """Whether one side can be given alone: some pipelines then ignore it."""
         return "height" in self.sources and self._holds(law, {"height": self.base_sides["height"] + 128}, None)
 
-    def _random_sample(self, piece: _Piece) -> Sample:
+    def _random_sample(self, piece: _Piece) -> CountedSample:
         """Counted without what was counted before."""
         domain = piece.domain
-        *_, numbers = requests_to_prove(domain, self._base(domain.ranges, self._few_steps(domain)), 1, seed=2)
+        *_, numbers = requests_to_prove(domain, self._base(domain.ranges, few_steps(domain)), 1, seed=2)
         return self.sampler.run(self._arguments(numbers, piece.scale), anew=True)
 
     def _law(self, programs: Sequence[FittedProgram], domains: Sequence[Domain]) -> Law:
         request = self.default.profile.request
         variable = {*self.sources.values(), self.guidance}
-        defaults = dict(self.defaults)
-        if self.guidance is not None:
-            defaults[self.guidance] = request.value(self.guidance)
+        scale = {} if self.guidance is None else {self.guidance: request.value(self.guidance)}
         return Law(
             model=request.model,
             versions={"torch": torch.__version__, **{name: version(name) for name in ("diffusers", "transformers")}},
             parameters=tuple(self.parameters),
             sources=dict(self.sources),
-            defaults=defaults,
+            defaults={**self.defaults, **scale},
             fixed={name: value for name, value in request.arguments.items() if name not in variable},
             guidance=self.guidance,
             programs=tuple(pack_programs(programs)),
@@ -168,7 +166,7 @@ class _Derivation:
         self, images: Range, scale: float | None, classes: tuple[str, ...]
     ) -> tuple[list[_Piece], DiffprofError | None]:
         """Programs for one way of calling, for the finest sides and all steps for which there is a law; or why none."""
-        samples: dict[Any, Sample] = {}
+        samples: dict[Any, CountedSample] = {}
         reasons: dict[str, None] = {}
         for way in self._ways(images, scale, samples):
             pieces, reason = self._pieces_of_way(self._domain(images, classes, way), scale, way, samples)
@@ -178,14 +176,14 @@ class _Derivation:
         return [], NoLaw("; ".join(reasons))
 
     def _pieces_of_way(
-        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, Sample]
+        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, CountedSample]
     ) -> tuple[list[_Piece], DiffprofError | None]:
         try:
             return self._pieces_of_steps(domain, scale, way, samples), None
         except DiffprofError as error:
             return [], error
 
-    def _ways(self, images: Range, scale: float | None, samples: dict[Any, Sample]) -> list[Way]:
+    def _ways(self, images: Range, scale: float | None, samples: dict[Any, CountedSample]) -> list[Way]:
         if self.reach is Reach.usual_size or "height" not in self.sources:
             return [USUAL]
         cell = self._cell(images, scale, samples)
@@ -217,7 +215,7 @@ class _Derivation:
         sizes = () if way.has_usual_size else self.sizes
         return Domain(ranges, classes, pixels, area_multiple=way.area_multiple, sizes=sizes)
 
-    def _cell(self, images: Range, scale: float | None, samples: dict[Any, Sample]) -> int | None:
+    def _cell(self, images: Range, scale: float | None, samples: dict[Any, CountedSample]) -> int | None:
         """The smallest cell with which images have the size that is asked for; None if they never do."""
         for cell in CELLS:
             ranges = self._ranges(images, cell)
@@ -261,12 +259,14 @@ class _Derivation:
                 base[source] = steps
         return base
 
-    def _run(self, numbers: Mapping[str, int], scale: float | None) -> Sample:
+    def _run(self, numbers: Mapping[str, int], scale: float | None) -> CountedSample:
         """A sample; sizes that the pipeline would compute at another one are asked for as they are."""
         other = self.sizes and (numbers.get("height"), numbers.get("width")) not in self.sizes
         return self.sampler.run(self._arguments(numbers, scale) | ({BINNING: False} if other else {}))
 
-    def _sample(self, numbers: Mapping[str, int], scale: float | None, samples: dict[Any, Sample]) -> Sample:
+    def _sample(
+        self, numbers: Mapping[str, int], scale: float | None, samples: dict[Any, CountedSample]
+    ) -> CountedSample:
         """A sample, from those that were already taken in this way of calling if it is among them."""
         key = tuple(sorted(numbers.items()))
         if key not in samples:
@@ -275,10 +275,13 @@ class _Derivation:
 
     def _arguments(self, numbers: Mapping[str, int], scale: float | None) -> dict[str, Any]:
         arguments: dict[str, Any] = {self.sources[source]: value for source, value in numbers.items()}
-        return arguments if scale is None or self.guidance is None else {**arguments, self.guidance: scale}
+        # A scale that is given as it is anyway would take away what is recommended for a second one.
+        if self.guidance is None or scale in (None, self.default.profile.request.value(self.guidance)):
+            return arguments
+        return {**arguments, self.guidance: scale}
 
     def _pieces_of_steps(
-        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, Sample]
+        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, CountedSample]
     ) -> list[_Piece]:
         pieces: list[_Piece] = []
         for steps in way.steps:
@@ -296,7 +299,9 @@ class _Derivation:
             pieces.append(self._piece(domain, scale, way.cell, (default_steps,), pieces, samples))
         return pieces
 
-    def _pieces_of_single_steps(self, domain: Domain, scale: float | None, samples: dict[Any, Sample]) -> list[_Piece]:
+    def _pieces_of_single_steps(
+        self, domain: Domain, scale: float | None, samples: dict[Any, CountedSample]
+    ) -> list[_Piece]:
         """Programs of one number of steps each, where no two follow one law: schedules are rounded, and have parts."""
         default = self.defaults[self.sources["num_inference_steps"]]
         pieces = [self._piece(domain, scale, CELLS[-1], (default,), (), samples)]
@@ -312,7 +317,7 @@ class _Derivation:
         cell: int,
         steps: Sequence[int],
         others: Sequence[_Piece],
-        samples: dict[Any, Sample],
+        samples: dict[Any, CountedSample],
     ) -> _Piece:
         """Fit one program; its domain is where it was found to hold."""
         if "num_inference_steps" in domain.ranges and len(steps) == 1:
@@ -336,8 +341,7 @@ class _Derivation:
 
     def _usual_size(self, numbers: Mapping[str, int]) -> Mapping[str, int]:
         """The numbers, with the default height and width where the law is that of certain sizes."""
-        sides = {side: self.defaults[self.sources[side]] for side in SIDES} if self.sizes else {}
-        return {**numbers, **sides}
+        return {**numbers, **({side: self.defaults[self.sources[side]] for side in SIDES} if self.sizes else {})}
 
     def _proved_steps(
         self, law: Law, base: Mapping[str, int], scale: float | None, tried: Sequence[int]
@@ -375,7 +379,7 @@ class _Derivation:
 
     def _proved_domain(self, law: Law, domain: Domain, scale: float | None) -> Domain:
         """The domain, up to the largest size up to which all requests came out equal."""
-        base = self._usual_size(self._base(domain.ranges, self._few_steps(domain)))
+        base = self._usual_size(self._base(domain.ranges, few_steps(domain)))
         held = 0
         for numbers in requests_to_prove(domain, base, self.prove):
             try:
@@ -387,13 +391,9 @@ class _Derivation:
             held = volume(numbers)
         return domain
 
-    def _few_steps(self, domain: Domain) -> int:
-        steps = domain.ranges.get("num_inference_steps")
-        return 1 if steps is None else min(max(steps.least, 3), steps.most)
-
     def _default_numbers(self, ranges: Mapping[str, Range]) -> dict[str, int]:
         return {source: self.defaults[self.sources[source]] for source in ranges}
 
-    def _check(self, law: Law, sample: Sample) -> None:
+    def _check(self, law: Law, sample: CountedSample) -> None:
         compare_with_sample(law, sample)
         self.proofs += 1

@@ -22,7 +22,7 @@ OFF_AXES = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplePlan:
     """The samples of one program."""
 
     samples: Sequence[Mapping[str, int]]
@@ -31,7 +31,7 @@ class Plan:
     variables: Sequence[Variable]
 
 
-def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], cell: int) -> Plan:
+def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], cell: int) -> SamplePlan:
     """Samples along each axis from the base, and some off all axes; sides are changed by multiples of a cell."""
     ranges = domain.ranges
     samples: list[dict[str, int]] = [dict(base)]
@@ -53,7 +53,7 @@ def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], 
             samples.append(sample)
     changing = [source for source in base if ranges[source].most > ranges[source].least]
     variables = [variable for source in changing for variable in _variables(source, ranges[source])]
-    return Plan(samples, axes, variables)
+    return SamplePlan(samples, axes, variables)
 
 
 def frames_per_cell(pipeline: Any) -> int:
@@ -131,6 +131,12 @@ def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed
         ends += [{**base, "height": height, "width": width} for height, width in (domain.sizes[0], domain.sizes[-1])]
     chosen = [one for place, one in enumerate(ends) if one not in ends[:place]]
     return sorted((one for one in chosen if is_inside(domain, one)), key=volume)
+
+
+def few_steps(domain: Domain) -> int:
+    """A small number of steps that the domain has."""
+    steps = domain.ranges.get("num_inference_steps")
+    return 1 if steps is None else min(max(steps.least, 3), steps.most)
 
 
 def is_inside(domain: Domain, numbers: Mapping[str, int]) -> bool:

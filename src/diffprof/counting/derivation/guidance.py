@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diffprof.counting.derivation.sampling import Sample, Sampler
+from diffprof.counting.derivation.sampling import CountedSample, Sampler
 from diffprof.counting.derivation.ways import SCALES
 from diffprof.errors import DiffprofError
 from diffprof.laws.law import GUIDANCE_CLASSES, guidance_class
@@ -14,7 +14,7 @@ Group = tuple[float | None, tuple[str, ...]]
 """A scale, and the classes of scales that do what it does."""
 
 
-def guidance_groups(sampler: Sampler, default: Sample, argument: str | None, every: bool) -> list[Group]:
+def guidance_groups(sampler: Sampler, default: CountedSample, argument: str | None, every: bool) -> list[Group]:
     """Groups of guidance scales, that of the default one first; only that one unless `every` is wanted."""
     if argument is None:
         return [(None, ())]

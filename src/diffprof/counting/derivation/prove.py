@@ -8,7 +8,7 @@ from typing import Any
 
 from diffprof.counting.derivation.design import random_numbers
 from diffprof.counting.derivation.difference import difference
-from diffprof.counting.derivation.sampling import Sample, Sampler
+from diffprof.counting.derivation.sampling import CountedSample, Sampler
 from diffprof.counting.derivation.ways import SCALES
 from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Law
@@ -27,7 +27,7 @@ def prove_law(law: Law, number: int, seed: int) -> None:
         compare_with_sample(law, sample)
 
 
-def compare_with_sample(law: Law, sample: Sample) -> None:
+def compare_with_sample(law: Law, sample: CountedSample) -> None:
     """Refuse a law that says anything else about a request than what was counted."""
     arguments = dict(sample.request.arguments)
     try:
@@ -45,6 +45,6 @@ def random_arguments(law: Law, rng: random.Random) -> dict[str, Any]:
     domain = rng.choice(law.domains)
     numbers = random_numbers(domain, rng)
     arguments: dict[str, Any] = {law.sources[source]: value for source, value in numbers.items()}
-    if law.guidance is not None:
+    if law.guidance is not None and f"{law.guidance}_2" not in law.fixed:
         arguments[law.guidance] = SCALES[rng.choice(domain.guidance)]
     return arguments

@@ -20,7 +20,7 @@ from diffprof.record.request import Request
 
 
 @dataclass(frozen=True)
-class Sample:
+class CountedSample:
     """One counted request."""
 
     request: Request
@@ -38,7 +38,7 @@ class Sampler:
         with DRY_RUN_LOCK, quiet_libraries():
             self.opened: OpenedPipeline = open_virtual(model, None, None)
 
-    def run(self, arguments: Mapping[str, Any], anew: bool = False) -> Sample:
+    def run(self, arguments: Mapping[str, Any], anew: bool = False) -> CountedSample:
         """Count the call with these arguments, and what is recommended for the others; all of it `anew` if asked."""
         request = add_recommended(Request.create(self.model, arguments))
         pipeline = self.opened.pipeline
@@ -47,4 +47,4 @@ class Sampler:
             result, used = count(pipeline, call, lambda: None, None, None if anew else self._counted)
             profile = compose_profile(self.opened, call, used, result, recommended=request.recommended)
         known = {} if anew else self._values
-        return Sample(request, profile, program_values(pipeline, call, used, result, profile, known))
+        return CountedSample(request, profile, program_values(pipeline, call, used, result, profile, known))
