@@ -12,7 +12,7 @@ from PIL import Image
 
 from diffprof.errors import DiffprofError, OutOfMemoryError
 from diffprof.generation import job as jobs
-from diffprof.generation.job import UNSAFE, Generated, Job
+from diffprof.generation.job import UNSAFE, Generated, GenerationJob
 from diffprof.generation.models import Model
 from diffprof.generation.progress import ProgressReporter
 from diffprof.record.progress import Activity, ProgressEvent
@@ -43,7 +43,7 @@ def generate(
 ) -> Generated:
     reporter = ProgressReporter(None if events is None else events.append)
     request = Request("", {"prompt": "red"}, seed=7)
-    return Job(request, folder, profiled, 8, reporter).run_pipeline(pipeline, MODEL)
+    return GenerationJob(request, folder, profiled, 8, reporter).run_pipeline(pipeline, MODEL)
 
 
 def test_the_image_is_saved_under_the_model_and_the_seed(tmp_path: Path) -> None:

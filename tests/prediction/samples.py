@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diffprof.catalogue.efficiency_numbers import NAMES, Efficiency
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.workload import GEMM, CallLoads, Load, Workload
 from diffprof.record.files import load
 from diffprof.record.profile import Profile
@@ -21,14 +21,14 @@ def stable_diffusion_profile() -> Profile:
     return load(FILE)
 
 
-def plain_device(**changes: Any) -> Device:
+def plain_device(**changes: Any) -> DeviceModel:
     """A device of round numbers that reaches all of its peaks: 1000 products a second in float16, 100 bytes."""
     figures: dict[str, Any] = {
         "name": "plain", "family": "hopper", "efficiency": Efficiency(**dict.fromkeys(NAMES, 1.0)),
         "multiprocessors": 1, "bandwidth": 100.0, "cache_bytes": 50.0, "peaks": {"float16": 1000.0, "float32": 100.0},
         "power_share": 1.0, "vector_power_share": 1.0, "board_power_watts": None, "host_link": 10.0,
     }  # fmt: skip
-    return Device(**{**figures, **changes})
+    return DeviceModel(**{**figures, **changes})
 
 
 def load_like(sort: str = GEMM, kind: str = "linear", dtype: str = "float16", **figures: Any) -> Load:

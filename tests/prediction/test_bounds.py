@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from diffprof.prediction.bounds import bound_seconds
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import load_table
 from diffprof.prediction.workload import ATTENTION, CONVOLUTION, MEMORY, Load
 from tests.prediction.samples import load_like, plain_device, workload_of_loads
 
 
-def bound(load: Load, device: Device | None = None, compiled: bool = False) -> float:
+def bound(load: Load, device: DeviceModel | None = None, compiled: bool = False) -> float:
     return float(bound_seconds(load_table(workload_of_loads(load)), device or plain_device(), compiled)[0])
 
 

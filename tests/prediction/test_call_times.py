@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from diffprof.prediction.call_times import PIPELINE, call_times, smooth_maximum
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import load_table
 from diffprof.prediction.workload import MEMORY, VIEW, CallLoads, Workload
 from tests.prediction.samples import load_like, plain_device, workload_of_loads
 
 
-def host_seconds(workload: Workload, device: Device, **options: float | bool) -> list[float]:
+def host_seconds(workload: Workload, device: DeviceModel, **options: float | bool) -> list[float]:
     return call_times(workload, load_table(workload), device, **options).host.tolist()  # type: ignore[arg-type]
 
 

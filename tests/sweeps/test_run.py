@@ -16,7 +16,7 @@ from diffprof.record.request import Request
 from diffprof.sweeps import run as running
 from diffprof.sweeps import workers
 from diffprof.sweeps.axes import create_sweep
-from diffprof.sweeps.records import Measurement, Outcome, Row, Task
+from diffprof.sweeps.records import MeasurementOptions, Row, Task, TaskOutcome
 from diffprof.sweeps.run import SweepOptions, run_sweep
 from tests.sample_profiles import stable_diffusion
 from tests.sweeps.saved_sweeps import rows_in_process, saved_sweep
@@ -30,15 +30,17 @@ class Answering:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
         # Others finish in another order than they were begun in.
         for task in reversed(list(tasks)):
             type(self).asked.append(task)
             height = task.request.arguments.get("height")
             if height == 13:
-                yield Outcome(task, error="no such height")
+                yield TaskOutcome(task, error="no such height")
             else:
-                yield Outcome(task, (replace(ROW, height=height, steps=task.request.arguments["num_inference_steps"]),))
+                yield TaskOutcome(
+                    task, (replace(ROW, height=height, steps=task.request.arguments["num_inference_steps"]),)
+                )
 
 
 @pytest.fixture
@@ -138,7 +140,7 @@ def test_many_requests_that_take_seconds_are_asked_about(
 def test_a_measured_sweep_says_at_once_that_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "can_count", lambda: False)
     with pytest.raises(MissingLibraryError, match="A measured sweep needs torch and diffusers"):
-        run_sweep(create_sweep(Request(""), Measurement(), models="sdxl", steps="1..30"))
+        run_sweep(create_sweep(Request(""), MeasurementOptions(), models="sdxl", steps="1..30"))
 
 
 def test_a_saved_profile_varies_in_nothing_but_accelerators(tmp_path: Path) -> None:

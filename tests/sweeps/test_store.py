@@ -14,7 +14,7 @@ from diffprof.record import cache
 from diffprof.record.request import Request
 from diffprof.sweeps.evaluate import evaluate
 from diffprof.sweeps.records import Task
-from diffprof.sweeps.store import Store, key_of
+from diffprof.sweeps.store import SweepStore, key_of
 from tests.sample_profiles import stable_diffusion
 
 
@@ -25,10 +25,10 @@ def task(tmp_path: Path) -> Task:
 
 def test_an_answer_is_read_by_the_next_process(task: Task) -> None:
     rows = evaluate(task).rows
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         assert store.rows(task) is None
         store.keep(task, rows)
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         assert store.rows(task) == rows
 
 
@@ -44,10 +44,10 @@ def test_another_request_has_another_key() -> None:
 
 
 def test_clearing_the_cache_forgets_the_answers(task: Task) -> None:
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         store.keep(task, evaluate(task).rows)
     cache.clear()
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         assert store.rows(task) is None
 
 
@@ -55,12 +55,12 @@ def test_clearing_the_cache_forgets_the_answers(task: Task) -> None:
     "change", ["'[[1]]'", "x'ff'", "7", "replace(rows, '\"l4\"', '[]')", "CAST(x'5bff5d' AS TEXT)"]
 )
 def test_a_damaged_answer_is_answered_again(task: Task, change: str) -> None:
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         store.keep(task, evaluate(task).rows)
     with closing(sqlite3.connect(cache.sweeps_file())) as connection:
         connection.execute(f"UPDATE answers SET rows = {change}")
         connection.commit()
-    with closing(Store()) as store:
+    with closing(SweepStore()) as store:
         assert store.rows(task) is None
 
 
@@ -70,12 +70,12 @@ def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE precious (id)")
         connection.commit()
     with pytest.raises(OutputError, match="is the SQLite file of another program; name another file with --store"):
-        Store(file)
+        SweepStore(file)
 
 
 def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("my notes, which are long enough to be no header of SQLite\n" * 20, encoding="utf-8")
     with pytest.raises(OutputError, match="name another file with --store"):
-        Store(file)
+        SweepStore(file)
     assert file.read_text(encoding="utf-8").startswith("my notes")

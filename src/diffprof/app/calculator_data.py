@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.prediction import bounds, call_times, kernel_times, load_table, time, transfers
-from diffprof.prediction.device import Device, basis_of, device_of
+from diffprof.prediction.device import DeviceModel, basis_of, device_of
 from diffprof.prediction.device_memory import WITHOUT_TF32, device_memory
 from diffprof.prediction.workspace import LARGEST_FUSED_HEAD
 
@@ -48,7 +48,7 @@ def calculator_device(accelerator: Accelerator) -> dict[str, Any]:
     }
 
 
-def _rates(device: Device, dtype: str) -> dict[str, float | bool]:
+def _rates(device: DeviceModel, dtype: str) -> dict[str, float | bool]:
     return {
         "product": device.product_rate(dtype),
         "convolution": device.product_rate(dtype, True),

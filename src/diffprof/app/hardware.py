@@ -38,7 +38,7 @@ def accelerator_choice(name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AcceleratorOutcome:
     """One generation on the accelerator."""
 
     fit: Fit | None
@@ -46,13 +46,13 @@ class Outcome:
     time: PredictedTime
 
 
-def outcome_on(profile: Profile, accelerator: str) -> Outcome:
+def outcome_on(profile: Profile, accelerator: str) -> AcceleratorOutcome:
     """Predict the memory and the time of a generation."""
     fit = None
     if has_allocations(profile):
         fit = fit_profile(profile, FitRequest(accelerator=accelerator, with_changes=False))
     time = next(iter(predict_profile(profile, PredictionRequest((accelerator,))).accelerators.values()))
-    return Outcome(fit, time)
+    return AcceleratorOutcome(fit, time)
 
 
 def hardware_view(profile: Profile, accelerator: str | None) -> Markup:

@@ -8,7 +8,7 @@ from typing import Any
 
 from diffprof.app import views
 from diffprof.app.address import PageState, write_address
-from diffprof.app.hardware import Outcome, memory_bar, needed_bytes, outcome_on
+from diffprof.app.hardware import AcceleratorOutcome, memory_bar, needed_bytes, outcome_on
 from diffprof.app.model_choices import model_title
 from diffprof.app.sliders import arguments_for, count_model
 from diffprof.errors import DiffprofError, bounded_message
@@ -46,7 +46,7 @@ def side_by_side(models: Sequence[Beside], state: PageState) -> Markup:
     if len(models) < 2:
         return views.NOTHING
     outcomes = [_outcome(one, state.accelerator) for one in models]
-    fits = [outcome.fit for outcome in outcomes if isinstance(outcome, Outcome) and outcome.fit is not None]
+    fits = [outcome.fit for outcome in outcomes if isinstance(outcome, AcceleratorOutcome) and outcome.fit is not None]
     whole = max(map(needed_bytes, fits), default=0)
     head = element("tr", *(element("th", name, scope="col") for name in HEADINGS))
     rows = [_row(one, outcome, state, whole) for one, outcome in zip(models, outcomes, strict=True)]
@@ -57,7 +57,7 @@ def side_by_side(models: Sequence[Beside], state: PageState) -> Markup:
     )
 
 
-def _outcome(one: Beside, accelerator: str) -> Outcome | str:
+def _outcome(one: Beside, accelerator: str) -> AcceleratorOutcome | str:
     """What the accelerator makes of it, or why that is not known."""
     if one.profile is None:
         return one.problem
@@ -67,7 +67,7 @@ def _outcome(one: Beside, accelerator: str) -> Outcome | str:
         return bounded_message(str(error))
 
 
-def _row(one: Beside, outcome: Outcome | str, state: PageState, whole_bytes: int) -> Markup:
+def _row(one: Beside, outcome: AcceleratorOutcome | str, state: PageState, whole_bytes: int) -> Markup:
     others = tuple(name for name in state.models if name != one.model)
     address = write_address(PageState((one.model, *others), state.accelerator, state.arguments))
     name = element("a", model_title(one.model), href=address)
@@ -87,7 +87,7 @@ def _row(one: Beside, outcome: Outcome | str, state: PageState, whole_bytes: int
     )
 
 
-def _memory_cells(profile: Profile, outcome: Outcome, whole_bytes: int) -> list[Markup]:
+def _memory_cells(profile: Profile, outcome: AcceleratorOutcome, whole_bytes: int) -> list[Markup]:
     fit = outcome.fit
     if fit is None:
         return [element("td", ""), element("td", "")]

@@ -33,7 +33,7 @@ NEWEST = 20
 """Runs that are listed by default."""
 
 
-class Kind(str, Enum):
+class RunKind(str, Enum):
     """The command that made a kept run."""
 
     profile = "profile"
@@ -64,7 +64,7 @@ COLUMNS = {"time": "wall_seconds", "peak_memory": "peak_memory_bytes"}
 """What the metrics are called in the history's own table, which has their units; gates call them as we do here."""
 
 ModelName = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this model.")]
-OfKind = Annotated[Kind | None, typer.Option(help="Only runs of this command.", show_default=False)]
+OfKind = Annotated[RunKind | None, typer.Option(help="Only runs of this command.", show_default=False)]
 Since = Annotated[str | None, typer.Option(metavar="WHEN", help=f"Only runs since then: {FORMS}.")]
 Until = Annotated[str | None, typer.Option(metavar="WHEN", help="Only runs until then; a date includes the whole day.")]
 Tag = Annotated[str | None, typer.Option(metavar="TAG", help="Only runs with this tag.")]

@@ -18,7 +18,7 @@ from diffprof.errors import DiffprofError, OutputError, RequestError
 from diffprof.generation.batch import Batch, ModelResult
 from diffprof.generation.call import check_cache, check_scheduler
 from diffprof.generation.image_files import new_folder
-from diffprof.generation.job import Generated, Job
+from diffprof.generation.job import Generated, GenerationJob
 from diffprof.generation.models import Model, ModelManager, file_name, get_model_manager, model_of
 from diffprof.generation.progress import Pace, ProgressReporter, raise_callback_errors
 from diffprof.generation.request import complete, seed_of
@@ -95,10 +95,10 @@ def generate_batch(
     return batch
 
 
-def _job(request: Request, options: GenerationOptions, folder: Path, progress: ProgressReporter) -> Job:
+def _job(request: Request, options: GenerationOptions, folder: Path, progress: ProgressReporter) -> GenerationJob:
     check_number("fps", options.fps)
     profiled = config.ENABLE_COMPUTE_PROFILING if options.enable_profiling is None else options.enable_profiling
-    return Job(request, folder, profiled, options.fps or config.DEFAULT_FPS, progress)
+    return GenerationJob(request, folder, profiled, options.fps or config.DEFAULT_FPS, progress)
 
 
 def _output_folder(options: GenerationOptions) -> Path:
@@ -117,7 +117,9 @@ def _write_first_record(batch: Batch) -> None:
         raise
 
 
-def _run_models(batch: Batch, job: Job, model_ids: Sequence[str | Path], manager: ModelManager, unload: bool) -> None:
+def _run_models(
+    batch: Batch, job: GenerationJob, model_ids: Sequence[str | Path], manager: ModelManager, unload: bool
+) -> None:
     problem: OutputError | None = None
     for model_id in model_ids:
         job.progress.pace.begin()
@@ -132,7 +134,7 @@ def _run_models(batch: Batch, job: Job, model_ids: Sequence[str | Path], manager
         raise OutputError(str(problem), batch=batch) from problem
 
 
-def _run_model(job: Job, model_id: str | Path, manager: ModelManager, unload: bool) -> ModelResult:
+def _run_model(job: GenerationJob, model_id: str | Path, manager: ModelManager, unload: bool) -> ModelResult:
     title = str(model_id)
     try:
         model = model_of(model_id)

@@ -40,7 +40,7 @@ class Generated(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Job:
+class GenerationJob:
     """A complete request, and all that is needed to run it with any model."""
 
     request: Request

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import Floats, LoadTable
 
 FEWEST_PRODUCTS = 4.0
 """Winograd's way to convolve with kernels of 3 x 3 needs up to so many times fewer products."""
 
 
-def bound_seconds(table: LoadTable, device: Device, compiled: bool = False) -> Floats:
+def bound_seconds(table: LoadTable, device: DeviceModel, compiled: bool = False) -> Floats:
     """Seconds that one execution of each load takes at least.
 
     Products at the published peak, of a causal mask only the half that is needed. Without a compiler, every operation

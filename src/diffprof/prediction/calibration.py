@@ -9,7 +9,7 @@ from statistics import median
 
 from diffprof.catalogue.accelerators import Accelerator, match_accelerator
 from diffprof.errors import RequestError
-from diffprof.prediction.device import Device, device_of
+from diffprof.prediction.device import DeviceModel, device_of
 from diffprof.prediction.time import job_of, predict_time
 from diffprof.record.measured import Device as MeasuredDevice
 from diffprof.record.measured import Iteration
@@ -24,7 +24,7 @@ class Calibration:
     """A machine and how its measured times compare with the predicted ones."""
 
     accelerator: Accelerator
-    device: Device
+    device: DeviceModel
     factors: Mapping[str, float]
     """By component; ``""`` for every other."""
     model: str

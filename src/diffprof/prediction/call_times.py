@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.kernel_times import KernelTimes, kernel_times
 from diffprof.prediction.load_table import Floats, LoadTable
 from diffprof.prediction.workload import Workload
@@ -30,7 +30,7 @@ class CallTimes:
 def call_times(
     workload: Workload,
     table: LoadTable,
-    device: Device,
+    device: DeviceModel,
     compiled: bool = False,
     fused_attention: bool = True,
     host_factor: float = 1.0,
@@ -56,7 +56,7 @@ def smooth_maximum(a: Floats, b: Floats) -> Floats:
     return maximum
 
 
-def _host_seconds(workload: Workload, table: LoadTable, device: Device) -> Floats:
+def _host_seconds(workload: Workload, table: LoadTable, device: DeviceModel) -> Floats:
     efficiency = device.efficiency
     each = np.where(table.is_view, efficiency.view_seconds, efficiency.operation_seconds)
     launched = np.bincount(table.call, weights=each * table.count, minlength=len(workload.calls))

@@ -24,7 +24,7 @@ BYTES_PER_SECOND_PER_MULTIPROCESSOR = 12e9
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceModel:
     """What the time of an operation depends on."""
 
     name: str
@@ -130,12 +130,12 @@ PROCESSOR = "cpu"
 """The architecture of accelerators that are none."""
 
 
-def device_of(accelerator: Accelerator, numbers: FittedNumbers | None = None) -> Device:
+def device_of(accelerator: Accelerator, numbers: FittedNumbers | None = None) -> DeviceModel:
     """The device that an accelerator is, by the fitted numbers of its family."""
     efficiency = (numbers or fitted_numbers()).efficiency(accelerator)
     bandwidth = accelerator.bandwidth_bytes_per_second
     is_processor = accelerator.architecture == PROCESSOR
-    return Device(
+    return DeviceModel(
         name=accelerator.name,
         family=family_of(accelerator),
         efficiency=efficiency,

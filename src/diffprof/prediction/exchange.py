@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.workload import ATTENTION, CONVOLUTION, GEMM, CallLoads, Load, Workload
 from diffprof.prediction.workspace import element_bytes
 
@@ -52,7 +52,7 @@ def _share_of_load(load: Load, devices: int) -> Load:
     return replace(shared, rows=-(-load.rows // devices)) if load.sort in (GEMM, CONVOLUTION) else shared
 
 
-def exchange_seconds(call: CallLoads, devices: int, device: Device) -> float:
+def exchange_seconds(call: CallLoads, devices: int, device: DeviceModel) -> float:
     """What one call of a denoiser waits for the other devices; `call` is one device's part."""
     if devices == 1:
         return 0.0
@@ -65,7 +65,7 @@ def exchange_seconds(call: CallLoads, devices: int, device: Device) -> float:
     return seconds
 
 
-def peer_rate(device: Device) -> float:
+def peer_rate(device: DeviceModel) -> float:
     """Bytes a second from one device to another: NVLink where the board has it, else the link to the host."""
     architecture = device.family.split("-")[0]
     has_link = any(name in device.name for name in NVLINK_NAMES) and not device.name.startswith("rtx")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import Flags, Floats, LoadTable
 
 TILES = (
@@ -69,7 +69,9 @@ class KernelTimes:
     """What the bytes alone would take."""
 
 
-def kernel_times(table: LoadTable, device: Device, compiled: bool = False, fused_attention: bool = True) -> KernelTimes:
+def kernel_times(
+    table: LoadTable, device: DeviceModel, compiled: bool = False, fused_attention: bool = True
+) -> KernelTimes:
     """Seconds that each load keeps the device busy."""
     efficiency = device.efficiency
     compute = _compute_seconds(table, device, fused_attention)
@@ -101,7 +103,7 @@ NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
 """Below so many input channels, a convolution cannot fill matrix cores."""
 
 
-def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) -> Floats:
+def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: bool) -> Floats:
     efficiency = device.efficiency
     rate = np.array([device.product_rate(dtype) for dtype in table.dtypes])[table.dtype]
     rate_in_convolutions = np.array([device.product_rate(dtype, True) for dtype in table.dtypes])[table.dtype]
@@ -127,7 +129,7 @@ def _compute_seconds(table: LoadTable, device: Device, fused_attention: bool) ->
     return seconds
 
 
-def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, is_convolution: bool = False) -> Floats:
+def _tiled_operations(table: LoadTable, chosen: Flags, device: DeviceModel, is_convolution: bool = False) -> Floats:
     """Operations of the products, as many as a device of full speed would have to do in the time that they take.
 
     A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
@@ -146,7 +148,7 @@ def _tiled_operations(table: LoadTable, chosen: Flags, device: Device, is_convol
     return best if device.is_processor else best / _alignment_share(columns, inner, device, is_convolution)
 
 
-def _alignment_share(columns: Floats, inner: Floats, device: Device, is_convolution: bool) -> Floats:
+def _alignment_share(columns: Floats, inner: Floats, device: DeviceModel, is_convolution: bool) -> Floats:
     shares = unaligned_shares(device)
     share = np.ones(len(columns))
     for alignment in (4, 2, 1):
@@ -155,12 +157,12 @@ def _alignment_share(columns: Floats, inner: Floats, device: Device, is_convolut
     return share
 
 
-def unaligned_shares(device: Device) -> dict[int, float]:
+def unaligned_shares(device: DeviceModel) -> dict[int, float]:
     """Speed of products on a device, by the values that they can load at once."""
     return UNALIGNED_SHARES_AMD if device.is_amd else UNALIGNED_SHARES
 
 
-def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused: bool) -> Floats:
+def _attention_operations(table: LoadTable, chosen: Flags, device: DeviceModel, fused: bool) -> Floats:
     efficiency = device.efficiency
     rows, columns, inner, batch = (
         table.rows[chosen], table.columns[chosen], table.inner[chosen], table.batch[chosen],
@@ -180,7 +182,7 @@ def _attention_operations(table: LoadTable, chosen: Flags, device: Device, fused
     return operations * causal / (narrow * masked)
 
 
-def attention_start(device: Device) -> int:
+def attention_start(device: DeviceModel) -> int:
     """What a block of queries takes beside its keys, in keys."""
     return ATTENTION_START_AMD if device.is_amd else ATTENTION_START
 
@@ -189,7 +191,7 @@ UNFUSED_SHARE = 0.5
 """Of a large product's speed, what the narrow products of unfused attention reach."""
 
 
-def _memory_seconds(table: LoadTable, device: Device, compiled: bool, fused_attention: bool) -> Floats:
+def _memory_seconds(table: LoadTable, device: DeviceModel, compiled: bool, fused_attention: bool) -> Floats:
     efficiency = device.efficiency
     moved = table.read + table.written + (0 if compiled else efficiency.strided_passes) * table.strided
     if not fused_attention:
@@ -205,13 +207,13 @@ def _memory_seconds(table: LoadTable, device: Device, compiled: bool, fused_atte
 SOFTMAX_PASSES = 2.0
 
 
-def _cache_speedup(moved: Floats, device: Device) -> Floats:
+def _cache_speedup(moved: Floats, device: DeviceModel) -> Floats:
     """Several times for what lies in the L2 cache since an operation before, none for what is much larger."""
     speedup: Floats = 1 + (device.efficiency.cache_speedup - 1) / (1 + (moved / device.cache_bytes) ** 2)
     return speedup
 
 
-def _conversion_seconds(table: LoadTable, device: Device, compiled: bool) -> Floats:
+def _conversion_seconds(table: LoadTable, device: DeviceModel, compiled: bool) -> Floats:
     """Convolutions on matrix cores want channels last; elsewise input and output are converted."""
     efficiency = device.efficiency
     passes = efficiency.compiled_conversion_passes if compiled else efficiency.conversion_passes

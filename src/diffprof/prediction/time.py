@@ -11,7 +11,7 @@ import numpy as np
 from diffprof.errors import RequestError
 from diffprof.prediction.bounds import bound_seconds
 from diffprof.prediction.call_times import PIPELINE, CallTimes, call_times
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.exchange import exchange_seconds, share_sequence
 from diffprof.prediction.kernel_times import fixed_seconds
 from diffprof.prediction.load_table import Floats, LoadTable, load_table
@@ -82,7 +82,7 @@ def _denoisers(profile: Profile) -> frozenset[str]:
 
 def predict_time(
     job: Job,
-    device: Device,
+    device: DeviceModel,
     basis: str = "family",
     factors: Mapping[str, float] | None = None,
     usd_per_hour: float | None = None,
@@ -128,7 +128,13 @@ class _Parts:
     """The times of all calls, taken apart by component, kind of operation and what limits them."""
 
     def __init__(
-        self, job: Job, device: Device, times: CallTimes, waits: Floats, floor: Floats, factors: Mapping[str, float]
+        self,
+        job: Job,
+        device: DeviceModel,
+        times: CallTimes,
+        waits: Floats,
+        floor: Floats,
+        factors: Mapping[str, float],
     ) -> None:
         self.job, self.device, self.calls = job, device, times
         self.times = np.array([call.times for call in job.workload.calls], dtype=float)
@@ -217,7 +223,7 @@ def _sum_tables(tables: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return dict(sorted(added.items(), key=lambda item: -item[1]))
 
 
-def _spread(parts: _Parts, device: Device, basis: str, total: float) -> float:
+def _spread(parts: _Parts, device: DeviceModel, basis: str, total: float) -> float:
     """Standard deviation of the logarithm: device, host and transfers are off independently of each other."""
     if not total:
         return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diffprof.prediction.device import Device
+from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.workload import CallLoads, Workload
 
 PAGEABLE_BYTES_PER_SECOND = 2.7e9
@@ -17,7 +17,9 @@ PINNED_SHARE = 0.8
 """Of the link's rate, for weights in pinned memory."""
 
 
-def transfer_seconds(workload: Workload, weights: Mapping[str, int], device: Device, policy: str) -> tuple[float, ...]:
+def transfer_seconds(
+    workload: Workload, weights: Mapping[str, int], device: DeviceModel, policy: str
+) -> tuple[float, ...]:
     """Seconds that one call of each kind waits for weights, before what overlaps with computing is taken off."""
     return tuple(_call_seconds(call, weights.get(call.component, 0), device, policy) for call in workload.calls)
 
@@ -27,7 +29,7 @@ def overlaps(policy: str) -> bool:
     return policy.startswith("group")
 
 
-def _call_seconds(call: CallLoads, weight_bytes: int, device: Device, policy: str) -> float:
+def _call_seconds(call: CallLoads, weight_bytes: int, device: DeviceModel, policy: str) -> float:
     if policy == "none" or not weight_bytes:
         return 0.0
     pageable = min(PAGEABLE_BYTES_PER_SECOND, device.host_link)

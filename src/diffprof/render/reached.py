@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
 from diffprof.catalogue.efficiency_numbers import NAMES
-from diffprof.prediction.device import Device, device_of
+from diffprof.prediction.device import DeviceModel, device_of
 from diffprof.render import numbers
 
 INTERNAL = ("spread", "host_spread")
@@ -42,11 +42,11 @@ def reached_values(entry: Accelerator) -> dict[str, Any]:
     }
 
 
-def _dtypes(device: Device) -> list[str]:
+def _dtypes(device: DeviceModel) -> list[str]:
     return [dtype for dtype in ("float32", "float16", "bfloat16") if device.has(dtype)]
 
 
-def _rates(device: Device) -> list[ReachedLine]:
+def _rates(device: DeviceModel) -> list[ReachedLine]:
     lines = []
     for dtype in _dtypes(device):
         rate = device.product_rate(dtype)

@@ -64,7 +64,7 @@ LARGEST_FILE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Option:
+class ConfigOption:
     """Something that can be set."""
 
     key: str
@@ -83,7 +83,7 @@ class Option:
 class Setting:
     """What is in force."""
 
-    option: Option
+    option: ConfigOption
     value: Any
     source: str
     """``default``, the name of the environment variable, the file, or ``this program``."""
@@ -158,7 +158,7 @@ def read_option(key: str, value: Any, where: str) -> Any:
     return _read_value(OPTIONS[key], value, where, Path())
 
 
-def _read_value(option: Option, value: Any, where: str, base: Path) -> Any:
+def _read_value(option: ConfigOption, value: Any, where: str, base: Path) -> Any:
     try:
         return option.read(value, base)
     except ValueError as error:
@@ -210,8 +210,8 @@ def _cache() -> Path:
     return folder / "Cache" if sys.platform == "win32" else folder
 
 
-def _option(key: str, read: kinds.Read, default: Any | Callable[[], Any], about: str) -> tuple[str, Option]:
-    return key, Option(key, read, default, about)
+def _option(key: str, read: kinds.Read, default: Any | Callable[[], Any], about: str) -> tuple[str, ConfigOption]:
+    return key, ConfigOption(key, read, default, about)
 
 
 _BY_THE_MAKER = "without, what the model's maker uses"

@@ -18,7 +18,7 @@ from diffprof.laws.selection import profile_by_law
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.saved import load_saved, saved_file
-from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Outcome, Row, Task
+from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Row, Task, TaskOutcome
 
 if TYPE_CHECKING:
     from diffprof.prediction.device_memory import DeviceMemory
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from diffprof.record.predicted import PredictedTime
 
 
-def evaluate(task: Task) -> Outcome:
+def evaluate(task: Task) -> TaskOutcome:
     """The rows of the task; a failure is an outcome too, and never ends the sweep."""
     try:
-        return Outcome(task, tuple(_rows(task)))
+        return TaskOutcome(task, tuple(_rows(task)))
     except DiffprofError as error:
-        return Outcome(task, error=" ".join(str(error).split()))
+        return TaskOutcome(task, error=" ".join(str(error).split()))
     except ModuleNotFoundError as error:
-        return Outcome(task, error=f"{error.name} is not installed where this point was computed.")
+        return TaskOutcome(task, error=f"{error.name} is not installed where this point was computed.")
     except Exception as error:  # noqa: BLE001  a pipeline can fail in any way of its own; its point says so
-        return Outcome(task, error=f"this is a bug in diffprof or in the pipeline ({error_summary(error)})")
+        return TaskOutcome(task, error=f"this is a bug in diffprof or in the pipeline ({error_summary(error)})")
 
 
-def evaluate_known(task: Task) -> Outcome | None:
+def evaluate_known(task: Task) -> TaskOutcome | None:
     """The same for what is answered at once, in this process; None for what has to be counted or measured."""
     if not is_known(task):
         return None
@@ -47,11 +47,11 @@ def evaluate_known(task: Task) -> Outcome | None:
     try:
         resolved = resolve(task.request.model)
         profile = profile_by_law(add_recommended(task.request, resolved), resolved)
-        return Outcome(task, tuple(_predicted_rows(task, profile, LAW)))
+        return TaskOutcome(task, tuple(_predicted_rows(task, profile, LAW)))
     except OutsideOfLaw:
         return None
     except DiffprofError as error:
-        return Outcome(task, error=" ".join(str(error).split()))
+        return TaskOutcome(task, error=" ".join(str(error).split()))
 
 
 def is_known(task: Task) -> bool:

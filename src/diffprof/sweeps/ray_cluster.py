@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from diffprof.errors import DiffprofError, MissingLibraryError, RequestError, error_summary
-from diffprof.sweeps.records import Measurement, Outcome, Task
+from diffprof.sweeps.records import MeasurementOptions, Task, TaskOutcome
 from diffprof.sweeps.worker import answer, read_answer
 
 RETRIES = 3
@@ -27,7 +27,7 @@ CONNECTION_SECONDS = 10.0
 class RayCluster:
     """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
 
-    def __init__(self, address: str | None = None, measurement: Measurement | None = None) -> None:
+    def __init__(self, address: str | None = None, measurement: MeasurementOptions | None = None) -> None:
         self._ray = import_ray()
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
@@ -35,7 +35,7 @@ class RayCluster:
         self._gpus = self._gpus_for_each(measurement)
         self._measures = measurement is not None
 
-    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
         """The outcome of every task, in the order in which they are ready."""
         remote = self._ray.remote(
             max_retries=RETRIES, num_cpus=1, num_gpus=self._gpus, max_calls=1 if self._measures else 0
@@ -54,13 +54,13 @@ class RayCluster:
         if self._is_ours:
             self._ray.shutdown()
 
-    def _next(self, waiting: dict[Any, Task]) -> Outcome:
+    def _next(self, waiting: dict[Any, Task]) -> TaskOutcome:
         (ready, *_), _ = self._ray.wait(list(waiting), num_returns=1)
         task = waiting.pop(ready)
         try:
             return read_answer(task, self._ray.get(ready))
         except self._ray.exceptions.RayError as error:
-            return Outcome(task, error=f"Ray lost this point ({error_summary(error)})")
+            return TaskOutcome(task, error=f"Ray lost this point ({error_summary(error)})")
 
     def _connect(self, address: str | None) -> None:
         # A profiler tells nobody what it is used for; who wants Ray's statistics can say so.
@@ -78,7 +78,7 @@ class RayCluster:
                 "and without --engine ray the sweep runs here."
             ) from error
 
-    def _gpus_for_each(self, measurement: Measurement | None) -> float:
+    def _gpus_for_each(self, measurement: MeasurementOptions | None) -> float:
         there = self._resource("GPU")
         if measurement is None:
             return 0.0

@@ -17,7 +17,7 @@ LAW, COUNT, PROFILE, RUN = "law", "count", "profile", "run"
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasurementOptions:
     """How each request is run for real, where it is not only counted."""
 
     warmup: int = 1
@@ -32,7 +32,7 @@ class Task:
 
     request: Request
     gpus: tuple[str, ...] = ()
-    measurement: Measurement | None = None
+    measurement: MeasurementOptions | None = None
 
     @property
     def points(self) -> int:
@@ -51,7 +51,7 @@ class Task:
         sent = {name: values[name] for name in _SENT if name != "enable"}
         request = Request(values["model"], enable=tuple(values["enable"]), **sent)
         measurement = values["measurement"]
-        return cls(request, tuple(values["gpus"]), None if measurement is None else Measurement(**measurement))
+        return cls(request, tuple(values["gpus"]), None if measurement is None else MeasurementOptions(**measurement))
 
 
 _SENT = (
@@ -74,7 +74,7 @@ class Sweep:
     """Height and width together, instead of each with each."""
     dtypes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
-    measurement: Measurement | None = None
+    measurement: MeasurementOptions | None = None
 
     @property
     def requests(self) -> int:
@@ -145,7 +145,7 @@ COLUMNS = tuple(one.name for one in fields(Row))
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What became of a task: its rows, or one sentence that says why there are none."""
 
     task: Task
@@ -159,7 +159,7 @@ class SweepResult:
 
     sweep: Sweep
     rows: tuple[Row, ...]
-    failures: tuple[Outcome, ...] = ()
+    failures: tuple[TaskOutcome, ...] = ()
     kept: int = 0
     """Of the requests, those that an earlier run of the sweep had answered."""
 

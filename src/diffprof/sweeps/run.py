@@ -20,8 +20,8 @@ from diffprof.record.saved import load_saved, saved_file
 from diffprof.render.progress import describe_to
 from diffprof.sweeps.axes import create_sweep
 from diffprof.sweeps.evaluate import evaluate_known, is_known
-from diffprof.sweeps.records import Measurement, Outcome, Row, Sweep, SweepResult, Task
-from diffprof.sweeps.store import Store
+from diffprof.sweeps.records import MeasurementOptions, Row, Sweep, SweepResult, Task, TaskOutcome
+from diffprof.sweeps.store import SweepStore
 from diffprof.sweeps.trackers import Log, Tracker, log_error, open_log
 
 POINTS_WITHOUT_ASKING = 100_000
@@ -61,7 +61,7 @@ class SweepOptions:
 class Engine(Protocol):
     """Answers tasks somewhere else."""
 
-    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
         """The outcome of every task, in the order in which they are ready."""
 
 
@@ -82,7 +82,7 @@ def run_sweep(
         )
     check_amount(sweep, confirm)
     log = open_log(options.tracker) if options.tracker is not None else None
-    with contextlib.closing(Store(options.store)) as store, _close_after(log):
+    with contextlib.closing(SweepStore(options.store)) as store, _close_after(log):
         return _Run(sweep, options, store, log, progress).result()
 
 
@@ -127,11 +127,11 @@ class _Run:
     """One run of a sweep."""
 
     def __init__(
-        self, sweep: Sweep, options: SweepOptions, store: Store, log: Log | None, progress: Progress | None
+        self, sweep: Sweep, options: SweepOptions, store: SweepStore, log: Log | None, progress: Progress | None
     ) -> None:
         self._sweep, self._options, self._store, self._log, self._progress = sweep, options, store, log, progress
         self._rows: dict[int, tuple[Row, ...]] = {}
-        self._failures: dict[int, Outcome] = {}
+        self._failures: dict[int, TaskOutcome] = {}
         self._kept = 0
         self._began = time.monotonic()
 
@@ -149,7 +149,7 @@ class _Run:
                     known = None if self._options.fresh else self._store.rows(task)
                     if known is not None:
                         self._kept += 1
-                        self._take(number, Outcome(task, known), is_known=True)
+                        self._take(number, TaskOutcome(task, known), is_known=True)
                     elif (outcome := evaluate_known(task)) is not None:
                         self._take(number, outcome)
                     else:
@@ -181,7 +181,7 @@ class _Run:
         usual = usual_workers() if measurement is None else 1
         yield WorkerProcesses(min(options.workers or usual, tasks))
 
-    def _take(self, number: int, outcome: Outcome, is_known: bool = False) -> None:
+    def _take(self, number: int, outcome: TaskOutcome, is_known: bool = False) -> None:
         if outcome.error is not None:
             self._failures[number] = outcome
         else:
@@ -191,7 +191,7 @@ class _Run:
             self._log_rows(outcome)
         self._report(str(outcome.task.request.model))
 
-    def _log_rows(self, outcome: Outcome) -> None:
+    def _log_rows(self, outcome: TaskOutcome) -> None:
         tracker = self._options.tracker
         if self._log is None or tracker is None or self._store.is_logged(outcome.task, tracker.value):
             return
@@ -255,7 +255,7 @@ def sweep(
         "", arguments, enable=enable, seed=seed, scheduler=scheduler, random_weights=random_weights, device=device,
         offload=offload, pipeline_defaults=pipeline_defaults,
     )  # fmt: skip
-    measurement = Measurement(warmup, iterations, gpus_per_task) if measure else None
+    measurement = MeasurementOptions(warmup, iterations, gpus_per_task) if measure else None
     made = create_sweep(base, measurement, models=models, **axes)
     options = SweepOptions(
         _find_member(EngineName, engine, "engine"), address, workers, Path(store) if store is not None else None, fresh,

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS logged (key TEXT, tracker TEXT, PRIMARY KEY (key, tra
 """
 
 
-class Store:
+class SweepStore:
     """The file of the answers; created when it is opened."""
 
     def __init__(self, path: Path | None = None) -> None:

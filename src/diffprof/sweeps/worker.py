@@ -14,7 +14,7 @@ from dataclasses import astuple
 from typing import Any
 
 from diffprof.sweeps.evaluate import evaluate
-from diffprof.sweeps.records import Outcome, Row, Task
+from diffprof.sweeps.records import Row, Task, TaskOutcome
 
 
 def main() -> None:
@@ -33,9 +33,9 @@ def answer(values: dict[str, Any]) -> dict[str, Any]:
     return {"rows": [astuple(row) for row in outcome.rows], "error": outcome.error}
 
 
-def read_answer(task: Task, values: dict[str, Any]) -> Outcome:
+def read_answer(task: Task, values: dict[str, Any]) -> TaskOutcome:
     """The outcome that `answer` gave as plain values."""
-    return Outcome(task, tuple(Row(*row) for row in values["rows"]), values["error"])
+    return TaskOutcome(task, tuple(Row(*row) for row in values["rows"]), values["error"])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from diffprof import errors
-from diffprof.sweeps.records import Outcome, Task
+from diffprof.sweeps.records import Task, TaskOutcome
 from diffprof.sweeps.worker import read_answer
 
 ATTEMPTS = 2
@@ -45,9 +45,9 @@ class WorkerProcesses:
         """Of the workers that are running."""
         return [child.process.pid for child in list(self._children) if child.process.poll() is None]
 
-    def answers(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+    def answers(self, tasks: Iterable[Task]) -> Iterator[TaskOutcome]:
         """The outcome of every task, in the order in which they are ready; tasks are taken as workers become free."""
-        waiting: set[Future[Outcome]] = set()
+        waiting: set[Future[TaskOutcome]] = set()
         executor = ThreadPoolExecutor(self._count)
         try:
             for task in tasks:
@@ -69,11 +69,11 @@ class WorkerProcesses:
             for child in self._children:
                 child.end()
 
-    def _answer(self, task: Task) -> Outcome:
+    def _answer(self, task: Task) -> TaskOutcome:
         for _ in range(ATTEMPTS):
             child = getattr(self._local, "child", None) or self._start()
             if child is None:
-                return Outcome(task, error="the sweep was ended")
+                return TaskOutcome(task, error="the sweep was ended")
             answer = child.ask(task)
             if answer is not None:
                 return answer
@@ -82,7 +82,7 @@ class WorkerProcesses:
         reason = (
             f"was ended by signal {-code}, most likely because memory ran out" if code < 0 else f"ended with {code}"
         )
-        return Outcome(task, error=f"the process that computed this point {reason}, {ATTEMPTS} times")
+        return TaskOutcome(task, error=f"the process that computed this point {reason}, {ATTEMPTS} times")
 
     def _start(self) -> Worker | None:
         """A worker for this thread; none once the sweep was ended."""
@@ -108,7 +108,7 @@ class Worker:
             text=True, encoding="utf-8",
         )  # fmt: skip
 
-    def ask(self, task: Task) -> Outcome | None:
+    def ask(self, task: Task) -> TaskOutcome | None:
         """The answer; None if the process ended instead."""
         assert self.process.stdin is not None and self.process.stdout is not None
         try:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from diffprof.counting.derivation.guidance import guidance_groups
-from diffprof.counting.derivation.sampling import Sample
+from diffprof.counting.derivation.sampling import CountedSample
 from diffprof.errors import RequestError
 from diffprof.laws.packing import NoLaw
 from diffprof.record.request import Request
 from tests.sample_profiles import stable_diffusion
 
-DEFAULT = Sample(Request("m"), stable_diffusion(unet_calls=1), {})
+DEFAULT = CountedSample(Request("m"), stable_diffusion(unet_calls=1), {})
 """Its scale is 7.5."""
 
 
@@ -23,11 +23,11 @@ class Pipeline:
     def __init__(self, accepts_large: bool = True) -> None:
         self.accepts_large = accepts_large
 
-    def run(self, arguments: dict[str, Any], anew: bool = False) -> Sample:
+    def run(self, arguments: dict[str, Any], anew: bool = False) -> CountedSample:
         scale = arguments["guidance_scale"]
         if scale == 0.5 or (scale > 1 and not self.accepts_large):
             raise RequestError("no such scale")
-        return Sample(Request("m"), DEFAULT.profile, {"batch": 2 if scale > 1 else 1})
+        return CountedSample(Request("m"), DEFAULT.profile, {"batch": 2 if scale > 1 else 1})
 
 
 def groups(pipeline: Pipeline, argument: str | None = "guidance_scale", every: bool = True) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from diffprof.runtime.timing.devices import DeviceTimer
-from diffprof.runtime.timing.memory_snapshots import DeviceMemory
+from diffprof.runtime.timing.memory_snapshots import AllocatorMemory
 
 MILLISECOND = 1_000_000
 
@@ -112,9 +112,9 @@ class FakeAllocator:
         self.allocated, self.reserved = allocated, reserved
         self.peak = max(self.peak, allocated, peak or 0)
 
-    def read(self) -> DeviceMemory | None:
+    def read(self) -> AllocatorMemory | None:
         figures = (round(number * 1024**2) for number in (self.allocated, self.reserved, self.peak))
-        return DeviceMemory(*figures) if self.present else None
+        return AllocatorMemory(*figures) if self.present else None
 
     def reset_peak(self) -> None:
         self.peak = self.allocated

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.record.request import Request
-from diffprof.sweeps.records import Outcome, SweepResult, Task
+from diffprof.sweeps.records import SweepResult, Task, TaskOutcome
 from diffprof.sweeps.run import run_sweep
 from diffprof.sweeps.views.tables import sweep_text
 from tests.sweeps.saved_sweeps import saved_sweep
@@ -32,7 +32,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is(result: SweepResult) -> 
 
 
 def test_points_that_failed_for_one_reason_stand_together(result: SweepResult) -> None:
-    failures = [Outcome(Task(Request("sdxl", {"height": height})), error="too odd") for height in (1, 3, 5)]
+    failures = [TaskOutcome(Task(Request("sdxl", {"height": height})), error="too odd") for height in (1, 3, 5)]
     text = sweep_text(replace(result, failures=tuple(failures)))
     assert "3 requests failed" in text
     assert "- sdxl (height 1) and 2 more: too odd" in text

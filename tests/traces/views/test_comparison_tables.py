@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diffprof.render.columns import Column
-from diffprof.traces.analysis.comparison import Change, compare_traces
+from diffprof.traces.analysis.comparison import TraceChange, compare_traces
 from diffprof.traces.analysis.ranks import RankComparison, RankRow
 from diffprof.traces.facts import HOST
 from diffprof.traces.views.comparison_tables import change_columns, change_tables, rank_columns
@@ -19,9 +19,9 @@ def cells(columns: list[Column]) -> dict[str, list[str]]:
 
 def test_kernels_that_got_slower_and_faster_are_separate_tables(explain_built: Explain) -> None:
     explanation = explain_built(two_denoising_steps())
-    slower, faster = Change("gemm", 10, 30, 1, 1), Change("norm", 30, 10, 1, 1)
+    slower, faster = TraceChange("gemm", 10, 30, 1, 1), TraceChange("norm", 30, 10, 1, 1)
     comparison = replace(
-        compare_traces(explanation, explanation), kernels=(slower, faster), causes=(Change(HOST, 0, 50, 0, 1),)
+        compare_traces(explanation, explanation), kernels=(slower, faster), causes=(TraceChange(HOST, 0, 50, 0, 1),)
     )
     tables = {table.heading: table.rows for table in change_tables(comparison)}
     assert tables["kernels that got slower"] == [slower]
@@ -37,7 +37,7 @@ def test_only_the_timeline_has_rows_that_add_up(explain_built: Explain) -> None:
 
 
 def test_a_change_has_both_times_their_difference_and_their_ratio() -> None:
-    rows = [Change("gemm", 2_000_000, 3_000_000, 4, 6), Change("flash", 0, 1_000_000, 0, 2)]
+    rows = [TraceChange("gemm", 2_000_000, 3_000_000, 4, 6), TraceChange("flash", 0, 1_000_000, 0, 2)]
     assert cells(change_columns("kernel", rows)) == {
         "kernel": ["gemm", "flash"],
         "before": ["2.000 ms", "0.000 ms"],
@@ -49,7 +49,7 @@ def test_a_change_has_both_times_their_difference_and_their_ratio() -> None:
 
 
 def test_a_timeline_has_no_column_of_calls() -> None:
-    columns = cells(change_columns("timeline", [Change("idle", 5_000_000, 4_000_000, 0, 0)]))
+    columns = cells(change_columns("timeline", [TraceChange("idle", 5_000_000, 4_000_000, 0, 0)]))
     assert "count" not in columns
     assert columns["change"] == ["-1.000 ms"]
 

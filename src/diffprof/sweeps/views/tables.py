@@ -9,7 +9,7 @@ from diffprof.render import numbers
 from diffprof.render.blocks import Block, print_blocks
 from diffprof.render.columns import Column
 from diffprof.render.console import render_text
-from diffprof.sweeps.records import RUN, Outcome, Row, SweepResult
+from diffprof.sweeps.records import RUN, Row, SweepResult, TaskOutcome
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,9 +107,9 @@ def _interval(row: Row) -> str:
     return f"{numbers.estimate(row.low_seconds)} ... {numbers.estimate(row.high_seconds)}"
 
 
-def _failures(failures: Sequence[Outcome]) -> Block:
+def _failures(failures: Sequence[TaskOutcome]) -> Block:
     """Points that failed for one reason stand together."""
-    reasons: dict[str, list[Outcome]] = {}
+    reasons: dict[str, list[TaskOutcome]] = {}
     for failure in failures:
         reasons.setdefault(failure.error or "", []).append(failure)
     lines = []
@@ -121,7 +121,7 @@ def _failures(failures: Sequence[Outcome]) -> Block:
     return Block(f"{numbers.times(len(failures), 'request')} failed", lines)
 
 
-def point_name(outcome: Outcome) -> str:
+def point_name(outcome: TaskOutcome) -> str:
     """The request of a point in a few words."""
     request = outcome.task.request
     settings = ", ".join(f"{name} {value}" for name, value in request.arguments.items())

@@ -10,7 +10,7 @@ from diffprof.traces.facts import CAUSES, Timeline, TraceExplanation
 
 
 @dataclass(frozen=True)
-class Change:
+class TraceChange:
     """A time and a number of calls before and after; 0 calls mean that it was not there."""
 
     name: str
@@ -46,14 +46,14 @@ class TraceComparison:
     after: TraceExplanation
     differences: tuple[SourceDifference, ...]
     """The conditions that differ: keep them in mind when reading the times."""
-    timeline: tuple[Change, ...]
-    kinds: tuple[Change, ...]
-    causes: tuple[Change, ...]
-    attention: tuple[Change, ...]
-    kernels: tuple[Change, ...]
+    timeline: tuple[TraceChange, ...]
+    kinds: tuple[TraceChange, ...]
+    causes: tuple[TraceChange, ...]
+    attention: tuple[TraceChange, ...]
+    kernels: tuple[TraceChange, ...]
     """The kernels in both traces, the largest change first."""
-    appeared: tuple[Change, ...]
-    gone: tuple[Change, ...]
+    appeared: tuple[TraceChange, ...]
+    gone: tuple[TraceChange, ...]
 
 
 def compare_traces(before: TraceExplanation, after: TraceExplanation) -> TraceComparison:
@@ -87,12 +87,12 @@ TIMELINE_TIMES: dict[str, Callable[[Timeline], int]] = {
 }
 
 
-def _timeline(before: tuple[Timeline, ...], after: tuple[Timeline, ...]) -> Iterable[Change]:
+def _timeline(before: tuple[Timeline, ...], after: tuple[Timeline, ...]) -> Iterable[TraceChange]:
     for name, time in TIMELINE_TIMES.items():
-        yield Change(name, sum(map(time, before)), sum(map(time, after)))
+        yield TraceChange(name, sum(map(time, before)), sum(map(time, after)))
 
 
-def _causes(before: TraceExplanation, after: TraceExplanation) -> tuple[Change, ...]:
+def _causes(before: TraceExplanation, after: TraceExplanation) -> tuple[TraceChange, ...]:
     changes = _changes(before.causes, after.causes, lambda row: row.cause, lambda row: (row.idle_ns, row.gaps))
     return tuple(sorted(changes, key=lambda row: CAUSES.index(row.name)))
 
@@ -102,7 +102,7 @@ def _changes(
     after: Iterable[Any],
     name: Callable[[Any], str],
     time_and_calls: Callable[[Any], tuple[int, int]],
-) -> tuple[Change, ...]:
+) -> tuple[TraceChange, ...]:
     """The rows by name with time and calls before and after, the largest change first."""
     sums: dict[str, list[int]] = {}
     for place, rows in ((0, before), (1, after)):
@@ -111,7 +111,7 @@ def _changes(
             row_sums = sums.setdefault(name(row), [0, 0, 0, 0])
             row_sums[place] += time
             row_sums[2 + place] += calls
-    changes = [Change(name, *row_sums) for name, row_sums in sums.items()]
+    changes = [TraceChange(name, *row_sums) for name, row_sums in sums.items()]
     return tuple(sorted(changes, key=lambda row: -abs(row.difference_ns)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from diffprof.traces.facts import MemoryUse
-from diffprof.traces.reading.columns import Allocations, RecordedTrace
+from diffprof.traces.reading.columns import AllocationColumns, RecordedTrace
 
 # The number of parts of the time that have one point each.
 SAMPLES = 200
@@ -27,7 +27,7 @@ def memory_use(trace: RecordedTrace) -> tuple[MemoryUse, ...]:
     )
 
 
-def _use(device_type: int, device: int, memory: Allocations, origin: int) -> MemoryUse:
+def _use(device_type: int, device: int, memory: AllocationColumns, origin: int) -> MemoryUse:
     memory = memory.rows(np.argsort(memory.time, kind="stable"))
     name = _DEVICE_TYPES.get(device_type, f"device type {device_type}")
     return MemoryUse(
@@ -41,7 +41,7 @@ def _use(device_type: int, device: int, memory: Allocations, origin: int) -> Mem
     )
 
 
-def _samples(memory: Allocations, origin: int) -> tuple[tuple[int, int, int], ...]:
+def _samples(memory: AllocationColumns, origin: int) -> tuple[tuple[int, int, int], ...]:
     """The highest point of each part of the time: a peak is never smoothed away."""
     first, last = memory.time[0], memory.time[-1]
     edges = np.linspace(first, last + 1, SAMPLES + 1)

@@ -104,7 +104,7 @@ class Spans(EventTable):
 
 
 @dataclass(frozen=True)
-class Allocations(EventTable):
+class AllocationColumns(EventTable):
     """The state of an allocator after each of its changes."""
 
     time: Ints
@@ -123,7 +123,7 @@ class RecordedTrace:
     gpu: GpuEvents
     host: HostEvents
     spans: Spans
-    allocations: Allocations
+    allocations: AllocationColumns
     names: list[str]
     lanes: list[tuple[Any, Any]]
     """Process and thread."""

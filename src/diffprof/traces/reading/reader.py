@@ -22,7 +22,7 @@ from diffprof.traces.reading.columns import (
     PYTHON,
     RUNTIME,
     UNKNOWN,
-    Allocations,
+    AllocationColumns,
     EventTable,
     GpuEvents,
     HostEvents,
@@ -103,7 +103,7 @@ class _Reader:
             none = f"none of its {self.events:,} events is" if self.events else "it has no event that is"
             raise self._error(f"{none} one that torch.profiler writes (kernels, operators, runtime calls)")
         gpu, host, spans = self._concatenate(GpuEvents), self._concatenate(HostEvents), self._concatenate(Spans)
-        allocations = self._concatenate(Allocations)
+        allocations = self._concatenate(AllocationColumns)
         self._check_times(gpu, host, spans, allocations)
         end = self.walk.end_of_events
         assert end is not None
@@ -124,7 +124,7 @@ class _Reader:
             invalid_bytes=self.walk.invalid_bytes,
         )
 
-    def _check_times(self, gpu: GpuEvents, host: HostEvents, spans: Spans, allocations: Allocations) -> None:
+    def _check_times(self, gpu: GpuEvents, host: HostEvents, spans: Spans, allocations: AllocationColumns) -> None:
         """Refuse times that no run has, before they are added up."""
         tables = (gpu, host, spans)
         starts = [column for column in (*(table.start for table in tables), allocations.time) if len(column)]
@@ -187,8 +187,8 @@ class _Reader:
 
     def _add_memory(self, events: list[Event]) -> None:
         arguments = self._arguments(events)
-        self.parts[Allocations].append(
-            Allocations(
+        self.parts[AllocationColumns].append(
+            AllocationColumns(
                 self._nanoseconds(events, "ts"),
                 _numbers(arguments, "Device Type"),
                 _numbers(arguments, "Device Id"),

@@ -24,7 +24,7 @@ from diffprof.render.charts.style import (
 )
 from diffprof.render.numbers import milliseconds
 from diffprof.traces import facts
-from diffprof.traces.analysis.comparison import Change
+from diffprof.traces.analysis.comparison import TraceChange
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import DeviceActivity, Gap, TraceExplanation
 from diffprof.traces.views.names import CAUSES, short, short_path
@@ -216,7 +216,7 @@ def ranks_chart(ranks: RankComparison) -> Figure | None:
     return _timeline_bars(parts, names)
 
 
-def changes_chart(rows: Sequence[Change]) -> Figure | None:
+def changes_chart(rows: Sequence[TraceChange]) -> Figure | None:
     """The timelines of two traces as one bar each, from the `timeline` of their comparison."""
     by_name = {row.name: row for row in rows}
     parts = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from diffprof.render import numbers
 from diffprof.render.columns import Column
 from diffprof.render.numbers import milliseconds
-from diffprof.traces.analysis.comparison import Change, TraceComparison
+from diffprof.traces.analysis.comparison import TraceChange, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.views.names import CAUSES, short
 
@@ -18,7 +18,7 @@ class ChangeTable:
     """The changes of one kind, and the heading of their table."""
 
     heading: str
-    rows: Sequence[Change]
+    rows: Sequence[TraceChange]
     is_timeline: bool = False
     """Whether the rows are the parts of the timeline, which add up."""
 
@@ -38,7 +38,7 @@ def change_tables(comparison: TraceComparison) -> list[ChangeTable]:
     ]
 
 
-def change_columns(heading: str, rows: Sequence[Change]) -> list[Column]:
+def change_columns(heading: str, rows: Sequence[TraceChange]) -> list[Column]:
     """Times and calls before and after."""
     columns = [
         Column(heading, [short(row.name) for row in rows], justify="left", least=24, cut=True),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from diffprof.render import numbers
 from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.traces.analysis.checklist import checklist
-from diffprof.traces.analysis.comparison import Change, TraceComparison
+from diffprof.traces.analysis.comparison import TraceChange, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import TraceExplanation
 from diffprof.traces.result import TraceResult
@@ -116,7 +116,7 @@ def _print_table(explanation: TraceExplanation, by: TraceBy, console: Console, t
     _print_rest(rows - len(columns[0].cells), console)
 
 
-def _print_changes(heading: str, rows: Sequence[Change], console: Console, top: int) -> None:
+def _print_changes(heading: str, rows: Sequence[TraceChange], console: Console, top: int) -> None:
     print_table(fit_columns(change_columns(heading, rows[:top]), console.width), console)
     _print_rest(len(rows) - top, console)
 
