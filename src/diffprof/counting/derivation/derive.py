@@ -88,11 +88,12 @@ class _Derivation:
         self.prove, self.reach = prove, reach
         self.default = sampler.run({})
         self.parameters = call_parameters(sampler.opened.pipeline)
-        names = {source: find_argument(self.parameters, source) for source in SOURCES}
+        found = {source: find_argument(self.parameters, source) for source in SOURCES}
+        names = {source: name for source, name in found.items() if name is not None}
         request = self.default.profile.request
         # What is asked for, where another number is made of it.
-        used = {name: request.arguments.get(name, request.value(name)) for name in names.values() if name is not None}
-        self.sources = {source: name for source, name in names.items() if isinstance(used.get(name or ""), int)}
+        used = {name: request.arguments.get(name, request.value(name)) for name in names.values()}
+        self.sources = {source: name for source, name in names.items() if isinstance(used[name], int)}
         self.defaults = {name: used[name] for name in self.sources.values()}
         self.guidance = find_argument(self.parameters, "guidance_scale")
         if self.guidance is not None and not isinstance(request.value(self.guidance), int | float):
