@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from diffprof.advice.abilities import can_cache, can_share
 from diffprof.advice.code import GUIDED_UNTIL
 from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders, settings_after
 from diffprof.catalogue import entries, find
@@ -121,9 +122,9 @@ def ways_to_compute(profile: Profile, settings: RunSettings) -> Iterator[Alterna
         yield Alternative("fused attention", "attention", NO_RISK, {"attention": "sdpa"})
     if not settings.compiled:
         yield Alternative("compile", "compile", NO_RISK, {"compiled": True}, needs=lambda own: own.offload == "none")
-    if not settings.skip_rate and profile.steps.count >= 10 and _has_blocks(profile):
+    if not settings.skip_rate and profile.steps.count >= 10 and can_cache(profile):
         yield Alternative(f"cache that skips {CACHE_RATE:.0%}", "cache", MEDIUM, {"skip_rate": CACHE_RATE})
-    if settings.devices == 1 and _has_blocks(profile):
+    if settings.devices == 1 and can_share(profile):
         for number in (2, 4):
             yield Alternative(
                 f"{number} devices", "devices", NO_RISK, {"devices": number}, needs=_can_be_shared,
@@ -136,11 +137,6 @@ def _can_be_shared(settings: RunSettings) -> bool:
         and _is_resident(settings)
         and not (settings.layerwise or settings.quantize)
     )
-
-
-def _has_blocks(profile: Profile) -> bool:
-    """Whether the denoiser is a transformer: caches of diffusers and context parallelism are made for its blocks."""
-    return any(part.role == "denoiser" and "Transformer" in part.class_name for part in profile.components.values())
 
 
 CACHE_RATE = 0.3

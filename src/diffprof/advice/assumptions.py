@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from diffprof.advice.abilities import classes_without_plan
 from diffprof.advice.dtypes import HALF, dtype_assumption
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.efficiency import family_of, fitted_numbers
@@ -53,6 +54,8 @@ def _of_the_time(
             f"the denoiser's sequence is shared by {settings.devices} devices, which exchange queries, keys and values "
             "over NVLink where the board has it, else over the host's link; energy and price are of all of them"
         )
+        for name in classes_without_plan(profile):
+            yield f"diffusers has no plan to split {name}: enable_parallelism needs a cp_plan of your own"
     if settings.without:
         yield f"{', '.join(settings.without)}: not loaded and not called"
     if settings.skip_rate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from diffprof.advice.abilities import can_cache, can_share
 from diffprof.advice.alternatives import Plan
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.code import program
@@ -94,6 +95,9 @@ class Evaluator:
             settings = resolve_settings(profile, plan.settings)
         except RequestError:
             return None  # another model has other components
+        groups = {part.group for part in plan.parts}
+        if ("cache" in groups and not can_cache(profile)) or ("devices" in groups and not can_share(profile)):
+            return None  # and other classes
         # Fewer steps hold no less memory: the profile of all steps stands for them, until an option is shown.
         same = [part for part in plan.parts if part.group not in MEMORY_GROUPS]
         alike = self.source.profile if len(same) < len(plan.parts) and not any(p.rewrite for p in same) else profile

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diffprof.advice.abilities import check_sharing
 from diffprof.advice.dtypes import dtype_assumption, dtype_on
 from diffprof.advice.fit_changes import NeededMemory, changes_that_fit
 from diffprof.advice.sizes import parse_memory
@@ -67,6 +68,7 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
             "This profile was saved by an earlier version, without its allocations; count the model again."
         )
     request = replace(request, settings=resolve_settings(profile, request.settings))
+    check_sharing(profile, request.settings)
     accelerator = _accelerator(request)
     _check_dtype(accelerator, request.dtype)
     device = device_memory(accelerator, request.memory_bytes)

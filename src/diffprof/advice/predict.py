@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diffprof.advice.abilities import check_sharing
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.sources import open_source
@@ -55,6 +56,7 @@ def predict_profile(
     for accelerator in chosen:
         _check_dtype(accelerator, request.dtype)
     job = job_of(profile, request.settings)
+    check_sharing(profile, job.settings)
     needed = MemoryOnDevices(profile, job.settings) if has_allocations(profile) else None
     times = {}
     for entry in chosen:

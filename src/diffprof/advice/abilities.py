@@ -1,0 +1,63 @@
+"""What diffusers can do with a denoiser, by its class: caches of its steps, its sequence on several devices."""
+
+from __future__ import annotations
+
+from diffprof.errors import RequestError
+from diffprof.record.profile import Component, Profile
+from diffprof.record.run_settings import RunSettings
+
+CACHED_CLASSES = frozenset({
+    "BriaTransformer2DModel", "CogVideoXTransformer3DModel", "CogView4Transformer2DModel", "Flux2Transformer2DModel",
+    "FluxTransformer2DModel", "HunyuanImageTransformer2DModel", "HunyuanVideoTransformer3DModel",
+    "Kandinsky5Transformer3DModel", "LTXVideoTransformer3DModel", "MochiTransformer3DModel",
+    "QwenImageTransformer2DModel", "WanTransformer3DModel",
+})  # fmt: skip
+"""Those with `enable_cache` whose blocks the first-block cache knows."""
+
+SHARED_CLASSES = frozenset({
+    "ChronoEditTransformer3DModel", "Flux2Transformer2DModel", "FluxTransformer2DModel", "HeliosTransformer3DModel",
+    "LTX2VideoTransformer3DModel", "LTXVideoTransformer3DModel", "MiniMaxH3Transformer3DModel",
+    "QwenImageTransformer2DModel", "WanTransformer3DModel",
+})  # fmt: skip
+"""Those that come with a plan of where their sequence is split."""
+
+
+def can_cache(profile: Profile) -> bool:
+    """Whether diffusers' own cache can skip calls of every denoiser."""
+    return _are_all(profile, CACHED_CLASSES)
+
+
+def can_share(profile: Profile) -> bool:
+    """Whether diffusers can split the sequence of every denoiser as it is."""
+    return _are_all(profile, SHARED_CLASSES)
+
+
+def classes_without_plan(profile: Profile) -> list[str]:
+    """Classes of denoisers that could be split with a plan of one's own."""
+    return sorted({part.class_name for part in _denoisers(profile)} - SHARED_CLASSES)
+
+
+def check_sharing(profile: Profile, settings: RunSettings) -> None:
+    """Refuse several devices for a denoiser that has no sequence to split."""
+    whole = [slot for slot, part in profile.components.items() if part.role == DENOISER and not _is_transformer(part)]
+    if settings.devices > 1 and whole:
+        raise RequestError(
+            f"{' and '.join(whole)} cannot be shared by several devices: only the sequence of a transformer is split, "
+            "and this is none; leave the number of devices out."
+        )
+
+
+DENOISER = "denoiser"
+
+
+def _denoisers(profile: Profile) -> list[Component]:
+    return [part for part in profile.components.values() if part.role == DENOISER]
+
+
+def _are_all(profile: Profile, classes: frozenset[str]) -> bool:
+    found = {part.class_name for part in _denoisers(profile)}
+    return bool(found) and found <= classes
+
+
+def _is_transformer(part: Component) -> bool:
+    return "UNet" not in part.class_name
