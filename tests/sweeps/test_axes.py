@@ -7,7 +7,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.record.request import Request
 from diffprof.sweeps.axes import create_sweep, parse_sweep
-from diffprof.sweeps.records import MeasurementOptions, Sweep
+from diffprof.sweeps.records import Sweep, SweepMeasurement
 
 
 def parse(*words: str) -> Sweep:
@@ -79,4 +79,4 @@ def test_what_cannot_be_meant_is_one_sentence(words: list[str], message: str) ->
 
 def test_a_measured_sweep_has_no_other_accelerators() -> None:
     with pytest.raises(RequestError, match="leave gpus out, or --measure"):
-        parse_sweep(["models=sdxl", "gpus=l4"], Request(""), MeasurementOptions())
+        parse_sweep(["models=sdxl", "gpus=l4"], Request(""), SweepMeasurement())

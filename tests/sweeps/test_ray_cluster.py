@@ -14,7 +14,7 @@ import pytest
 import diffprof
 from diffprof.errors import DiffprofError, MissingLibraryError, RequestError
 from diffprof.sweeps.ray_cluster import RayCluster
-from diffprof.sweeps.records import MeasurementOptions, Row, Sweep
+from diffprof.sweeps.records import Row, Sweep, SweepMeasurement
 from tests.sweeps.saved_sweeps import rows_in_process, saved_sweep
 
 EVERY = "all"
@@ -79,7 +79,7 @@ def test_more_gpus_than_there_are_is_one_sentence(cluster: Any) -> None:
     with pytest.raises(
         RequestError, match="asks for 2 of the cluster's GPUs, and it has 0; take fewer, or 0 to measure"
     ):
-        RayCluster(cluster.address, MeasurementOptions(gpus_per_task=2))
+        RayCluster(cluster.address, SweepMeasurement(gpus_per_task=2))
 
 
 def test_without_ray_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from diffprof.record.request import Request
-from diffprof.sweeps.records import MeasurementOptions, Task
+from diffprof.sweeps.records import SweepMeasurement, Task
 
 
 def test_a_task_comes_back_as_it_was_sent() -> None:
     request = Request("sdxl", {"height": 512, "guidance_scale": 7.5}, dtype="float16", enable=("vae_tiling",), seed=3)
-    for task in (Task(request, ("l4", "t4")), Task(request, (), MeasurementOptions(0, 2, 0.5))):
+    for task in (Task(request, ("l4", "t4")), Task(request, (), SweepMeasurement(0, 2, 0.5))):
         assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
 
 

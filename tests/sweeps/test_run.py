@@ -16,7 +16,7 @@ from diffprof.record.request import Request
 from diffprof.sweeps import run as running
 from diffprof.sweeps import workers
 from diffprof.sweeps.axes import create_sweep
-from diffprof.sweeps.records import MeasurementOptions, Row, Task, TaskOutcome
+from diffprof.sweeps.records import Row, SweepMeasurement, Task, TaskOutcome
 from diffprof.sweeps.run import SweepOptions, run_sweep
 from tests.sample_profiles import stable_diffusion
 from tests.sweeps.saved_sweeps import rows_in_process, saved_sweep
@@ -140,7 +140,7 @@ def test_many_requests_that_take_seconds_are_asked_about(
 def test_a_measured_sweep_says_at_once_that_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "can_count", lambda: False)
     with pytest.raises(MissingLibraryError, match="A measured sweep needs torch and diffusers"):
-        run_sweep(create_sweep(Request(""), MeasurementOptions(), models="sdxl", steps="1..30"))
+        run_sweep(create_sweep(Request(""), SweepMeasurement(), models="sdxl", steps="1..30"))
 
 
 def test_a_saved_profile_varies_in_nothing_but_accelerators(tmp_path: Path) -> None:

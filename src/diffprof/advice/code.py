@@ -158,7 +158,7 @@ class _Program:
                 for slot in self.denoisers
             )
         elif settings.drop_text_encoders:
-            yield from self._encoding()
+            yield from self._encoding_lines()
         elif settings.offload == "none":
             yield 'pipe.to("cuda")'
         else:
@@ -166,7 +166,7 @@ class _Program:
         if settings.compiled:
             yield from (f"pipe.{slot}.compile()" for slot in self.denoisers)
 
-    def _encoding(self) -> Iterator[str]:
+    def _encoding_lines(self) -> Iterator[str]:
         """Encode the prompt with the text encoders alone on the device, and delete them."""
         encoders = [slot for slot, part in self.profile.components.items() if part.role == "text_encoder"]
         encoders = [slot for slot in encoders if slot not in self.settings.without]
@@ -192,7 +192,7 @@ class _Program:
             load, ending = ("load_video", "mp4") if name == "video" else ("load_image", "png")
             yield f'{name} = {self._import("diffusers.utils", load)}("{name}.{ending}")'
             given[name] = name
-        for name, value in {**self._recommended(), **self.request.arguments}.items():
+        for name, value in {**self._recommended_arguments(), **self.request.arguments}.items():
             is_dropped = self.settings.drop_text_encoders and name in ("prompt", "negative_prompt")
             if not is_dropped:
                 given[name] = _value(value)
@@ -205,7 +205,7 @@ class _Program:
                 given["callback_on_step_end_tensor_inputs"] = repr(list(tensors))
         yield f"result = pipe({', '.join(f'{name}={text}' for name, text in given.items())})"
 
-    def _recommended(self) -> dict[str, Any]:
+    def _recommended_arguments(self) -> dict[str, Any]:
         """What the model was counted with because it is recommended: its pipeline has other defaults."""
         asked = self.profile.request
         return {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}

@@ -18,7 +18,7 @@ from diffprof.errors import DiffprofError, RequestError
 from diffprof.record.atomic_files import check_writable
 from diffprof.record.request import parse_number
 from diffprof.sweeps.axes import parse_sweep
-from diffprof.sweeps.records import MeasurementOptions
+from diffprof.sweeps.records import SweepMeasurement
 from diffprof.sweeps.run import EngineName, SweepOptions, run_sweep
 from diffprof.sweeps.trackers import Tracker
 
@@ -53,7 +53,7 @@ class MeasuredSweepOptions:
     offload: options.Offload = None
     seed: options.Seed = None
 
-    def measurement(self) -> MeasurementOptions | None:
+    def measurement(self) -> SweepMeasurement | None:
         """The same, checked; None where nothing is measured."""
         if not self.measure:
             given = [self.gpus_per_task is not None, self.random_weights, self.device, self.offload, self.seed]
@@ -63,7 +63,7 @@ class MeasuredSweepOptions:
         if self.gpus_per_task is not None and not 0 <= self.gpus_per_task <= 64:
             raise RequestError(f"--gpus-per-task must be a number from 0 to 64, not {self.gpus_per_task:g}.")
         warmup, iterations = parse_number("warmup", self.warmup), parse_number("iterations", self.iterations)
-        return MeasurementOptions(warmup, iterations, self.gpus_per_task)
+        return SweepMeasurement(warmup, iterations, self.gpus_per_task)
 
 
 @dataclass(frozen=True)

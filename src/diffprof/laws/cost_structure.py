@@ -87,7 +87,7 @@ class CostStructure:
         """The events in order; requests that repeat and release alike share one."""
         key = tuple([fill(node) for node in self._deciding_nodes])
         if key not in self._sequences:
-            self._sequences[key] = self._unfolded(fill)
+            self._sequences[key] = self._unfold(fill)
         return self._sequences[key]
 
     @cached_property
@@ -108,7 +108,7 @@ class CostStructure:
         visit(self.parts["events"])
         return list(found)
 
-    def _unfolded(self, fill: Fill) -> EventSequence:
+    def _unfold(self, fill: Fill) -> EventSequence:
         symbols: dict[Any, int] = {}
         numbers: list[int] = []
         for kind, value, step in with_ages(map(self._event(fill), self._event_nodes(self.parts["events"], fill))):

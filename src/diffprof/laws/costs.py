@@ -105,9 +105,9 @@ class CostValues:
     def as_cost(self) -> Cost:
         """The cost; where it is the same for every request, the same object."""
         if not self._structure.is_constant:
-            return Cost.deferred(self.work, self.peak_live_bytes, self._table)
+            return Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
         if self._structure.constant_cost is None:
-            self._structure.constant_cost = Cost.deferred(self.work, self.peak_live_bytes, self._table)
+            self._structure.constant_cost = Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
         return self._structure.constant_cost
 
     def _table(self, name: str) -> Any:

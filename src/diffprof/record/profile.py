@@ -155,7 +155,7 @@ class Cost:
     """What memory the call takes and gives back; nothing where that was not recorded."""
 
     @classmethod
-    def deferred(cls, work: Work, peak_live_bytes: int, table: Callable[[str], Any]) -> Cost:
+    def with_lazy_tables(cls, work: Work, peak_live_bytes: int, table: Callable[[str], Any]) -> Cost:
         """A cost whose sums are known; `table` works out a table by its name, when somebody asks for it."""
         cost = object.__new__(cls)
         vars(cost).update(work=work, peak_live_bytes=peak_live_bytes, _table=table)

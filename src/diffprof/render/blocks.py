@@ -63,7 +63,7 @@ def markdown(blocks: Sequence[Block]) -> str:
                 lists[0],
                 _table(block),
                 lists[1],
-                _fenced(block.code),
+                _fence(block.code),
             )
             if lines
         ]
@@ -82,7 +82,7 @@ def _table(block: Block) -> list[str]:
     ]
 
 
-def _fenced(code: Sequence[str]) -> list[str]:
+def _fence(code: Sequence[str]) -> list[str]:
     """Code as GitHub shows it; a fence is longer than any that stands in it."""
     if not code:
         return []

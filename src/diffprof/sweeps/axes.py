@@ -12,7 +12,7 @@ from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.record.request import Request, check_number
 from diffprof.settings.limits import LIMITS, SHORT_NAMES, dtype_name
-from diffprof.sweeps.records import MeasurementOptions, Sweep
+from diffprof.sweeps.records import Sweep, SweepMeasurement
 
 PLURALS = {
     "models": "model",
@@ -35,7 +35,7 @@ _RANGE = re.compile(r"(-?[\d.]+?)\.\.(-?[\d.]+?)(?::([\d.]+))?")
 _SIZE = re.compile(r"(\d+)x(\d+)", re.ASCII)
 
 
-def parse_sweep(words: Sequence[str], base: Request, measurement: MeasurementOptions | None = None) -> Sweep:
+def parse_sweep(words: Sequence[str], base: Request, measurement: SweepMeasurement | None = None) -> Sweep:
     """The sweep that the words of a command line spell; `base` is what all its requests have in common."""
     values: dict[str, str] = {}
     for word in words:
@@ -50,7 +50,7 @@ def parse_sweep(words: Sequence[str], base: Request, measurement: MeasurementOpt
     return create_sweep(base, measurement, **lists)
 
 
-def create_sweep(base: Request, measurement: MeasurementOptions | None = None, **axes: Any) -> Sweep:
+def create_sweep(base: Request, measurement: SweepMeasurement | None = None, **axes: Any) -> Sweep:
     """The sweep over these values: a value, a text such as ``512..2048:64``, or several of both."""
     listed = {PLURALS.get(name, name): _list(values) for name, values in axes.items() if values is not None}
     models = tuple(str(model) for model in listed.pop("model", ()))

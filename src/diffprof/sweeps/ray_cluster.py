@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from diffprof.errors import DiffprofError, MissingLibraryError, RequestError, error_summary
-from diffprof.sweeps.records import MeasurementOptions, Task, TaskOutcome
+from diffprof.sweeps.records import SweepMeasurement, Task, TaskOutcome
 from diffprof.sweeps.worker import answer, read_answer
 
 RETRIES = 3
@@ -27,7 +27,7 @@ CONNECTION_SECONDS = 10.0
 class RayCluster:
     """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
 
-    def __init__(self, address: str | None = None, measurement: MeasurementOptions | None = None) -> None:
+    def __init__(self, address: str | None = None, measurement: SweepMeasurement | None = None) -> None:
         self._ray = import_ray()
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
@@ -78,7 +78,7 @@ class RayCluster:
                 "and without --engine ray the sweep runs here."
             ) from error
 
-    def _gpus_for_each(self, measurement: MeasurementOptions | None) -> float:
+    def _gpus_for_each(self, measurement: SweepMeasurement | None) -> float:
         there = self._resource("GPU")
         if measurement is None:
             return 0.0

@@ -17,7 +17,7 @@ LAW, COUNT, PROFILE, RUN = "law", "count", "profile", "run"
 
 
 @dataclass(frozen=True)
-class MeasurementOptions:
+class SweepMeasurement:
     """How each request is run for real, where it is not only counted."""
 
     warmup: int = 1
@@ -32,7 +32,7 @@ class Task:
 
     request: Request
     gpus: tuple[str, ...] = ()
-    measurement: MeasurementOptions | None = None
+    measurement: SweepMeasurement | None = None
 
     @property
     def points(self) -> int:
@@ -51,7 +51,7 @@ class Task:
         sent = {name: values[name] for name in _SENT if name != "enable"}
         request = Request(values["model"], enable=tuple(values["enable"]), **sent)
         measurement = values["measurement"]
-        return cls(request, tuple(values["gpus"]), None if measurement is None else MeasurementOptions(**measurement))
+        return cls(request, tuple(values["gpus"]), None if measurement is None else SweepMeasurement(**measurement))
 
 
 _SENT = (
@@ -74,7 +74,7 @@ class Sweep:
     """Height and width together, instead of each with each."""
     dtypes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ()
-    measurement: MeasurementOptions | None = None
+    measurement: SweepMeasurement | None = None
 
     @property
     def requests(self) -> int:

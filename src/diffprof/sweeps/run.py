@@ -20,7 +20,7 @@ from diffprof.record.saved import load_saved, saved_file
 from diffprof.render.progress import describe_to
 from diffprof.sweeps.axes import create_sweep
 from diffprof.sweeps.evaluate import evaluate_known, is_known
-from diffprof.sweeps.records import MeasurementOptions, Row, Sweep, SweepResult, Task, TaskOutcome
+from diffprof.sweeps.records import Row, Sweep, SweepMeasurement, SweepResult, Task, TaskOutcome
 from diffprof.sweeps.store import SweepStore
 from diffprof.sweeps.trackers import Log, Tracker, log_error, open_log
 
@@ -255,7 +255,7 @@ def sweep(
         "", arguments, enable=enable, seed=seed, scheduler=scheduler, random_weights=random_weights, device=device,
         offload=offload, pipeline_defaults=pipeline_defaults,
     )  # fmt: skip
-    measurement = MeasurementOptions(warmup, iterations, gpus_per_task) if measure else None
+    measurement = SweepMeasurement(warmup, iterations, gpus_per_task) if measure else None
     made = create_sweep(base, measurement, models=models, **axes)
     options = SweepOptions(
         _find_member(EngineName, engine, "engine"), address, workers, Path(store) if store is not None else None, fresh,

@@ -32,8 +32,8 @@ def scale_text(scaling: Scaling) -> str:
     """All of it as plain text."""
     lines = [f"{scaling.model}: how its cost grows", ""]
     lines += [*_formulas(scaling), ""]
-    lines += [*_aligned([COLUMNS, *_rows(scaling)]), ""] if scaling.curve else []
-    lines += [*_aligned([FRAMES_COLUMNS, *_frames_rows(scaling)]), ""] if len(scaling.frames) > 1 else []
+    lines += [*_align([COLUMNS, *_rows(scaling)]), ""] if scaling.curve else []
+    lines += [*_align([FRAMES_COLUMNS, *_frames_rows(scaling)]), ""] if len(scaling.frames) > 1 else []
     lines += [*sentences(scaling), ""]
     lines += [f"Proved for {name} of {values}." for name, values in scaling.domain.items()]
     versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
@@ -64,7 +64,7 @@ def _term(monomial: Monomial, coefficient: Fraction) -> str:
     return " ".join([number, *factors] if number != "1" or not factors else factors)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 

@@ -105,7 +105,7 @@ def _cost_values(profile: Profile, number: int, cost: Cost, executed: ExecutedCa
         "call": (first.component, first.method),
         "has_peak": first is not profile.calls[-1],
         "modules": tuple(
-            (module.path, module.class_name, module.calls, _added_up((values_of(op), n) for op, n in module.operations))
+            (module.path, module.class_name, module.calls, _add_up((values_of(op), n) for op, n in module.operations))
             for module in executed.modules
         ),
         "attention": tuple((*astuple(record), scaled) for record, scaled in executed.attention),
@@ -124,7 +124,7 @@ LISTS = ("stack", "cat")
 """Operations on any number of tensors."""
 
 
-def _added_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
+def _add_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
     """Equal operations once: the engine tells some apart that differ in nothing that is recorded."""
     counts: dict[Any, int] = {}
     for op, count in operations:

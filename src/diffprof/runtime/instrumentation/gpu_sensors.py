@@ -97,14 +97,14 @@ def _find_amd_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | Non
     # Watts: torch's documentation says milliwatts, which is what NVML gives, and hands AMD SMI's number on as it is.
     power = _sensor(errors, lambda: _positive(cuda.power_draw(place)))
     clock = _sensor(errors, lambda: _positive(cuda.clock_rate(place)))
-    heat = _sensor(errors, lambda: _known(cuda.temperature(place)))
+    heat = _sensor(errors, lambda: _number(cuda.temperature(place)))
     throttle = _sensor(errors, lambda: _amd_throttle_reasons(cuda, place))
 
     memory = _sensor(errors, lambda: int(cuda.device_memory_used(place)))  # not in every torch
 
     def read() -> GpuReading:
         use = cuda.utilization(place)  # where even that fails, nothing can be read
-        return GpuReading(_known(use), memory(), power(), clock(), heat(), throttle())
+        return GpuReading(_number(use), memory(), power(), clock(), heat(), throttle())
 
     try:
         read()
@@ -134,14 +134,14 @@ def _find_intel_gpu(place: torch.device | None) -> tuple[ReadGpu | None, str | N
     return read, None
 
 
-def _known(value: Any) -> float | None:
+def _number(value: Any) -> float | None:
     """A number of AMD SMI, which says "N/A" for what it does not know."""
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def _positive(value: Any) -> float | None:
     """The same of a sensor for which torch makes zero of "N/A"."""
-    return _known(value) or None
+    return _number(value) or None
 
 
 def _amd_throttle_reasons(cuda: Any, place: torch.device | None) -> str | None:
