@@ -85,3 +85,27 @@ def test_a_pickle_is_rejected_with_the_reason(model_dir: Path) -> None:
 def test_a_weight_file_that_is_missing_is_called_a_file(name: str, model_dir: Path) -> None:
     with pytest.raises(RequestError, match=f"There is no file {name}"):
         resolve(name)
+
+
+def test_a_folder_of_the_hubs_cache_is_the_revision_in_use(tmp_path: Path) -> None:
+    cache = tmp_path / "models--org--name"
+    old = make_model(cache / "snapshots" / "0123")
+    assert resolve(cache).folder == old
+    new = make_model(cache / "snapshots" / "4567")
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text("4567")
+    assert resolve(cache).folder == new
+    (cache / "refs" / "main").write_text("gone")
+    assert resolve(cache).folder == cache
+
+
+def test_a_folder_with_one_weight_file_and_nothing_else_is_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.touch()
+    assert (resolve(tmp_path).place, resolve(tmp_path).file) == (Place.file, file)
+    other = tmp_path / "other.safetensors"
+    other.touch()
+    assert resolve(tmp_path).place is Place.folder
+    other.unlink()
+    (tmp_path / "config.json").touch()
+    assert resolve(tmp_path).place is Place.folder

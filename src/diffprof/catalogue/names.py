@@ -78,7 +78,7 @@ def resolve(model: str | Path) -> ResolvedModel:
     folder = _expand(model)
     # An empty name would be the current folder.
     if name and os.path.isdir(folder):  # noqa: PTH112  unlike pathlib's, it takes names of any length
-        return ResolvedModel(model, Place.folder, folder)
+        return _model_in_folder(model, folder)
     if name and os.path.isfile(folder):  # noqa: PTH113
         _check_weight_file(folder, name)
         return ResolvedModel(model, Place.file, file=folder)
@@ -89,6 +89,45 @@ def resolve(model: str | Path) -> ResolvedModel:
     if HUB_ID.fullmatch(name):
         return ResolvedModel(model, Place.hub)
     raise RequestError(unknown_model_message(name))
+
+
+def _model_in_folder(model: str | Path, folder: Path) -> ResolvedModel:
+    """The model of a folder: of the hub's cache that revision which is in use, of a single weight file that file."""
+    if is_model_folder(folder):
+        return ResolvedModel(model, Place.folder, folder)
+    current = _current_snapshot(folder)
+    if current is not None:
+        return ResolvedModel(model, Place.folder, current)
+    file = _only_weight_file(folder)
+    if file is not None:
+        return ResolvedModel(model, Place.file, file=file)
+    return ResolvedModel(model, Place.folder, folder)
+
+
+def _current_snapshot(folder: Path) -> Path | None:
+    """The revision that ``main`` means in a folder of the hub's cache (``models--org--name``), else the only one."""
+    try:
+        revisions = sorted((folder / "snapshots").iterdir())
+    except OSError:
+        return None
+    try:
+        named = (folder / "refs" / "main").read_text(encoding="utf-8")[:100].strip()
+    except (OSError, ValueError):
+        named = ""
+    current = [place for place in revisions if place.name == named] or (revisions if len(revisions) == 1 else [])
+    return current[0] if current and is_model_folder(current[0]) else None
+
+
+def _only_weight_file(folder: Path) -> Path | None:
+    """The one weight file of a folder that holds no configuration."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208  unlike pathlib's, it takes names of any length
+    except OSError:
+        return None
+    if any(name.endswith("config.json") for name in names):
+        return None
+    files = [name for name in names if Path(name).suffix.lower() in WEIGHT_ENDINGS]
+    return folder / files[0] if len(files) == 1 else None
 
 
 def _check_weight_file(file: Path, name: str) -> None:

@@ -66,9 +66,9 @@ def _known_part(blueprint: Blueprint, plan: PartPlan) -> tuple[Entry, Mapping[st
         if other is None or other.class_name != plan.class_name:
             continue
         theirs = _denoisers(entry.components)
-        demanded, offered = ({slot: _demands(part, keys) for slot, part in parts.items()} for parts in (own, theirs))
-        if own and demanded == offered and (likeness := _likeness(own, theirs)) > LEAST_LIKENESS:
-            found.append(((entry.pipeline == blueprint.pipeline, likeness), entry, other.config))
+        demanded, offered = ({slot: demands_of(part, keys) for slot, part in parts.items()} for parts in (own, theirs))
+        if own and demanded == offered and (degree := likeness(own, theirs)) >= LEAST_LIKENESS:
+            found.append(((entry.pipeline == blueprint.pipeline, degree), entry, other.config))
     if not found:
         return None
     _, entry, config = max(found, key=lambda candidate: candidate[0])
@@ -83,7 +83,7 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _demands(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
+def demands_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
     """The class of a denoiser and the values that decide what it takes, those of its class where it has none."""
     values = _whole_config(part)
     wanted = {
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _likeness(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
+def likeness(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
     """The part of the denoisers' values that are the same, of those that are not the class's defaults in both."""
     same = different = 0
     for slot in own:
@@ -147,7 +147,7 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
 
 def _widths_demanded(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
     for part in _denoisers(blueprint.parts).values():
-        for name, value in _demands(part, None)[1].items():
+        for name, value in demands_of(part, None)[1].items():
             first = value[0] if isinstance(value, list) and value else value
             if type(first) is int and first > 0:
                 yield name, first

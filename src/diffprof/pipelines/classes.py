@@ -60,7 +60,7 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
 
     A processor whose package is not installed is given as the placeholder that its library has for it.
     """
-    if library.startswith(("diffusers.", "transformers.")):
+    if re.match(r"(transformers\.models|diffusers\.(models|pipelines|schedulers))\.", library):
         library = library.split(".")[0]  # some models name the module of the class
     owner = _find(library, class_name, config or {})
     if owner is None and class_name.startswith(OTHER_FRAMEWORK):

@@ -9,6 +9,7 @@ from diffprof.catalogue.names import Place, ResolvedModel, is_model_folder, reso
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, from_entry, needed_arguments
 from diffprof.pipelines.component_files import with_folder_weights, with_hub_weights
+from diffprof.pipelines.denoiser_folders import from_denoiser_folder
 from diffprof.pipelines.folder import from_component_folder, from_folder
 from diffprof.pipelines.single_file import from_file
 
@@ -24,6 +25,11 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
         return from_file(resolved.file, resolved.name, config, blueprint_of)
     if config is not None:
         raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
+    if resolved.folder is not None and not is_model_folder(resolved.folder):
+        around = _pipeline_around(resolved.folder, resolved.name, dtype)
+        alone = around or from_denoiser_folder(resolved.folder, resolved.name)
+        if alone is not None:
+            return alone
     if resolved.folder is not None:
         plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder, dtype)
         return with_entry(plan, resolved)
@@ -35,6 +41,18 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
         return blueprint if blueprint.stored else with_hub_weights(blueprint, resolved.name, dtype)
     assert resolved.entry is not None, "its place was found by looking for the entry"
     return from_entry(resolved.entry)
+
+
+def _pipeline_around(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
+    """The plan of the pipeline that a component's folder belongs to."""
+    parent = folder.absolute().parent
+    if not is_model_folder(parent):
+        return None
+    plan = from_folder(parent, name)
+    if folder.name not in plan.parts:
+        return None
+    sentence = f"{name} is a component: it is counted in the pipeline around it"
+    return with_folder_weights(replace(plan, assumptions=(sentence, *plan.assumptions)), parent, dtype)
 
 
 def with_entry(plan: Blueprint, resolved: ResolvedModel) -> Blueprint:

@@ -1,0 +1,50 @@
+"""The folder of a denoiser by itself: it is counted with the rest of the catalogue's model that has one like it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from diffprof.catalogue import Entry, entries
+from diffprof.pipelines.assumed_parts import CHANNELS, DENOISERS, LEAST_LIKENESS, demands_of, likeness
+from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
+from diffprof.pipelines.folder import read_json
+from diffprof.record.folder_files import check_files
+
+
+def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
+    """The plan of a known model with the denoiser whose configuration the folder holds; None where none is like it."""
+    check_files(folder)
+    places = [folder, *(folder / slot for slot in DENOISERS)]
+    place = next((place for place in places if (place / "config.json").is_file()), None)
+    if place is None:
+        return None
+    config = read_json(place / "config.json")
+    class_name = config.get("_class_name")
+    found: list[tuple[float, Entry, PartPlan]] = []
+    for entry in entries():
+        for slot in (*DENOISERS, MOTION):
+            part = entry.components.get(slot)
+            if part is not None and part.class_name == class_name:
+                plan = PartPlan(slot, part.library, part.class_name, config, folder=place)
+                if all(demands_of(plan, keys) == demands_of(part, keys) for keys in (None, CHANNELS)):
+                    found.append((likeness({slot: plan}, {slot: part}), entry, plan))
+    if not found:
+        return None
+    # Of models with the same denoiser, the one with the fewest networks beside it: none with a ControlNet.
+    degree, entry, plan = max(found, key=lambda candidate: (candidate[0], -_networks(candidate[1])))
+    if degree < LEAST_LIKENESS:
+        return None
+    whole = from_entry(entry)
+    sentence = f"{name} is a {class_name} and no pipeline: it is counted with the other components of {entry.name}"
+    parts = {**whole.parts, plan.slot: plan}
+    return replace(whole, name=name, source="folder", parts=parts, assumptions=(sentence, *whole.assumptions))
+
+
+def _networks(entry: Entry) -> int:
+    parts = [part for slot, part in entry.components.items() if slot != "safety_checker"]
+    return sum(part.library == "diffusers" and part.parameters is not None for part in parts)
+
+
+MOTION = "motion_adapter"
+"""Published by themselves, for any Stable Diffusion."""
