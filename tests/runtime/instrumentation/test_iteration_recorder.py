@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
 from diffprof.record.measured import CacheEvent, Move, Span
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, OtherDevice
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
+from diffprof.runtime.instrumentation.weight_moves import _MoveTarget
 from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, timer_of
 
 
@@ -220,6 +227,22 @@ def test_a_copy_is_timed_without_the_work_that_it_waited_for() -> None:
     first, second = iteration.close(0, "__call__", None).moves
     assert (first.host_ns, first.device_ns) == (53 * MILLISECOND, 3 * MILLISECOND)
     assert second.device_ns is None
+
+
+@pytest.mark.parametrize(("hidden", "device_ns"), [(False, 3 * MILLISECOND), (None, 3 * MILLISECOND), (True, None)])
+def test_events_are_put_around_a_move_that_is_not_on_a_stream_of_its_own(
+    hidden: bool | None, device_ns: int | None
+) -> None:
+    clock, accelerator = FakeClock(), FakeAccelerator()
+    iteration = iteration_on(clock, accelerator)
+    target = _MoveTarget(iteration, "unet")
+    accelerator.launch(50)
+    began = target.begin()
+    accelerator.launch(3)
+    weight: Any = SimpleNamespace(device=torch.device("cuda", 0), nbytes=7)
+    target.end(began, [("cpu", weight)], hidden)
+    (move,) = iteration.close(0, "__call__", None).moves
+    assert (move.moved_bytes, move.device_ns) == (7, device_ns)
 
 
 def test_an_event_is_not_timed_against_itself() -> None:

@@ -238,6 +238,15 @@ def test_a_compiled_component_is_seen_as_the_component_that_it_is(whole: bool) -
     assert len(calls[0].iteration.steps) == 2
 
 
+def test_a_vae_whose_forward_was_compiled_has_its_row_of_decoding() -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    pipeline.vae = torch.compile(pipeline.vae, backend="eager")
+    with monitor(pipeline) as calls:
+        pipeline(**small.arguments())
+    assert [sample.section for sample in calls[0].iteration.samples].count("vae_decode") == 1
+
+
 @pytest.mark.parametrize("whole", [True, False], ids=["torch.compile", "module.compile"])
 def test_what_was_compiled_before_is_not_compiled_again_by_being_watched(whole: bool) -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
