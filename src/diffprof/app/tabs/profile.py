@@ -149,7 +149,8 @@ class ProfileTab:
         opening it again would set moved sliders back, and take the keyboard's focus from them.
         """
         if opened is not None and opened.name == name:
-            yield {}
+            # Not an empty update, which Gradio takes for a missing one.
+            yield {self.opened: opened}
             return
         yield from self._open(session, PageState((name or "", *(beside or ())), accelerator))
 
@@ -169,7 +170,7 @@ class ProfileTab:
     def set_sliders(self, positions: Mapping[str, float] | None) -> Updates:
         """Set the sliders once, after a model was opened."""
         if positions is None:
-            return {}
+            return {self.positions: None}
         updates = {
             slider: _slider_update(about, positions.get(about.argument))
             for slider, about in zip(self.sliders, SLIDERS, strict=True)
@@ -186,7 +187,7 @@ class ProfileTab:
         moved = [value if own.get(slider.argument, value) != value else None for slider, value in pairs]
         state = PageState((name or "", *(beside or ())), accelerator, slider_arguments(moved))
         if state == shown:
-            yield {}
+            yield {self.shown: shown}
             return
         yield {self.shown: None}
         for status in self._count(session, state):
