@@ -60,6 +60,7 @@ def test_a_small_device_gets_changes_that_fit_the_quickest_first(flux: Profile) 
 
 def test_what_a_change_promises_is_what_a_fit_of_it_says(flux: Profile) -> None:
     fit = fit_profile(flux, FitRequest(accelerator="rtx-4090"))
+    assert fit.changes
     for change in fit.changes:
         again = fit_profile(flux, FitRequest(accelerator="rtx-4090", settings=change.settings))
         assert (again.peak, again.host, again.fits) == (change.peak, change.host, True)

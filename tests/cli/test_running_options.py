@@ -31,6 +31,8 @@ def test_options_become_settings() -> None:
     [
         ({"devices": "0"}, "--devices must be a whole number of 1 or more, not '0'"),
         ({"devices": "1.5"}, "--devices must be a whole number"),
+        ({"devices": "٣"}, "--devices must be a whole number"),
+        ({"devices": "9" * 5000}, "--devices must be a whole number"),
         ({"blocks_per_group": "10001"}, "--blocks-per-group must be"),
         ({"attention": "flash"}, "Unknown attention 'flash'; use sdpa or math"),
         ({"skip_rate": "much"}, "--skip-rate"),

@@ -22,6 +22,7 @@ def test_laws_are_of_models_in_the_catalogue_and_small() -> None:
 
 
 def test_every_law_reads_and_says_what_it_is_of() -> None:
+    assert models_with_laws()
     for model in models_with_laws():
         law = packaged_law(model)
         assert law is not None

@@ -21,8 +21,10 @@ def test_true_draws_a_bar_for_each_activity(capsys: pytest.CaptureFixture[str]) 
     assert describe_to(False) is None
 
 
-def test_a_bar_that_is_closed_twice_stays_closed() -> None:
+def test_a_bar_that_is_closed_twice_stays_closed(capsys: pytest.CaptureFixture[str]) -> None:
     bar = ProgressBar()
     bar("counting", 0, 3)
     bar.close()
+    assert "counting" in capsys.readouterr().err
     bar.close()
+    assert capsys.readouterr().err == ""

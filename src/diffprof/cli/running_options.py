@@ -100,7 +100,7 @@ class RunningOptions:
 
 
 def _whole(option: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= 10_000):
         raise RequestError(f"{option} must be a whole number of 1 or more, not {text!r}.")
     return int(text)
 
