@@ -17,6 +17,7 @@ import pytest
 
 VISITORS = 20
 REQUESTS = 200
+PATIENCE_SECONDS = 600
 JSON = {"Content-Type": "application/json"}
 
 
@@ -27,7 +28,7 @@ class Visitor:
         self.place, self.name = urllib.parse.urlsplit(address), name
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.place.hostname or "", self.place.port, timeout=120)
+        connection = http.client.HTTPConnection(self.place.hostname or "", self.place.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request(method, path, body=body, headers=headers)
             answer = connection.getresponse()
