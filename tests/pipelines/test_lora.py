@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import RequestError
+from diffprof.pipelines.lora import add_lora
 from diffprof.pipelines.opening import open_virtual
 from diffprof.pipelines.weights import load_pipeline
 from diffprof.record.changes import Changes
@@ -113,3 +114,8 @@ def test_other_kinds_of_adapters_are_refused_by_name(
     save_file({f"lora_unet_mid_block_attentions_0_proj_in.{name}": torch.zeros(4, 4) for name in names}, file)
     with pytest.raises(RequestError, match=f"is a {kind}, which diffusers cannot load; extract a LoRA of it"):
         diffprof.profile(folder, lora=str(file), **CALL)
+
+
+def test_a_sign_that_is_no_number_is_no_rank() -> None:
+    with pytest.raises(RequestError):
+        add_lora(object(), "²", torch.float32, "a")

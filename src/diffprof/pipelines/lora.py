@@ -27,7 +27,7 @@ USUAL_FILE = "pytorch_lora_weights.safetensors"
 def add_lora(pipeline: Any, lora: str, dtype: torch.dtype, name: str) -> list[str]:
     """Add the adapter to a pipeline on virtual weights; gives what had to be assumed."""
     require_peft()
-    if lora.strip().isdigit():
+    if lora.strip().isdecimal():
         return _add_rank(pipeline, int(lora), dtype, name)
     return _add_file(pipeline, lora_file(lora), dtype, name)
 

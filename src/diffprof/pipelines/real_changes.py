@@ -71,7 +71,7 @@ def _add_lora(pipeline: Any, lora: str, name: str) -> None:
     from safetensors.torch import load_file
 
     try:
-        if not lora.isdigit():
+        if not lora.isdecimal():
             file = lora_file(lora)
             refuse_other_adapters(file, read_header(file))
             pipeline.load_lora_weights(with_slots(pipeline, load_file(file)), adapter_name=name)

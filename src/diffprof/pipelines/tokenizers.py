@@ -286,7 +286,7 @@ def _added_tokens(plan: PartPlan, config: Mapping[str, Any]) -> dict[str, int]:
     found = _small_file(plan, "added_tokens.json")
     decoder = config.get("added_tokens_decoder")
     for number, token in (decoder if isinstance(decoder, Mapping) else {}).items():
-        if isinstance(token, Mapping) and str(number).isdigit():
+        if isinstance(token, Mapping) and str(number).isdecimal() and len(str(number)) < 10:
             found[str(token.get("content"))] = int(number)
     return {token: number for token, number in found.items() if isinstance(number, int)}
 

@@ -100,7 +100,7 @@ class RayCluster:
 def _check_reachable(address: str) -> None:
     """Fail within seconds where nobody listens: Ray itself tries for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdigit() or not host:
+    if not colon or not port.isdecimal() or not host:
         raise RequestError(f"--address must be auto or HOST:PORT, not {address!r}.")
     socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
 
