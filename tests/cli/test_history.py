@@ -141,7 +141,7 @@ def test_an_age_is_counted_from_now(run: Run) -> None:
 
 
 def test_the_choices_are_those_of_the_history() -> None:
-    assert tuple(one.value for one in command.Kind) == KINDS
+    assert tuple(one.value for one in command.RunKind) == KINDS
     assert tuple(command.COLUMNS.get(one.value, one.value) for one in command.Metric) == METRICS
     assert tuple(command.COLUMNS.get(one.value, one.value) for one in command.Order) == ORDERS
     assert {"time", "peak_memory"} & {*COUNTS, "time"} == set(command.COLUMNS), "the names that a gate knows"

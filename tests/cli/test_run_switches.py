@@ -19,6 +19,15 @@ CALL = ("--height", "8", "--width", "8", "--steps", "3", "--set", "max_sequence_
 ONCE = ("--iterations", "1", "--warmup", "0", "--sample-hz", "0", "--device", "cpu", "--seed", "1")
 
 
+@pytest.fixture(autouse=True)
+def own_attention_backend() -> Iterator[None]:
+    """diffusers sets the backend of a model for the whole process as well, and what other tests count would change."""
+    from diffusers import attention_backend
+
+    with attention_backend():
+        yield
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved_with_weights("flux", tmp_path_factory.mktemp("switches") / "flux")

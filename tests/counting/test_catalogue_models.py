@@ -1,4 +1,4 @@
-"""Every model of the catalogue is counted: a small call of it works, leaves no operation out, and has its weights."""
+"""Every model of the catalogue has its weights, and a small call of it works and leaves no operation out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import diffprof
 from diffprof import catalogue
 from diffprof.catalogue import Entry
 from diffprof.errors import RequestError
+from diffprof.laws.law_file import models_with_laws
 from diffprof.pipelines.arguments import find_argument
 from diffprof.pipelines.classes import pipeline_class
 from diffprof.pipelines.components import components_of, persistent_buffers
@@ -46,7 +47,16 @@ def classes(entry: Entry) -> tuple[object, ...]:
 
 OF_OTHER_CLASSES = list({classes(entry): entry for entry in reversed(ENTRIES)}.values())
 """One of all that run the same code: a second SDXL shows nothing that the first did not show."""
-SIBLINGS = [entry for entry in ENTRIES if entry not in OF_OTHER_CLASSES]
+MOST_PARAMETERS = 10**10
+
+
+def is_small(entry: Entry) -> bool:
+    return sum(part.parameters or 0 for part in entry.components.values()) < MOST_PARAMETERS
+
+
+COUNTED = [entry for entry in OF_OTHER_CLASSES if is_small(entry) and entry.name not in models_with_laws()]
+"""Models with a law were counted when it was proved; ``examples/every_model.py`` counts all, which takes minutes."""
+BUILT = [entry for entry in ENTRIES if entry not in COUNTED]
 
 
 def published_weights(entry: Entry) -> dict[str, tuple[int | None, int | None]]:
@@ -54,8 +64,8 @@ def published_weights(entry: Entry) -> dict[str, tuple[int | None, int | None]]:
     return {slot: (part.parameters, part.buffers) for slot, part in entry.components.items() if part.parameters}
 
 
-@pytest.mark.parametrize("entry", SIBLINGS, ids=[entry.name for entry in SIBLINGS])
-def test_a_model_of_the_same_classes_as_another_is_built_with_its_own_parameters(entry: Entry) -> None:
+@pytest.mark.parametrize("entry", BUILT, ids=[entry.name for entry in BUILT])
+def test_a_model_is_built_with_its_parameters(entry: Entry) -> None:
     models = components_of(open_virtual(entry.name, None, None).pipeline)
     assert published_weights(entry) == {
         slot: (sum(one.numel() for one in model.parameters()), sum(one.numel() for one in persistent_buffers(model)))
@@ -64,7 +74,7 @@ def test_a_model_of_the_same_classes_as_another_is_built_with_its_own_parameters
     }
 
 
-@pytest.mark.parametrize("entry", OF_OTHER_CLASSES, ids=[entry.name for entry in OF_OTHER_CLASSES])
+@pytest.mark.parametrize("entry", COUNTED, ids=[entry.name for entry in COUNTED])
 def test_a_model_is_counted_with_its_parameters_and_nothing_left_out(entry: Entry) -> None:
     package = PACKAGES.get(entry.name)
     if package is not None and importlib.util.find_spec(package) is None:
