@@ -13,7 +13,7 @@ from typing import Any
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.counting.cached import count_request
 from diffprof.prediction.device_memory import device_memory
-from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.changes import Changes
 from diffprof.record.fitted import StageMemory
 from diffprof.record.request import Request

@@ -9,7 +9,7 @@ import pytest
 from diffprof.prediction.allocator import MIB, OutOfDeviceMemory
 from diffprof.prediction.call_memory import CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.memory import MemorySimulation
+from diffprof.prediction.memory_simulation import MemorySimulation
 from diffprof.record.allocations import ALLOCATE, OPERATION, RELEASE, AllocationEvent, Allocations
 from diffprof.record.profile import Call, Component, Cost, Ledger, Module, ModuleWork, Operation, Profile, Steps, Work
 from diffprof.record.recorded_request import RecordedRequest

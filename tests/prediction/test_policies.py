@@ -15,7 +15,7 @@ import diffprof
 from diffprof.pipelines.components import components_of
 from diffprof.prediction import allocator
 from diffprof.prediction.device_memory import DeviceMemory
-from diffprof.prediction.memory import predict_memory
+from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.run_settings import RunSettings
 from tests.prediction.real_memory import StorageWatch, real_memory
 from tests.small_pipelines import SMALL_PIPELINES

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.breakdown.memory import MemoryMoment, memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import MemoryMoment, memory_moments, memory_table
 from diffprof.record.measured import FROM_DISK, HOST_TO_DEVICE, CacheEvent, Iteration, Move
 from diffprof.record.profile import Profile
 from diffprof.render.columns import Column

@@ -18,8 +18,8 @@ from diffprof.errors import RequestError
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.host_memory import predict_host_memory
-from diffprof.prediction.memory import predict_memory
 from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stages
+from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffprof.app.background import Failed
-from diffprof.breakdown.memory import memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import memory_moments, memory_table
 from diffprof.comparison import Comparison
 from diffprof.comparison.views.sentences import comparability, lead_lines, warning_lines
 from diffprof.comparison.views.tables import CONDITIONS, change_blocks, headlines, image_blocks, title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory_peaks import memory_table
 from diffprof.breakdown.throughput import generation, throughput_table
 from diffprof.record.measured import Measured, RankPart
 from diffprof.record.profile import Call, Profile

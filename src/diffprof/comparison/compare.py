@@ -11,7 +11,7 @@ from diffprof.comparison.conditions import Condition, differing_conditions
 from diffprof.comparison.counts import ComponentChange, CountChange, component_changes, total_changes
 from diffprof.comparison.curves import Count, Growth, growth
 from diffprof.comparison.image_difference import ImageDifference
-from diffprof.comparison.memory import MemoryChange, memory_change
+from diffprof.comparison.memory_change import MemoryChange, memory_change
 from diffprof.comparison.parts import PartChange, part_changes
 from diffprof.comparison.times import TimeChange, time_changes
 from diffprof.errors import RequestError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from diffprof.breakdown.memory import counted_peak_bytes
+from diffprof.breakdown.memory_peaks import counted_peak_bytes
 from diffprof.record.profile import Component, Profile
 
 ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"

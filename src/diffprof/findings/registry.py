@@ -12,7 +12,7 @@ from diffprof.findings.caches_and_moves import (
 from diffprof.findings.expectation import SLOWER_THAN_EXPECTED
 from diffprof.findings.finding import Finding, FindingText, Rule
 from diffprof.findings.kernels import ATTENTION_WRITTEN_OUT, LAUNCH_BOUND
-from diffprof.findings.memory import FRAGMENTATION, MEMORY_NOT_FREED, VAE_DECODE_MEMORY
+from diffprof.findings.memory_use import FRAGMENTATION, MEMORY_NOT_FREED, VAE_DECODE_MEMORY
 from diffprof.findings.prompts import PROMPT_ENCODED_AGAIN
 from diffprof.findings.time import DOMINANT_SECTION, SCHEDULER_OVERHEAD
 from diffprof.findings.trust import INCOMPLETE_RUN, UNSTABLE_TIMINGS, WARM_UP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory_peaks import memory_table
 from diffprof.breakdown.throughput import generation
 from diffprof.record.profile import Profile
 from diffprof.render import numbers

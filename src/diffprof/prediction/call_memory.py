@@ -15,7 +15,7 @@ from diffprof.record.allocations import ALLOCATE, MASKED_ATTENTION, RELEASE
 from diffprof.record.profile import Call
 
 if TYPE_CHECKING:
-    from diffprof.prediction.memory import MemorySimulation
+    from diffprof.prediction.memory_simulation import MemorySimulation
 
 
 class CallSimulation(EventPlayer):

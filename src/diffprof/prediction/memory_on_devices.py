@@ -8,7 +8,7 @@ from functools import cached_property
 
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
-from diffprof.prediction.memory import Branch, MemorySimulation, simulate_memory
+from diffprof.prediction.memory_simulation import Branch, MemorySimulation, simulate_memory
 from diffprof.record.fitted import MemoryPeak, StageMemory
 from diffprof.record.profile import Operation, Profile
 from diffprof.record.run_settings import RunSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.components import component_table
-from diffprof.breakdown.memory import counted_peak_bytes
+from diffprof.breakdown.memory_peaks import counted_peak_bytes
 from diffprof.breakdown.throughput import generation
 from diffprof.record.history.summary import peak_memory_bytes
 from diffprof.record.profile import Profile

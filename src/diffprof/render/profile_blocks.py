@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from diffprof.breakdown.memory import memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import memory_moments, memory_table
 from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render.blocks import Block

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from diffprof.breakdown.memory import MemoryMoment, memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import MemoryMoment, memory_moments, memory_table
 from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render import numbers

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from diffprof.breakdown.clocks import Clock, clock_of
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory_peaks import memory_table
 from diffprof.breakdown.power import PowerUse, power_use
 from diffprof.breakdown.sections import section_table, warm_ups
 from diffprof.breakdown.steps import LoopRow, loop_table, step_table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from diffprof.breakdown.caches import CacheRow, cache_table, cache_timeline
-from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_table
+from diffprof.breakdown.memory_peaks import MemoryMoment, MemoryRow, memory_table
 from diffprof.breakdown.moves import move_table
 from diffprof.breakdown.sections import SectionRow, section_table
 from diffprof.breakdown.steps import step_table

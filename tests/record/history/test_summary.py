@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory_peaks import memory_table
 from diffprof.breakdown.throughput import generation
 from diffprof.record.history.summary import digest, peak_memory_bytes, summary, wall_seconds
 from diffprof.record.measured import Measured, SystemPoint

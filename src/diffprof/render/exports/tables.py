@@ -18,7 +18,7 @@ from diffprof.breakdown.calls import CallRow, call_table
 from diffprof.breakdown.components import ComponentRow, component_table
 from diffprof.breakdown.devices import DeviceRow, device_table
 from diffprof.breakdown.kinds import KindRow, kind_table
-from diffprof.breakdown.memory import MemoryMoment, MemoryRow, memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import MemoryMoment, MemoryRow, memory_moments, memory_table
 from diffprof.breakdown.modules import ModuleRow, module_table
 from diffprof.breakdown.moves import MoveRow, move_table
 from diffprof.breakdown.operations import OperationRow, operation_table

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diffprof.breakdown.clocks import DEVICE, HOST, Clock, clock_of
-from diffprof.breakdown.memory import MemoryMoment, memory_moments
+from diffprof.breakdown.memory_peaks import MemoryMoment, memory_moments
 from diffprof.breakdown.sections import SectionRow, section_table, warm_ups
 from diffprof.breakdown.spreads import spread_of
 from diffprof.breakdown.steps import step_samples, timed_steps

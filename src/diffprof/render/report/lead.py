@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.breakdown.components import component_table
-from diffprof.breakdown.memory import counted_peak_bytes, memory_table
+from diffprof.breakdown.memory_peaks import counted_peak_bytes, memory_table
 from diffprof.breakdown.sections import BETWEEN, section_table
 from diffprof.breakdown.throughput import generation
 from diffprof.record.profile import Profile

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from diffprof.breakdown.memory import memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import memory_moments, memory_table
 from diffprof.breakdown.operations import OperationRow, operation_table
 from diffprof.record.profile import Profile
 from diffprof.render import charts, numbers

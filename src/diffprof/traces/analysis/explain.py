@@ -14,7 +14,7 @@ from diffprof.traces.analysis.host import HostTree
 from diffprof.traces.analysis.idle import idle_time
 from diffprof.traces.analysis.intervals import Intervals
 from diffprof.traces.analysis.launches import Launches, launch_statistics
-from diffprof.traces.analysis.memory import memory_use
+from diffprof.traces.analysis.memory_over_time import memory_use
 from diffprof.traces.analysis.sections import Sections
 from diffprof.traces.analysis.timeline import DeviceWork, activity, copies, device_work, timeline
 from diffprof.traces.facts import GAP_THRESHOLD_NS, TraceExplanation, TraceSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diffprof.breakdown.memory import AFTER, BEFORE, DENOISING, WHOLE, MemoryRow, memory_moments, memory_table
+from diffprof.breakdown.memory_peaks import AFTER, BEFORE, DENOISING, WHOLE, MemoryRow, memory_moments, memory_table
 from diffprof.record.measured import Iteration, MemoryPoint, Sample, Span, StepSpan, SystemPoint
 from diffprof.record.profile import Profile
 from tests.sample_profiles import measured_profile, nothing

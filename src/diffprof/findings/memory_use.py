@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from diffprof.breakdown.memory import memory_table
+from diffprof.breakdown.memory_peaks import memory_table
 from diffprof.breakdown.shares import share
 from diffprof.findings.finding import Finding, Rule, Threshold
 from diffprof.record.measured import Iteration, Measured, MemoryPoint

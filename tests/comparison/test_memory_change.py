@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffprof.comparison.memory import memory_change
+from diffprof.comparison.memory_change import memory_change
 from tests.sample_iterations import CPU, GPU, iteration_on
 from tests.sample_profiles import measured_profile, stable_diffusion
 
