@@ -123,7 +123,9 @@ def main(folder: Path, names: list[str]) -> None:
             html = Path(scratch) / f"{name}.html"
             html.write_text(PAGES[name](), encoding="utf-8")
             pictures = [picture(browser, html, LAPTOP, "light"), picture(browser, html, PHONE, "dark")]
-            side_by_side(pictures).quantize(256).save(folder / f"{name}.png", optimize=True)
+            side_by_side(pictures).quantize(256, method=Image.Quantize.MAXCOVERAGE).save(
+                folder / f"{name}.png", optimize=True
+            )
         browser.close()
 
 

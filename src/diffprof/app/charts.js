@@ -1,21 +1,14 @@
 "use strict";
-// Figures as reports draw them: in the theme of the page, and on a telephone with fewer and larger parts.
+// Figures as reports draw them: in the theme of the page, and on a telephone as their script says.
 (function () {
   const templates = JSON.parse(document.getElementById("chart-templates").textContent);
   const NARROW = 600;
-  const MANY_NAMES = 7;
-  const LINE = 18;
   const isNarrow = (place) => (place.clientWidth || window.innerWidth) < NARROW;
   const themed = () => templates[document.body.classList.contains("dark") ? "dark" : "light"];
 
   function adapted(place, data, layout) {
     const own = { ...layout, template: themed() };
-    if (!isNarrow(place)) return [data, own];
-    own.uniformtext = { mode: "hide", minsize: 8 };
-    own.xaxis = { nticks: 5, ...layout.xaxis };
-    if (data.length > MANY_NAMES) own.showlegend = false;
-    else if (layout.showlegend !== false && data.length > 2) own.height = layout.height + data.length * LINE;
-    return [data.map((trace) => (trace.type === "icicle" ? { ...trace, maxdepth: 3 } : trace)), own];
+    return isNarrow(place) ? window.diffprofNarrow(data, own) : [data, own];
   }
 
   // The part of plotly that reports have too, whose icicle wastes nothing on the whole.

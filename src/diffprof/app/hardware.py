@@ -7,8 +7,8 @@ from typing import Any
 
 from diffprof.advice.fit import FitRequest, fit_profile
 from diffprof.advice.predict import PredictionRequest, predict_profile
-from diffprof.advice.views.fit_charts import CACHED, CONTEXT, stage_parts
-from diffprof.advice.views.fit_tables import STAGE_NAMES, verdict
+from diffprof.advice.views.fit_charts import part_colours, stage_parts
+from diffprof.advice.views.fit_tables import WHEN, verdict
 from diffprof.advice.views.prediction_tables import LIMITED
 from diffprof.app import views
 from diffprof.catalogue.own_accelerators import known_accelerators
@@ -18,7 +18,8 @@ from diffprof.record.fitted import Fit
 from diffprof.record.predicted import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
-from diffprof.render.charts.style import COLOURS, GREY, component_colours
+from diffprof.render.charts.style import component_colours
+from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import paragraph
 
@@ -74,8 +75,7 @@ def hardware_view(profile: Profile, accelerator: str | None) -> Markup:
             0, (numbers.gibibytes(outcome.fit.peak.device_bytes, brief=True), "of memory, as nvidia-smi shows it")
         )
         parts += [memory_bar(profile, outcome.fit), _legend(profile, outcome.fit), _where(outcome.fit)]
-    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in cards]
-    parts.insert(1, element("div", *divs, class_="cards"))
+    parts.insert(1, card_row(cards))
     limit = f"Time: predicted for eager diffusers with all weights on the device, limited by {LIMITED[time.limited_by]}"
     return views.result(*parts, paragraph(f"{limit}. diffprof advise says what to change.", "notice"))
 
@@ -117,22 +117,13 @@ def _part(name: str, size: int) -> str:
 
 def _where(fit: Fit) -> Markup:
     where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
-    stage = STAGE_NAMES[fit.peak.stage]
     kind = "changed" if fit.fits is False else None
-    return paragraph(f"Memory: it {verdict(fit)}. The peak is while {stage}{f', in {where}' if where else ''}.", kind)
+    when = f"{WHEN[fit.peak.stage]}{f', in {where}' if where else ''}"
+    return paragraph(f"Memory: it {verdict(fit)}. The peak is reached {when}.", kind)
 
 
 def _coloured_parts(profile: Profile, fit: Fit) -> list[tuple[str, int, str]]:
     stage = next(stage for stage in fit.stages if stage.stage == fit.peak.stage)
-    components = component_colours(profile)
-    free = [colour for colour in COLOURS if colour not in components.values()] or [GREY]
-    parts, others = [], 0
-    for name, size in stage_parts(stage).items():
-        colour = components.get(name.removeprefix("weights of "))
-        if colour is None and name in (CACHED, CONTEXT):
-            colour = GREY
-        elif colour is None:
-            colour, others = free[others % len(free)], others + 1
-        if size:
-            parts.append((name, size, colour))
-    return parts
+    parts = stage_parts(stage)
+    colours = part_colours(list(parts), component_colours(profile))
+    return [(name, size, colours[name]) for name, size in parts.items() if size]

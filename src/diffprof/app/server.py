@@ -28,6 +28,7 @@ POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
     "frame-ancestors 'self'"
 )
+SITE = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.IGNORECASE)
 
 # What Gradio offers and the page does not use: recordings, streams, links to a visitor's state, an editor of code.
 CLOSED = re.compile(
@@ -55,7 +56,7 @@ def application(setup: Setup) -> Any:
     from fastapi import FastAPI
     from fastapi.responses import Response
 
-    downloads, uploads = Downloads(), UploadLimit()
+    downloads, uploads, policy = Downloads(), UploadLimit(), content_policy(setup)
     app = FastAPI(openapi_url=None)
 
     @app.get("/files/plotly.js")
@@ -93,7 +94,7 @@ def application(setup: Setup) -> Any:
         if refused is not None:
             return Response(refused[1], refused[0], media_type="text/plain")
         response = await call_next(request)
-        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
@@ -107,6 +108,14 @@ def application(setup: Setup) -> Any:
         ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=create_theme(),
         head=head_html(),
     )  # fmt: skip
+
+
+def content_policy(setup: Setup) -> str:
+    """What the browser may load, and which sites may show the page in a frame."""
+    wrong = [site for site in setup.framing_sites if not SITE.fullmatch(site)]
+    if wrong:
+        raise RequestError(f"--allow-frame takes the name of a site, such as huggingface.co, not {wrong[0][:80]!r}.")
+    return " ".join((POLICY, *(f"https://{site.lower()}" for site in setup.framing_sites)))
 
 
 def is_known_host(header: str, setup: Setup) -> bool:

@@ -15,6 +15,8 @@ class Setup:
     """0 for any free port."""
     allowed_hosts: tuple[str, ...] = ()
     """Further names that visitors may open the page under, such as that of a proxy in front of it."""
+    framing_sites: tuple[str, ...] = ()
+    """Other sites that may show the page in a frame of theirs."""
     allow_paths: bool = False
     """Visitors may open any folder that this process can read, and any model of the hub."""
     profiling: bool = True

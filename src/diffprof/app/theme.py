@@ -8,6 +8,7 @@ from typing import Any
 from diffprof.render.charts import template
 from diffprof.render.charts.style import FONT
 from diffprof.render.report.markup import Markup, element, embedded_json
+from diffprof.render.report.page import narrow_script
 
 HERE = Path(__file__).parent
 
@@ -47,6 +48,7 @@ def head_html() -> str:
         (
             element("style", _read("style.css")),
             element("script", embedded_json(templates), type="application/json", id="chart-templates"),
+            element("script", Markup(narrow_script())),
             element("script", _read("charts.js")),
             element("script", _read("page.js")),
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from diffprof.app.background import Failed
 from diffprof.breakdown.memory_peaks import memory_moments, memory_table
 from diffprof.comparison import Comparison
+from diffprof.comparison.views.cards import comparison_cards
 from diffprof.comparison.views.sentences import comparability, lead_lines, warning_lines
 from diffprof.comparison.views.tables import CONDITIONS, change_blocks, headlines, image_blocks, title
 from diffprof.record.measured import Measured
@@ -111,8 +112,9 @@ def comparison_answer(comparison: Comparison) -> Markup:
     """What the comparison says, before any chart: what differs, in a sentence each, and what was compared."""
     return result(
         element("h2", title(comparison)),
-        *(paragraph(line, "lead") for line in lead_lines(comparison)),
+        *(paragraph(line, "lead") for line in lead_lines(comparison, brief=True)),
         element("ul", *(element("li", line) for line in headlines(comparison)), class_="plain"),
+        comparison_cards(comparison),
         *(paragraph(line, "changed") for line in warning_lines(comparison.names, comparison.profiles)),
     )
 

@@ -38,6 +38,12 @@ def page(
             help="Another host name that the page may be opened under, for example behind a proxy. Repeatable.",
         ),
     ] = None,
+    allow_frame: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SITE", help="A site that may show the page in a frame, such as huggingface.co. Repeatable."
+        ),
+    ] = None,
     allow_paths: Annotated[
         bool,
         typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
@@ -69,6 +75,7 @@ def page(
             host=host,
             port=port,
             allowed_hosts=tuple(allow_host or ()),
+            framing_sites=tuple(allow_frame or ()),
             allow_paths=allow_paths,
             profiling=config.ENABLE_COMPUTE_PROFILING if enable_profiling is None else enable_profiling,
             profiling_iterations=profiling_iterations,

@@ -15,9 +15,9 @@ def exact(number: int) -> str:
     return f"{number:,}"
 
 
-def short(number: int) -> str:
-    """``804.26 G``: for a column whose heading has the unit."""
-    digits, prefix = _scale(number, 1000, _SI)
+def short(number: int, brief: bool = False) -> str:
+    """``804.26 G``: for a column whose heading has the unit; brief ``804 G``."""
+    digits, prefix = _scale(number, 1000, _SI, brief)
     return f"{digits} {prefix}".rstrip()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.advice.views.fit_charts import CACHED, CONTEXT, stage_parts, stages_chart
+from diffprof.advice.views.fit_charts import CACHED, CONTEXT, part_colours, stage_parts, stages_chart
+from diffprof.render.charts.style import COLOURS
 from tests.advice.views.answers import FIT, GIB, STAGES
 
 
@@ -19,4 +20,12 @@ def test_a_bar_is_a_stack_of_its_parts_below_the_line_of_the_device() -> None:
     chart = stages_chart(FIT)
     assert [sum(trace.y[place] for trace in chart.data) for place in range(2)] == pytest.approx([6, 10])
     assert chart.layout.shapes[0].y0 == 8
-    assert chart.layout.annotations[0].text == "t4: 8.00 GiB usable"
+    assert (chart.layout.shapes[0].name, chart.layout.shapes[0].showlegend) == ("usable on t4: 8.00 GiB", True)
+
+
+def test_a_component_has_the_colour_that_it_has_in_every_chart() -> None:
+    names = ["weights of unet", "weights of vae", "activations", "workspace", CACHED]
+    colours = part_colours(names)
+    assert (colours["weights of unet"], colours["weights of vae"]) == (COLOURS[0], COLOURS[1])
+    assert len(set(colours.values())) == len(colours)
+    assert part_colours(names, {"unet": "#123456"})["weights of unet"] == "#123456"

@@ -14,4 +14,4 @@ def test_every_view_has_the_times() -> None:
 
 def test_one_table_can_be_chosen() -> None:
     text = prediction_markdown(PREDICTION, PredictionTable.component)
-    assert "| unet | 6.0 s | 1.5 s |" in text and "By kind" not in text
+    assert "| unet | 1.5 s | 6.0 s |" in text and "By kind" not in text

@@ -58,5 +58,7 @@ def test_data_has_the_exact_numbers() -> None:
 
 
 def test_the_chart_and_the_page_show_the_curve() -> None:
-    assert [list(trace.y) for trace in scale_chart(SCALING).data] == [[1_000, 8_000], [250, 6_000]]
-    assert "256 to 2,048 in steps of 8" in scale_html(SCALING)
+    assert [list(trace.y) for trace in scale_chart(SCALING).data] == [[250, 6_000], [1_000, 8_000]]
+    page = scale_html(SCALING)
+    assert "256 to 2,048 in steps of 8" in page
+    assert '<th scope="col">size</th><th scope="col" class="right">MACs</th>' in page

@@ -56,6 +56,21 @@ def test_an_axis_of_steps_has_a_dozen_ticks_at_most(steps: int, distance: int) -
     assert style.steps_axis(steps)["dtick"] == distance
 
 
+def test_a_component_has_its_own_colour_on_every_page() -> None:
+    first = style.colours_of_components(["unet", "vae", "text_encoder"])
+    second = style.colours_of_components(["text_encoder", "transformer", "vae", "adapter"])
+    assert (first["vae"], first["text_encoder"]) == (second["vae"], second["text_encoder"])
+    assert first["unet"] == second["transformer"] == style.COLOURS[0]
+    assert len(set(second.values())) == len(second)
+
+
+def test_of_two_components_with_the_same_colour_the_first_has_it_and_many_share() -> None:
+    both = style.colours_of_components(["transformer", "unet"])
+    assert both["transformer"] == style.COLOURS[0] != both["unet"]
+    many = style.colours_of_components([f"part {number}" for number in range(12)])
+    assert set(many.values()) == set(style.COLOURS)
+
+
 def test_colours_repeat_from_the_tenth_name_on() -> None:
     colours = style.colours_of([str(number) for number in range(10)])
     assert len(set(colours.values())) == 9

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from diffprof.render.columns import Column
-from diffprof.render.report.html_table import html_table
+from diffprof.render.report.html_table import html_table, profile_html_table
+from diffprof.render.table_names import ProfileTable
+from tests.sample_profiles import stable_diffusion
 
 
 def test_a_table_has_its_headings_cells_and_sides() -> None:
@@ -25,6 +29,20 @@ def test_a_share_is_drawn_as_a_bar_of_its_length() -> None:
         bar = f'<span class="bar" aria-hidden="true"><span style="width:{width}"></span></span>'
         assert f'<span class="value">{text}</span>{bar}' in html
     assert "█" not in html
+
+
+def test_the_bar_of_a_component_has_its_colour() -> None:
+    columns = [Column("component", ["unet\nUNet2D", "total"]), Column("share", ["", ""], shares=[0.5, 1.0])]
+    made = html_table(columns, colours={"unet": "#4269d0"})
+    assert made.count("background:#4269d0") == 1
+    assert 'style="width:50%;background:#4269d0"' in made
+
+
+def test_what_a_component_costs_stands_beside_its_name() -> None:
+    made = profile_html_table(stable_diffusion(), ProfileTable.component, total=True)
+    headings = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', made)
+    assert headings[:3] == ["component", "total MACs", "share"]
+    assert "class" not in headings and '<span class="below">UNet2DConditionModel</span>' in made
 
 
 def test_the_last_row_is_set_apart_as_the_total() -> None:

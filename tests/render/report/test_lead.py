@@ -32,5 +32,5 @@ def test_the_first_card_is_the_time_if_it_was_measured_else_the_cost_with_its_me
     assert cards(everything_measured()).index("per generation") < cards(everything_measured()).index("TMACs")
     counted = cards(stable_diffusion())
     assert counted.count("TFLOPs") == 1
-    assert "95.0 % unet" in counted
-    assert "at the peak: all weights, and the largest activations" in counted
+    assert "<b>95.0 %</b><span>of the MACs are unet, in 31 calls</span>" in counted
+    assert "GiB at the peak: all weights, the largest activations" in counted

@@ -19,8 +19,8 @@ from tests.sample_profiles import everything_measured, measured_profile, nothing
 def test_a_counted_profile_says_its_cost_first_and_how_far_to_trust_it_last() -> None:
     page = profile_html(stable_diffusion())
     assert sections(page) == [
-        "Where the cost goes", "Kinds of work", "Attention", "Top operations",
-        "On which hardware", "What was counted, and what was assumed", "Request and environment",
+        "Where the cost goes", "On which hardware", "Kinds of work", "Attention", "Top operations",
+        "What was counted, and what was assumed", "Request and environment",
     ]  # fmt: skip
     text = words(page)
     assert "One generation costs 26.2 TMACs (52.5 TFLOPs; exactly 26,234,368,094,208 MACs); 95.0 % of that" in text

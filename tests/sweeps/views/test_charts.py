@@ -45,6 +45,24 @@ def test_squares_are_lines_over_their_height(result: SweepResult) -> None:
     assert list(chart.data[0].x) == [512, 768]  # in order, however the points came
 
 
+def test_what_each_model_has_one_of_is_not_in_the_names_of_the_lines(result: SweepResult) -> None:
+    rows = [
+        {"model": model, "guidance": guidance, "steps": steps}
+        for model, guidance in (("a", 3.5), ("b", 5.0))
+        for steps in (10, 20)
+    ]
+    chart = sweep_chart(with_rows(result, *rows))
+    assert chart is not None and [line.name for line in chart.data] == ["a", "b"]
+
+
+def test_memory_is_drawn_in_the_unit_of_the_table(result: SweepResult) -> None:
+    rows = [{"height": side, "width": side, "allocated_bytes": side << 21} for side in (512, 1024)]
+    chart = sweep_chart(with_rows(result, *rows), "allocated_bytes")
+    assert chart is not None and list(chart.data[0].y) == [1, 2]
+    assert chart.layout.yaxis.ticksuffix == " GiB"
+    assert chart.layout.xaxis.title.text == "side of the image in pixels"
+
+
 def test_without_times_the_macs_are_drawn(result: SweepResult) -> None:
     rows = [{"steps": steps, "macs": 7 * steps, "seconds": None} for steps in (1, 2)]
     chart = sweep_chart(with_rows(result, *rows))

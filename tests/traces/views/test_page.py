@@ -98,7 +98,7 @@ def test_a_trace_shows_its_timeline_then_what_to_do_and_then_where_the_time_went
         "Memory over time", "Operators on the host",
     ]  # fmt: skip
     text = " ".join(words(page).split())
-    assert "The GPU was busy 49.4 % of 0.810 ms and idle for 0.410 ms; main cause: host too slow (0.320 ms)." in text
+    assert "The GPU was busy 49.4 % of 810 us and idle for 410 us; main cause: host too slow (320 us)." in text
     assert "bad Does the host keep up? 39.5 % of the time lost" in text
     assert "computation 0.340 ms 42.0 %" in text
     assert "host waited cudaStreamSynchronize in aten::item in schedulers/scheduling_euler.py(9): step" in text

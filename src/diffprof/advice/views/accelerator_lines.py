@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from diffprof.advice.fit import FitRequest, fit_profile
 from diffprof.advice.predict import PredictionRequest, predict_profile
-from diffprof.advice.views.fit_tables import STAGE_NAMES, verdict
+from diffprof.advice.views.fit_tables import WHEN, verdict
 from diffprof.advice.views.prediction_tables import LIMITED
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.profile import Profile
@@ -36,7 +36,7 @@ def memory_lines(profile: Profile, accelerators: Sequence[str]) -> list[str]:
         fit = fit_profile(profile, FitRequest(accelerator=name, with_changes=False))
         where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
         lines.append(
-            f"memory: {verdict(fit)}; peak while {STAGE_NAMES[fit.peak.stage]}"
+            f"memory: {verdict(fit)}; peak {WHEN[fit.peak.stage]}"
             f"{f' in {where}' if where else ''}; `diffprof fit` shows more"
         )
     return lines

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diffprof.advice.views.advice_tables import options_block, summary_block
-from diffprof.record.advised import RISKS, Advice, Option
+from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
-from diffprof.render.charts.style import GREY, colours_of, escape, graph_objects, make_chart
+from diffprof.render.charts.style import COLOURS, GREY, escape, graph_objects, make_chart
+from diffprof.render.columns import Column
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import Page, code_block, details, paragraph
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 GIB = 1024**3
 HEIGHT = 460
+RISK_COLOURS = {NO_RISK: COLOURS[2], LOW: COLOURS[0], MEDIUM: COLOURS[1], HIGH: COLOURS[3]}
 
 
 def advice_html(advice: Advice) -> str:
@@ -25,52 +29,68 @@ def advice_html(advice: Advice) -> str:
     page = Page(f"{advice.model} on {advice.accelerator}: what to change")
     summary, options = summary_block(advice), options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
-    page.add("Options", html_table(options.columns), *(paragraph(line, "note") for line in options.after))
-    page.add("How to do each", *map(_how, advice.options), link="Code")
+    page.add("Options", html_table(_numbered(options.columns)), *(paragraph(line, "note") for line in options.after))
+    page.add("How to do each", *map(_how, range(1, len(advice.options) + 1), advice.options), link="Code")
     page.add("Assumptions", element("ul", *(element("li", line) for line in advice.assumptions)))
     header = [
         paragraph("diffprof advise", "made-by"),
         element("h1", summary.title),
-        *(paragraph(f"{line[:1].upper()}{line[1:]}.", "lead" if place == 2 else None)
-          for place, line in enumerate(summary.lines)),
-    ]  # fmt: skip
+        *(paragraph(f"{line[:1].upper()}{line[1:]}.", kind) for line, kind in _answer_first(summary.lines)),
+    ]
     return page.html(header, f"Made with diffprof {__version__}.")
 
 
-def _how(option: Option) -> Markup:
+def _answer_first(lines: Sequence[str]) -> list[tuple[str, str | None]]:
+    """What is best, then what it is compared with."""
+    request, tried, best, *others = lines
+    return [(best, "lead"), *((line, None) for line in others), (f"{request}; {tried}", "about")]
+
+
+def _numbered(columns: Sequence[Column]) -> list[Column]:
+    """The numbers lead from the points of the chart to the rows."""
+    first, *others = columns
+    return [replace(first, cells=[f"{number}. {name}" for number, name in enumerate(first.cells, 1)]), *others]
+
+
+def _how(number: int, option: Option) -> Markup:
     commands = [command for command in (option.fit_command, option.predict_command) if command]
     return details(
-        option.name, code_block("Python", option.code), code_block("Command line, for the same figures", commands)
+        f"{number}. {option.name}",
+        code_block("Python", option.code),
+        code_block("Command line, for the same figures", commands),
     )
 
 
 def front_chart(advice: Advice) -> Figure:
     """A point for each option, by risk, and one for the request; the line of the device."""
     graph = graph_objects()
-    colours = colours_of([f"risk {risk}" for risk in RISKS])
+    numbered = list(enumerate(advice.options, 1))
     traces = [
-        _points(graph, f"risk {risk}", [option for option in advice.options if option.risk == risk], colour)
-        for risk, colour in zip(RISKS, colours.values(), strict=True)
+        _points(graph, f"risk {risk}", [pair for pair in numbered if pair[1].risk == risk], colour)
+        for risk, colour in RISK_COLOURS.items()
     ]
-    traces.append(_points(graph, "as requested", [advice.requested], GREY, "x"))
+    traces.append(_points(graph, "as requested", [(0, advice.requested)], GREY, "x"))
     chart = make_chart(
         [trace for trace in traces if len(trace.x)], HEIGHT, showlegend=True,
         xaxis={"title": {"text": "memory, as nvidia-smi shows it"}, "rangemode": "tozero", "ticksuffix": " GiB"},
-        yaxis={"title": {"text": "time of one"}, "rangemode": "tozero", "ticksuffix": " s"},
+        yaxis={"title": {"text": "time for each result"}, "rangemode": "tozero", "ticksuffix": " s"},
     )  # fmt: skip
     if advice.usable_bytes is not None:
-        label = f"{advice.accelerator}: {numbers.gibibytes(advice.usable_bytes)} usable"
+        label = f"usable on {advice.accelerator}: {numbers.gibibytes(advice.usable_bytes, brief=True)}"
         chart.add_vline(
-            x=advice.usable_bytes / GIB, line={"color": GREY, "width": 2, "dash": "dash"},
-            annotation={"text": escape(label), "bgcolor": "rgba(255,255,255,0.85)"},
+            x=advice.usable_bytes / GIB, line={"color": GREY, "width": 2, "dash": "dash"}, name=escape(label),
+            showlegend=True,
         )  # fmt: skip
     return chart
 
 
-def _points(graph: Any, name: str, options: list[Option], colour: str, symbol: str = "circle") -> Any:
+def _points(graph: Any, name: str, numbered: list[tuple[int, Option]], colour: str, symbol: str = "circle") -> Any:
+    """Points with the numbers that the options have in the table."""
+    options = [option for _, option in numbered]
     return graph.Scatter(
-        name=escape(name), mode="markers", x=[option.peak.device_bytes / GIB for option in options],
-        y=[option.seconds for option in options], marker={"color": colour, "size": 10, "symbol": symbol},
+        name=escape(name), mode="markers+text", x=[option.peak.device_bytes / GIB for option in options],
+        y=[option.seconds for option in options], marker={"color": colour, "size": 12, "symbol": symbol},
+        text=[str(number) if number else "" for number, _ in numbered], textposition="middle right", cliponaxis=False,
         hovertext=[
             f"{escape(option.name)}: {numbers.estimate(option.seconds)}, {numbers.gibibytes(option.peak.device_bytes)}"
             for option in options

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from diffprof.advice.views.fit_charts import stages_chart
-from diffprof.advice.views.fit_tables import STAGE_NAMES, answer_block, changes_block, host_block, stages_block
+from diffprof.advice.views.fit_tables import WHEN, answer_block, changes_block, host_block, stages_block
 from diffprof.record.fitted import Change, Fit
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
+from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import Page, code_block, details, paragraph
 from diffprof.version import __version__
@@ -35,7 +36,7 @@ def fit_html(fit: Fit) -> str:
 
 def _where(fit: Fit) -> str:
     where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
-    return f"it is reached while {STAGE_NAMES[fit.peak.stage]}" + (f", in {where}" if where else "")
+    return f"it is reached {WHEN[fit.peak.stage]}" + (f", in {where}" if where else "")
 
 
 def _cards(fit: Fit) -> Markup:
@@ -45,9 +46,8 @@ def _cards(fit: Fit) -> Markup:
     values.append((numbers.gibibytes(fit.host.peak_bytes, brief=True), "of the host's memory"))
     if fit.changes:
         quickest = fit.changes[0]
-        values.append((quickest.name, f"is the quickest change that fits: x {quickest.slowdown:.2f} the time"))
-    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
-    return element("div", *divs, class_="cards")
+        values.append((quickest.name, f"is the quickest change that fits: {quickest.slowdown:.2f}x the time"))
+    return card_row(values)
 
 
 def _how(change: Change) -> Markup:

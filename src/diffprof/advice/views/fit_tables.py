@@ -13,6 +13,8 @@ STAGE_NAMES = {
     "denoise": "denoising",
     "decode": "decoding",
 }
+WHEN = {stage: name if stage == "load" else f"while {name}" for stage, name in STAGE_NAMES.items()}
+"""For the middle of a sentence."""
 
 
 def fit_blocks(fit: Fit, verbose: bool = False) -> list[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from diffprof.prediction.call_times import PIPELINE
 from diffprof.record.predicted import Prediction
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
@@ -11,6 +12,7 @@ from diffprof.render.charts.style import (
     ROW,
     amount_axis,
     colours_of,
+    colours_of_components,
     escape,
     graph_objects,
     make_chart,
@@ -37,7 +39,7 @@ def times_chart(prediction: Prediction, by_kind: bool = False) -> Figure:
             hovertext=[f"{escape(part)}: {numbers.estimate(tables[name].get(part, 0.0))}" for name in names],
             hoverinfo="text",
         )
-        for part, colour in colours_of(parts).items()
+        for part, colour in (colours_of(parts) if by_kind else _component_colours(parts)).items()
     ]  # fmt: skip
     times = [prediction.accelerators[name] for name in names]
     traces.append(
@@ -61,6 +63,11 @@ def times_chart(prediction: Prediction, by_kind: bool = False) -> Figure:
         traces, ROW * len(names) + 140, barmode="stack", showlegend=True, xaxis=amount_axis("seconds", " s"),
         yaxis=numbered_axis(names),
     )  # fmt: skip
+
+
+def _component_colours(parts: list[str]) -> dict[str, str]:
+    own = colours_of_components([part for part in parts if part not in (PIPELINE, OTHER)])
+    return {part: own.get(part, GREY) for part in parts}
 
 
 def _parts(prediction: Prediction, name: str, by_kind: bool) -> dict[str, float]:

@@ -44,7 +44,7 @@ def blocks(prediction: Prediction, by: PredictionTable | None = None, verbose: b
 
 def accelerator_block(prediction: Prediction) -> Block:
     """One row for each accelerator, the fastest first."""
-    rows = sorted(prediction.accelerators.items(), key=lambda item: item[1].total_seconds)
+    rows = _fastest_first(prediction)
     times = [time for _, time in rows]
     columns = [
         Column("accelerator", [name for name, _ in rows], justify="left", style="bold"),
@@ -61,6 +61,10 @@ def accelerator_block(prediction: Prediction) -> Block:
     return Block(f"{prediction.model}: time of one generation", [_how(prediction)], columns)
 
 
+def _fastest_first(prediction: Prediction) -> list[tuple[str, PredictedTime]]:
+    return sorted(prediction.accelerators.items(), key=lambda item: item[1].total_seconds)
+
+
 BASES = {"device": "this one", "family": "its family", "none": "others", "measured": "this machine"}
 """Where the numbers of an accelerator came from."""
 
@@ -73,7 +77,7 @@ def component_block(prediction: Prediction) -> Block:
         "component",
         {
             name: {slot: part.total_seconds for slot, part in time.components.items()}
-            for name, time in prediction.accelerators.items()
+            for name, time in _fastest_first(prediction)
         },
     )
 
@@ -81,7 +85,7 @@ def component_block(prediction: Prediction) -> Block:
 def kind_block(prediction: Prediction) -> Block:
     """Seconds of each kind of operation, with a column for each accelerator."""
     return _parts_block(
-        prediction, "By kind of operation", "kind", {name: time.kinds for name, time in prediction.accelerators.items()}
+        prediction, "By kind of operation", "kind", {name: time.kinds for name, time in _fastest_first(prediction)}
     )
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from diffprof.advice.scale import CurvePoint, Scaling, simplify
 from diffprof.laws.polynomials import Monomial, Polynomial
 from diffprof.render import numbers
-from diffprof.render.charts.style import graph_objects, make_chart
+from diffprof.render.charts.style import NEUTRAL, amount_axis, graph_objects, make_chart
+from diffprof.render.columns import Column
 from diffprof.render.csv import table_csv
+from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import element
-from diffprof.render.report.page import Page, paragraph
+from diffprof.render.report.page import Page, labelled_list, paragraph
 from diffprof.version import __version__
 
 if TYPE_CHECKING:
@@ -163,24 +165,58 @@ def scale_chart(scaling: Scaling) -> Figure:
     """MACs over the side of a square, with the part of attention."""
     graph = graph_objects()
     sides = [point.height for point in scaling.curve]
+    whole, attention = NEUTRAL
     traces = [
-        graph.Scatter(name="all", x=sides, y=[point.macs for point in scaling.curve], mode="lines+markers"),
-        graph.Scatter(name="attention", x=sides, y=[point.attention_macs for point in scaling.curve], mode="lines"),
+        graph.Scatter(
+            name="products of queries, keys and values", x=sides, y=[point.attention_macs for point in scaling.curve],
+            fill="tozeroy", mode="lines", line={"color": attention}, hovertext=_hover(scaling, "attention"),
+            hoverinfo="text",
+        ),
+        graph.Scatter(
+            name="all MACs", x=sides, y=[point.macs for point in scaling.curve], mode="lines+markers",
+            line={"color": whole}, hovertext=_hover(scaling, "all"), hoverinfo="text",
+        ),
+    ]  # fmt: skip
+    return make_chart(
+        traces, CHART_HEIGHT, showlegend=True, xaxis={"title": {"text": "side of the image in pixels"}},
+        yaxis=amount_axis("MACs"),
+    )  # fmt: skip
+
+
+def _hover(scaling: Scaling, what: str) -> list[str]:
+    return [
+        f"{point.height} x {point.width}: {numbers.macs(point.macs if what == 'all' else point.attention_macs)}"
+        for point in scaling.curve
     ]
-    axes = {"xaxis": {"title": {"text": "side in pixels"}}, "yaxis": {"title": {"text": "MACs"}, "type": "log"}}
-    return make_chart(traces, CHART_HEIGHT, showlegend=True, **axes)
 
 
 def scale_html(scaling: Scaling) -> str:
     """One self-contained page."""
-    page = Page(f"{scaling.model}: growth")
+    page = Page(f"{scaling.model}: how its cost grows")
+    said = list(sentences(scaling))
     if scaling.curve:
         page.add(
-            "Compute over the side of a square", page.chart(scale_chart(scaling), "MACs over the side of a square")
+            "Cost over the side of a square image",
+            page.chart(scale_chart(scaling), "MACs over the side of a square"),
+            html_table(_columns(COLUMNS, _rows(scaling))),
+            link="Size",
         )
-    page.add("Law", *(paragraph(line) for line in _formulas(scaling)))
-    page.add("In words", element("ul", *(element("li", line) for line in sentences(scaling))))
-    if scaling.domain:
-        page.add("Proved", *(paragraph(f"{name}: {values}") for name, values in scaling.domain.items()))
-    header = [paragraph("diffprof scale", "made-by"), element("h1", scaling.model)]
+    if len(scaling.frames) > 1:
+        page.add("Cost over the frames", html_table(_columns(FRAMES_COLUMNS, _frames_rows(scaling))), link="Frames")
+    page.add("The law", *(paragraph(line.strip()) for line in _formulas(scaling)), link="Law")
+    domain = [(name.replace("_", " "), str(values)) for name, values in scaling.domain.items()]
+    page.add("Proved for", labelled_list(domain))
+    header = [
+        paragraph("diffprof scale", "made-by"),
+        element("h1", f"{scaling.model}: how its cost grows"),
+        *(paragraph(line, None if place else "lead") for place, line in enumerate(said)),
+    ]
     return page.html(header, f"Made with diffprof {__version__}.")
+
+
+def _columns(headings: Sequence[str], rows: Iterator[tuple[str, ...]]) -> list[Column]:
+    cells = list(zip(*rows, strict=True))
+    return [
+        Column(heading, values, justify="right" if place else "left")
+        for place, (heading, values) in enumerate(zip(headings, cells, strict=True))
+    ]

@@ -17,7 +17,7 @@ from diffprof.render.charts.style import (
     ROW,
     RUN_COLOURS,
     amount_axis,
-    colours_of,
+    colours_of_components,
     escape,
     graph_objects,
     join_lines,
@@ -62,7 +62,7 @@ def _stacked_bars(
     if not slots:
         return None
     bars = []
-    colours = _component_colours(profiles)
+    colours = colours_in_comparison(profiles)
     for slot in slots:
         colour = colours[slot]
         amounts = {
@@ -78,13 +78,13 @@ def _stacked_bars(
     )
 
 
-def _component_colours(profiles: Sequence[Profile]) -> Mapping[str, str]:
-    """The colour of each component in every chart of the comparison; the costliest has the first."""
+def colours_in_comparison(profiles: Sequence[Profile]) -> Mapping[str, str]:
+    """The colour of each component in every chart of the comparison."""
     most: dict[str, int] = {}
     for profile in profiles:
         for slot, part in profile.components.items():
             most[slot] = max(most.get(slot, 0), part.macs)
-    return colours_of(sorted(most, key=lambda slot: -most[slot]))
+    return colours_of_components(sorted(most, key=lambda slot: -most[slot]))
 
 
 def _slots(profiles: Sequence[Profile], amount: Callable[[Component], int]) -> list[str]:
@@ -207,7 +207,7 @@ def component_times_chart(profiles: Sequence[Profile], names: Sequence[str]) -> 
         return None
     slots = dict.fromkeys(slot for _, table in measured for slot in table)
     bars = []
-    colours = _component_colours(profiles)
+    colours = colours_in_comparison(profiles)
     for slot in slots:
         colour = colours.get(slot, GREY)
         times = {place: seconds(table[slot]) for place, (_, table) in enumerate(measured) if slot in table}

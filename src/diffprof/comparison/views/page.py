@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from diffprof.comparison.compare import Comparison
 from diffprof.comparison.conditions import DEFAULT, Condition
 from diffprof.comparison.curves import Curve, Growth
 from diffprof.comparison.views import charts
+from diffprof.comparison.views.cards import comparison_cards
 from diffprof.comparison.views.curves import curves_chart
 from diffprof.comparison.views.sentences import (
     comparability,
@@ -48,8 +49,9 @@ def comparison_html(comparison: Comparison) -> str:
     header = [
         paragraph("diffprof comparison", "made-by"),
         element("h1", title(comparison)),
-        *(paragraph(line, "lead") for line in lead_lines(comparison)),
+        *(paragraph(line, "lead") for line in lead_lines(comparison, brief=True)),
         element("ul", *(element("li", line) for line in headlines(comparison)), class_="plain about"),
+        comparison_cards(comparison),
         *(paragraph(line, "warning") for line in warning_lines(comparison.names, comparison.profiles)),
     ]
     made_by = comparison.profiles[-1].environment.diffprof
@@ -121,7 +123,10 @@ def _charts(page: Page, comparison: Comparison) -> None:
     named = zip(comparison.names, comparison.profiles, strict=True)
     # In total as many blocks as one profile may have: the page stays small.
     most = MOST_BLOCKS // len(comparison.profiles)
-    panels = {f"{number}. {name}": _icicle(page, profile, most) for number, (name, profile) in enumerate(named, 1)}
+    colours = charts.colours_in_comparison(comparison.profiles)
+    panels = {
+        f"{number}. {name}": _icicle(page, profile, most, colours) for number, (name, profile) in enumerate(named, 1)
+    }
     page.add("Where the cost goes", page.tabs("Which profile is shown", panels), link="Where it goes")
 
 
@@ -149,10 +154,10 @@ def _curves(page: Page, curves: Sequence[Curve], over: str) -> Markup:
     return page.chart(curves_chart(curves, over), f"MACs over the {over}")
 
 
-def _icicle(page: Page, profile: Profile, most: int) -> Markup:
+def _icicle(page: Page, profile: Profile, most: int, colours: Mapping[str, str]) -> Markup:
     """By time where there is time, else by MACs."""
-    by_time = page.chart(components_chart(profile, Measure.time, most), "Sections by time")
-    by_macs = page.chart(components_chart(profile, Measure.macs, most), "Components and their modules by MACs")
+    by_time = page.chart(components_chart(profile, Measure.time, most, colours), "Sections by time")
+    by_macs = page.chart(components_chart(profile, Measure.macs, most, colours), "Components and modules by MACs")
     return page.tabs("What the size of a block is", {"by time": by_time, "by MACs": by_macs})
 
 

@@ -53,12 +53,15 @@ _GROUPS = {
 }
 
 
-def lead_lines(comparison: Comparison) -> list[str]:
-    """The answer first: what was measured, time before memory, then what was counted."""
+def lead_lines(comparison: Comparison, brief: bool = False) -> list[str]:
+    """The answer first: what was measured, time before memory, then what was counted.
+
+    `brief` has three digits of each count, for a page whose tables have the others.
+    """
     if len(comparison.pairs) != 1:
-        return [_range_of_costs(comparison)]
+        return [_range_of_costs(comparison, brief)]
     (pair,) = comparison.pairs
-    return [*_time_lead(pair, comparison.names), *_memory_lead(pair, comparison.names), _count_lead(comparison)]
+    return [*_time_lead(pair, comparison.names), *_memory_lead(pair, comparison.names), _count_lead(comparison, brief)]
 
 
 def _time_lead(pair: Pair, names: Sequence[str]) -> list[str]:
@@ -84,21 +87,21 @@ def _memory_lead(pair: Pair, names: Sequence[str]) -> list[str]:
     return [f"Memory: {sizes} at the peak {whose} ({change})."]
 
 
-def _count_lead(comparison: Comparison) -> str:
+def _count_lead(comparison: Comparison, brief: bool) -> str:
     (name, other), (first, second) = comparison.names, (profile.total.macs for profile in comparison.profiles)
     if first == second:
-        return f"Counts: {other} costs exactly as much as {name}: {numbers.macs(first)} for one generation."
+        return f"Counts: {other} costs exactly as much as {name}: {numbers.macs(first, brief)} for one generation."
     ratio = f"{numbers.factor(second / first)} what {name} costs" if first else f"more than {name}"
-    cost = f"{numbers.macs(second)} instead of {numbers.macs(first)}"
+    cost = f"{numbers.macs(second, brief)} instead of {numbers.macs(first, brief)}"
     return f"Counts: one generation with {other} costs {ratio}: {cost}."
 
 
-def _range_of_costs(comparison: Comparison) -> str:
+def _range_of_costs(comparison: Comparison, brief: bool) -> str:
     costs = [(profile.total.macs, name) for profile, name in zip(comparison.profiles, comparison.names, strict=True)]
     (least, cheapest), (most, most_expensive) = min(costs), max(costs)
     times = f", {numbers.factor(most / least)} as much" if least else ""
-    cost = f"{cheapest} costs least with {numbers.macs(least)} a generation"
-    return f"{cost}, {most_expensive} most with {numbers.macs(most)}{times}."
+    cost = f"{cheapest} costs least with {numbers.macs(least, brief)} a generation"
+    return f"{cost}, {most_expensive} most with {numbers.macs(most, brief)}{times}."
 
 
 def warning_lines(names: Sequence[str], profiles: Sequence[Profile]) -> list[str]:

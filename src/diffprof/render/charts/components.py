@@ -45,12 +45,19 @@ class Measure(str, Enum):
     time = "time"
 
 
-def components_chart(profile: Profile, by: Measure = Measure.macs, most_blocks: int = MOST_BLOCKS) -> Figure | None:
+def components_chart(
+    profile: Profile,
+    by: Measure = Measure.macs,
+    most_blocks: int = MOST_BLOCKS,
+    colours: Mapping[str, str] | None = None,
+) -> Figure | None:
     """The components and their modules; by time, the sections. None if there is nothing to show.
 
-    The module tree is cut at the depth that has at most `most_blocks` modules.
+    The module tree is cut at the depth that has at most `most_blocks` modules. `colours` are those that the components
+    have in the other charts of a page about several profiles.
     """
-    blocks = _sections(profile) if by is Measure.time else _modules(profile, by, most_blocks)
+    own = colours or component_colours(profile)
+    blocks = _sections(profile, own) if by is Measure.time else _modules(profile, by, most_blocks, own)
     if not blocks or not blocks[0].amount:
         return None
     return _icicle(blocks, as_flames=by is Measure.time)
@@ -71,10 +78,9 @@ class _Block:
     colour: str
 
 
-def _modules(profile: Profile, by: Measure, most_blocks: int) -> list[_Block]:
+def _modules(profile: Profile, by: Measure, most_blocks: int, colours: Mapping[str, str]) -> list[_Block]:
     format_amount: Callable[[int], str] = _macs if by is Measure.macs else _parameters
     total = profile.total.macs if by is Measure.macs else profile.total.parameters
-    colours = component_colours(profile)
     whole = _Block(
         (), "generation", total, format_amount(total), numbers.times(len(profile.components), "component"), GREY
     )
@@ -120,13 +126,12 @@ def _name(path: Sequence[str]) -> str:
     return ".".join(path[-2:]) if numbered else path[-1]
 
 
-def _sections(profile: Profile) -> list[_Block]:
+def _sections(profile: Profile, colours: Mapping[str, str]) -> list[_Block]:
     timed = profile.measured.timed if profile.measured else ()
     if not timed:
         return []
     clock = clock_of(timed)
     wall = sum(clock.length_ns(one.wall) for one in timed) / len(timed)
-    colours = component_colours(profile)
     whole = _Block((), "generation", wall, numbers.brief_time(wall), f"mean of {len(timed)}", GREY)
     return [
         whole,

@@ -48,8 +48,8 @@ def memory_chart(profile: Profile) -> Figure | None:
     if not traces:
         return None
     return make_chart(
-        traces, 340, xaxis=amount_axis("time since the measurement started", "s"), yaxis=amount_axis("memory", "B"),
-        shapes=_bands(measured),
+        traces, 340, showlegend=True, xaxis=amount_axis("time since the measurement started", "s"),
+        yaxis=amount_axis("memory", "B"), shapes=_bands(measured),
     )  # fmt: skip
 
 

@@ -79,6 +79,7 @@ def _component_points(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
             "size": [12 + 28 * math.sqrt(min(row.share, 1)) for row in rows],
             "color": [colours.get(row.component, GREY) for row in rows],
             "line": {"width": 0},
+            "opacity": 1,  # the colour of the component, which plotly would make paler
         },
         hovertext=[_about_rate(row) for row in rows],
         hoverinfo="text",

@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 COLOURS = (
     "#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e",
 )  # fmt: skip
+OWN_COLOURS = {
+    **dict.fromkeys(("unet", "transformer", "decoder"), 0),
+    **dict.fromkeys(("vae", "movq", "vqgan"), 1),
+    "text_encoder": 2,
+    "text_encoder_2": 3,
+    "text_encoder_3": 4,
+    "image_encoder": 5,
+    "controlnet": 6,
+    **dict.fromkeys(("transformer_2", "unet_2", "prior_prior", "prior"), 7),
+    "safety_checker": 8,
+}
+"""The colour that a component has on every page, unless a costlier one there has it already."""
 GREY = "#9498a0"
 NEUTRAL = ("#6d7a8d", "#b7bfca")
 """For what is no component: the colours above belong to components, on the whole page."""
@@ -124,9 +136,21 @@ def join_lines(*parts: str) -> str:
 
 
 def component_colours(profile: Profile) -> Mapping[str, str]:
-    """The colour of each component in every chart; the costliest has the first."""
-    costliest = sorted(profile.components, key=lambda slot: -profile.components[slot].macs)
-    return colours_of(costliest)
+    """The colour of each component in every chart."""
+    return colours_of_components(sorted(profile.components, key=lambda slot: -profile.components[slot].macs))
+
+
+def colours_of_components(slots: Sequence[str]) -> Mapping[str, str]:
+    """Their own colours, so that a component looks the same on every page; the first in the list chooses first."""
+    chosen: dict[str, int] = {}
+    for slot in slots:
+        number = OWN_COLOURS.get(slot)
+        if number is not None and number not in chosen.values():
+            chosen[slot] = number
+    free = [number for number in range(len(COLOURS)) if number not in chosen.values()] or list(range(len(COLOURS)))
+    others = [slot for slot in slots if slot not in chosen]
+    chosen |= {slot: free[number % len(free)] for number, slot in enumerate(others)}
+    return {slot: COLOURS[chosen[slot]] for slot in slots}
 
 
 def colours_of(names: Sequence[str]) -> Mapping[str, str]:

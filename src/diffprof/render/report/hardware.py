@@ -36,7 +36,7 @@ def add_hardware(page: Page, profile: Profile) -> None:
     ]
     needed = rows[0].device_bytes
     memory = (
-        "" if needed is None else f"It takes about {numbers.gibibytes(needed)} of a device, as nvidia-smi shows it."
+        "" if needed is None else f"It takes about {numbers.both_bytes(needed)} of a device, as nvidia-smi shows it."
     )
     page.add(
         TITLE,

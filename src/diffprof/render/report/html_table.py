@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
+from diffprof.render.charts.style import component_colours
 from diffprof.render.columns import Column
 from diffprof.render.profile_tables import fit_profile_table
 from diffprof.render.report.markup import Markup, element, join
@@ -16,20 +18,30 @@ SHORT = 32
 """Cells up to this length stay on one line."""
 
 
-def html_table(columns: Sequence[Column], total: bool = False, keys: Sequence[str] = ()) -> Markup:
+COMPONENT = "component"
+FIRST = (COMPONENT, "total MACs", "share")
+"""Columns of the table of components that a phone has space for."""
+
+
+def html_table(
+    columns: Sequence[Column], total: bool = False, keys: Sequence[str] = (), colours: Mapping[str, str] | None = None
+) -> Markup:
     """The columns as a table that scrolls sideways; with `total`, the last row is set apart.
 
-    `keys` identify the rows for a page on which they can be clicked.
+    `keys` identify the rows for a page on which they can be clicked. `colours` are those of the components: the bars of
+    a component are drawn in its colour, as the charts of the page are.
     """
     if not columns or not columns[0].cells:
         return Markup()
     head = element("tr", *(element("th", column.name, scope="col", class_=_side(column)) for column in columns))
     last = len(columns[0].cells) - 1
+    owners = next((column.cells for column in columns if column.name == COMPONENT), ("",) * (last + 1))
+    bars = [(colours or {}).get(owner.split("\n")[0]) for owner in owners]
     rows = [
         element(
             "tr",
             *(
-                _cell(column, number, wraps=place > 0 and column.least is not None)
+                _cell(column, number, place > 0 and column.least is not None, bars[number])
                 for place, column in enumerate(columns)
             ),
             class_="total" if total and number == last else None,
@@ -45,24 +57,38 @@ def html_table(columns: Sequence[Column], total: bool = False, keys: Sequence[st
 
 def profile_html_table(profile: Profile, table: ProfileTable, total: bool = False) -> Markup:
     """A table of the profile with all its columns: a page can scroll sideways."""
-    return html_table(fit_profile_table(profile, table, 0, WIDE).columns, total)
+    columns = fit_profile_table(profile, table, 0, WIDE).columns
+    if table is ProfileTable.component:
+        columns = _cost_first(columns)
+    return html_table(columns, total, colours=component_colours(profile))
+
+
+def _cost_first(columns: Sequence[Column]) -> list[Column]:
+    """What each component costs stands beside its name, where a phone shows it; its class stands below the name."""
+    named = {column.name: column for column in columns}
+    classes = named.pop("class", None)
+    if classes is not None:
+        lines = zip(named[COMPONENT].cells, classes.cells, strict=True)
+        cells = [f"{name}\n{class_}" if class_ else name for name, class_ in lines]
+        named[COMPONENT] = replace(named[COMPONENT], cells=cells)
+    return [*(named[name] for name in FIRST), *(column for name, column in named.items() if name not in FIRST)]
 
 
 def _side(column: Column) -> str | None:
     return "right" if column.justify == "right" else None
 
 
-def _cell(column: Column, number: int, wraps: bool) -> Markup:
+def _cell(column: Column, number: int, wraps: bool, bar_colour: str | None) -> Markup:
     cell = column.cells[number]
     if column.shares is not None:
-        return element("td", _share(column.shares[number]), class_="share")
+        return element("td", _share(column.shares[number], bar_colour), class_="share")
     first, *more = cell.split("\n")
     below = [element("span", line, class_="below") for line in more]
     return element("td", first, *below, class_="wrap" if wraps and len(cell) > SHORT else _side(column))
 
 
-def _share(share: float) -> Markup:
+def _share(share: float, colour: str | None) -> Markup:
     """A share and its bar."""
-    width = f"width:{100 * min(max(share, 0), 1):.3g}%"
-    bar = element("span", element("span", style=width), class_="bar", aria_hidden="true")
+    style = f"width:{100 * min(max(share, 0), 1):.3g}%" + (f";background:{colour}" if colour else "")
+    bar = element("span", element("span", style=style), class_="bar", aria_hidden="true")
     return join(element("span", numbers.percent(share), class_="value"), bar)

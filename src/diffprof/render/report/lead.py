@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diffprof.breakdown.components import component_table
 from diffprof.breakdown.memory_peaks import counted_peak_bytes, memory_table
 from diffprof.breakdown.sections import BETWEEN, section_table
@@ -56,8 +58,13 @@ def cards(profile: Profile) -> Markup:
         ),
         *_step_cards(profile),
     ]
+    return card_row(values)
+
+
+def card_row(values: Sequence[tuple[str, str]]) -> Markup:
+    """A card for each value and the words below it; nothing without values."""
     divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
-    return element("div", *divs, class_="cards")
+    return element("div", *divs, class_="cards") if divs else Markup()
 
 
 def _component_cards(profile: Profile) -> list[tuple[str, str]]:
@@ -66,19 +73,16 @@ def _component_cards(profile: Profile) -> list[tuple[str, str]]:
     if profile.measured is not None or not profile.total.macs:
         return []
     most = max(rows, key=lambda row: row.macs)
-    return [(f"{numbers.percent(most.share)} {most.component}", f"of the MACs, in {numbers.times(most.calls, 'call')}")]
+    return [(numbers.percent(most.share), f"of the MACs are {most.component}, in {numbers.times(most.calls, 'call')}")]
 
 
 def _peak_cards(profile: Profile) -> list[tuple[str, str]]:
     """The memory that the count needs, where none was measured."""
     if profile.measured is not None or not profile.components:
         return []
-    return [
-        (
-            numbers.gigabytes(counted_peak_bytes(profile), brief=True),
-            "at the peak: all weights, and the largest activations",
-        )
-    ]
+    peak = counted_peak_bytes(profile)
+    binary = numbers.gibibytes(peak, brief=True)
+    return [(numbers.gigabytes(peak, brief=True), f"= {binary} at the peak: all weights, the largest activations")]
 
 
 def _step_cards(profile: Profile) -> list[tuple[str, str]]:

@@ -108,7 +108,12 @@ def _templates() -> dict[str, Any]:
 
 
 def _scripts() -> list[Markup]:
-    return [Markup(plotly_script()), Markup((HERE / "script.js").read_text(encoding="utf-8"))]
+    return [Markup(plotly_script()), Markup(narrow_script()), Markup((HERE / "script.js").read_text(encoding="utf-8"))]
+
+
+def narrow_script() -> str:
+    """How charts are drawn on a phone."""
+    return (HERE / "narrow.js").read_text(encoding="utf-8")
 
 
 def plotly_script() -> str:
@@ -117,7 +122,7 @@ def plotly_script() -> str:
 
 
 def _policy() -> str:
-    """The content security policy: nothing is loaded, and only the two embedded scripts run."""
+    """The content security policy: nothing is loaded, and only the embedded scripts run."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in _scripts()]
     allowed = " ".join(f"'sha256-{one}'" for one in hashes)
     return (

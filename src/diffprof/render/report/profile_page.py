@@ -11,6 +11,7 @@ from diffprof.breakdown.operations import OperationRow, operation_table
 from diffprof.record.profile import Profile
 from diffprof.render import charts, numbers
 from diffprof.render.charts import Measure
+from diffprof.render.charts.style import component_colours
 from diffprof.render.columns import Column
 from diffprof.render.device_tables import device_columns, rank_columns
 from diffprof.render.headline import composition, headline, size_changes, stage_lines, summary
@@ -48,11 +49,14 @@ def profile_html(profile: Profile, image: Path | None = None) -> str:
     _add_findings(page, profile)
     _add_components(page, profile)
     _add_steps(page, profile)
+    if profile.measured is None:
+        add_hardware(page, profile)  # where it would run is what to know next, of what did not run yet
     _add_time(page, profile)
     _add_memory(page, profile)
     _add_caches_and_moves(page, profile)
     _add_work(page, profile)
-    add_hardware(page, profile)
+    if profile.measured is not None:
+        add_hardware(page, profile)
     _add_ledger_and_request(page, profile)
     about = device_line(profile, profile.measured.device) if profile.measured else composition(profile)
     header = [
@@ -138,7 +142,7 @@ def _add_time(page: Page, profile: Profile) -> None:
         "Time against MACs",
         paragraph("Higher is faster; the dashed line is the peak of the device.", "note"),
         page.chart(charts.rates_chart(profile), "Throughput of the components against the peak of the device"),
-        html_table(component_columns(profile, False), total=True),
+        html_table(component_columns(profile, False), total=True, colours=component_colours(profile)),
     )
 
 
@@ -149,7 +153,9 @@ def _add_memory(page: Page, profile: Profile) -> None:
     last = [moment for moment in moments if moment.iteration == moments[-1].iteration]
     page.add(
         "Memory over time",
-        paragraph("Grey bands are iterations; warm-ups are paler.", "note"),
+        paragraph("Grey bands are iterations; warm-ups are paler.", "note")
+        if len(profile.measured.iterations) > 1
+        else Markup(),
         page.chart(charts.memory_chart(profile), "Memory of the process and the device over time"),
         _peaks(profile),
         *(html_table(table) for table in _placement_tables(profile)),
@@ -197,7 +203,7 @@ def _add_work(page: Page, profile: Profile) -> None:
     page.add(
         "Top operations",
         paragraph(f"The first {TOP} of {numbers.exact(len(rows))}, by MACs.", "note") if len(rows) > TOP else Markup(),
-        html_table(_operations(rows[:TOP])),
+        html_table(_operations(rows[:TOP]), colours=component_colours(profile)),
         link="Operations",
     )
 
@@ -205,19 +211,19 @@ def _add_work(page: Page, profile: Profile) -> None:
 def _operations(rows: Sequence[OperationRow]) -> list[Column]:
     return [
         Column("operation", [f"{row.operation}\n{shapes_text(row.shapes)}" for row in rows], justify="left"),
-        Column("component", [row.component for row in rows], justify="left"),
-        Column("kind", [row.kind if row.known else f"{row.kind}, no formula" for row in rows], justify="left"),
-        Column("dtype", [row.dtype for row in rows], justify="left"),
-        Column("times", [numbers.exact(row.executions) for row in rows]),
-        Column("MACs", [numbers.short(row.macs) for row in rows]),
-        Column("other FLOPs", [numbers.short(row.other_flops) for row in rows]),
-        Column("bytes", [numbers.gigabytes(row.read_bytes + row.written_bytes) for row in rows]),
+        Column("MACs", [numbers.short(row.macs, brief=True) for row in rows]),
         Column(
             "share of MACs",
             [numbers.percent(row.share) for row in rows],
             justify="left",
             shares=[row.share for row in rows],
         ),
+        Column("component", [row.component for row in rows], justify="left"),
+        Column("kind", [row.kind if row.known else f"{row.kind}, no formula" for row in rows], justify="left"),
+        Column("dtype", [row.dtype for row in rows], justify="left"),
+        Column("times", [numbers.exact(row.executions) for row in rows]),
+        Column("other FLOPs", [numbers.short(row.other_flops, brief=True) for row in rows]),
+        Column("bytes", [numbers.gigabytes(row.read_bytes + row.written_bytes, brief=True) for row in rows]),
     ]
 
 

@@ -7,8 +7,6 @@
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const NARROW = 600;
   const PRINTED = 690;
-  const MANY_NAMES = 7;
-  const LINE = 18;
   // Named one by one: plotly's own choice has a button that sends the chart's data to a server.
   const buttons = { icicle: ["toImage"], other: ["toImage", "zoom2d", "pan2d", "resetScale2d"] };
   const config = { responsive: true, displaylogo: false, plotlyServerURL: "" };
@@ -17,22 +15,12 @@
   function draw(place) {
     const { data, layout } = charts[place.id];
     const narrow = place.clientWidth < NARROW;
-    // A telephone is scrolled with the finger that would zoom the chart, and has room for few levels at once.
-    const traces = data.map((trace) => (narrow && trace.type === "icicle" ? { ...trace, maxdepth: 3 } : trace));
-    const own = { ...layout, template: templates[theme], dragmode: narrow ? false : "zoom" };
-    if (narrow) adapt(place, own, data.length);
+    // A telephone is scrolled with the finger that would zoom the chart.
+    const themed = { ...layout, template: templates[theme], dragmode: narrow ? false : "zoom" };
+    const [traces, own] = narrow ? window.diffprofNarrow(data, themed) : [data, themed];
+    place.style.height = `${own.height}px`;
     const bar = [buttons[data[0].type] || buttons.other];
     return Plotly.newPlot(place, traces, own, { ...config, modeBarButtons: bar, displayModeBar: narrow ? false : "hover" });
-  }
-
-  function adapt(place, layout, names) {
-    layout.uniformtext = { mode: "hide", minsize: 8 };
-    layout.xaxis = { nticks: 4, tickangle: 0, ...layout.xaxis };
-    if (names > MANY_NAMES) layout.showlegend = false;
-    else if (layout.showlegend !== false && names > 2) {
-      layout.height += names * LINE;
-      place.style.height = `${layout.height}px`;
-    }
   }
 
   // Figures are drawn when they come near: the page opens as fast as its first one.

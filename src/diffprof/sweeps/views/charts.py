@@ -21,8 +21,9 @@ NUMBERS = {
 }  # fmt: skip
 """Columns that can be an axis, and what the axis is called."""
 
-AMOUNTS = {"seconds": ("time", "s"), "allocated_bytes": ("memory", "B"), "macs": ("MACs", "")}
-"""Columns that can be drawn: what each is called, and its unit."""
+GIB = 1024**3
+AMOUNTS = {"seconds": "time", "allocated_bytes": "memory", "macs": "MACs"}
+"""Columns that can be drawn, and what each is called."""
 
 
 def sweep_chart(result: SweepResult, amount: str | None = None) -> Figure | None:
@@ -34,18 +35,36 @@ def sweep_chart(result: SweepResult, amount: str | None = None) -> Figure | None
         return None
     graph = graph_objects()
     lines = _lines(rows, axis)
-    title, unit = AMOUNTS[amount]
     traces = [
         graph.Scatter(
-            name=escape(name), x=[getattr(row, axis) for row in points], y=[getattr(row, amount) for row in points],
+            name=escape(name), x=[getattr(row, axis) for row in points], y=[_place(row, amount) for row in points],
             mode="lines+markers", marker={"color": colour, "size": 5}, line={"color": colour},
             hovertext=[f"{escape(name)}: {_text(row, amount)}" for row in points], hoverinfo="x+text",
         )
         for (name, points), colour in zip(lines.items(), colours_of(list(lines)).values(), strict=True)
     ]  # fmt: skip
     return make_chart(
-        traces, HEIGHT, showlegend=True, xaxis={"title": {"text": NUMBERS[axis]}}, yaxis=amount_axis(title, unit)
+        traces, HEIGHT, showlegend=True, xaxis={"title": {"text": _axis_title(rows, axis)}}, yaxis=_amounts(amount)
     )
+
+
+def _axis_title(rows: Sequence[Row], axis: str) -> str:
+    if axis in ("height", "width") and all(row.height == row.width for row in rows):
+        return "side of the image in pixels"
+    return f"{NUMBERS[axis]} in pixels" if axis in ("height", "width") else NUMBERS[axis]
+
+
+def _place(row: Row, amount: str) -> float:
+    """Where the point stands on the axis; memory in the unit of the table."""
+    value: float = getattr(row, amount)
+    return value / GIB if amount == "allocated_bytes" else value
+
+
+def _amounts(amount: str) -> dict[str, Any]:
+    title = AMOUNTS[amount]
+    if amount == "allocated_bytes":
+        return {"title": {"text": title}, "rangemode": "tozero", "ticksuffix": " GiB"}
+    return amount_axis(title, "s" if amount == "seconds" else "")
 
 
 def _axis(rows: Sequence[Row]) -> str | None:
@@ -60,13 +79,19 @@ def _lines(rows: Sequence[Row], axis: str) -> dict[str, list[Row]]:
     others = [name for name in ("model", *NUMBERS, "dtype", "gpu") if name != axis]
     if all(row.height == row.width for row in rows):
         others = [name for name in others if name not in ("height", "width")]
-    differing = [name for name in others if len({getattr(row, name) for row in rows}) > 1]
+    differing = [name for name in others if name == "model" or not _follows_model(rows, name)]
+    differing = [name for name in differing if len({getattr(row, name) for row in rows}) > 1]
     lines: dict[str, list[Row]] = {}
     for row in rows:
         name = ", ".join(_label(name, getattr(row, name)) for name in differing) or row.model
         lines.setdefault(name, []).append(row)
     kept = dict(list(lines.items())[:MOST_LINES])
     return {name: sorted(points, key=lambda row: getattr(row, axis) or 0) for name, points in kept.items()}
+
+
+def _follows_model(rows: Sequence[Row], name: str) -> bool:
+    """Whether each model has one value of it, so that its name says as much."""
+    return len({(row.model, getattr(row, name)) for row in rows}) == len({row.model for row in rows})
 
 
 def _label(name: str, value: Any) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diffprof.render import numbers
@@ -25,9 +26,11 @@ SETTINGS = ("frames", "batch", "steps", "guidance", "dtype", "gpu")
 """Columns that are shown where they differ between rows, or belong to what was varied."""
 
 
-def sweep_blocks(result: SweepResult, most_rows: int | None = None) -> list[Block]:
-    """The table, what failed, and what there is to say about both."""
-    blocks = [_points(result, most_rows)] if result.rows else []
+def sweep_blocks(
+    result: SweepResult, most_rows: int | None = None, arrange: Callable[[Sequence[Row]], list[Column]] | None = None
+) -> list[Block]:
+    """The table, what failed, and what there is to say about both; `arrange` gives other columns than the console's."""
+    blocks = [_points(result, most_rows, arrange or columns_of)] if result.rows else []
     return [*blocks, *([_failures(result.failures)] if result.failures else [])]
 
 
@@ -41,7 +44,7 @@ def sweep_text(result: SweepResult) -> str:
     return render_text(lambda console: print_sweep(result, console), TEXT_WIDTH)
 
 
-def _points(result: SweepResult, most_rows: int | None) -> Block:
+def _points(result: SweepResult, most_rows: int | None, arrange: Callable[[Sequence[Row]], list[Column]]) -> Block:
     rows = result.rows if most_rows is None else result.rows[:most_rows]
     after = []
     if len(rows) < len(result.rows):
@@ -50,7 +53,7 @@ def _points(result: SweepResult, most_rows: int | None) -> Block:
         after.append(
             f"{numbers.times(result.kept, 'request')} answered by an earlier sweep; --fresh answers them again"
         )
-    return Block(f"Sweep: {numbers.times(len(result.rows), 'point')}", _notes(result), columns_of(rows), after)
+    return Block(f"Sweep: {numbers.times(len(result.rows), 'point')}", _notes(result), arrange(rows), after)
 
 
 def _notes(result: SweepResult) -> list[str]:
@@ -83,6 +86,24 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         ),
         Column("by", [row.source for row in rows], rank=4, justify="left", style="dim"),
     ]
+
+
+def columns_for_page(rows: Sequence[Row]) -> list[Column]:
+    """The same with the request below the model's name: a phone then has space for the time and the memory."""
+    named = {column.heading: column for column in columns_of(rows)}
+    asked = [named.pop(name) for name in ("size", *SETTINGS) if name in named and name != "gpu"]
+    below = [
+        " · ".join(_in_words(column.heading, column.cells[place]) for column in asked if column.cells[place])
+        for place in range(len(rows))
+    ]
+    model = named.pop("model")
+    cells = [f"{name}\n{words}" if words else name for name, words in zip(model.cells, below, strict=True)]
+    first = [named.pop(name) for name in ("gpu", "time", "memory", "fits") if name in named]
+    return [replace(model, cells=cells), *first, *named.values()]
+
+
+def _in_words(heading: str, cell: str) -> str:
+    return cell if heading in ("size", "dtype") else f"{heading} {cell}"
 
 
 def _optional(heading: str, cells: Sequence[str], justify: Any = "right", rank: int = 0) -> list[Column]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffprof.render import numbers
-from diffprof.render.charts.style import GREY, escape, graph_objects, make_chart, numbered_axis
+from diffprof.render.charts.style import GREY, amount_axis, escape, graph_objects, make_chart, numbered_axis
 from diffprof.render.report.html_table import html_table
+from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup, element
 from diffprof.render.report.page import Page, labelled_list, paragraph
 from diffprof.traces.memory.explain import DeviceSnapshot, MemoryShare
@@ -14,7 +15,6 @@ from diffprof.traces.memory.views import device_lines, share_columns
 from diffprof.version import __version__
 
 TOP = 15
-MIB = 2**20
 
 
 def snapshot_html(devices: Sequence[DeviceSnapshot], name: str) -> str:
@@ -59,8 +59,7 @@ def _cards(devices: Sequence[DeviceSnapshot]) -> Markup:
             (numbers.gigabytes(device.largest_free_bytes, brief=True), "in the largest free block"),
         )
     ]
-    divs = [element("div", element("b", value), element("span", label), class_="card") for value, label in values]
-    return element("div", *divs, class_="cards")
+    return card_row(values)
 
 
 def _chart(page: Page, shares: Sequence[MemoryShare], label: str) -> Markup:
@@ -70,13 +69,11 @@ def _chart(page: Page, shares: Sequence[MemoryShare], label: str) -> Markup:
     bar = graph_objects().Bar(
         orientation="h",
         y=list(range(len(rows))),
-        x=[round(row.held_bytes / MIB, 3) for row in rows],
+        x=[row.held_bytes for row in rows],
         marker={"color": GREY},
         hovertext=[f"{escape(row.name)}: {numbers.both_bytes(row.held_bytes)}" for row in rows],
         hoverinfo="text",
     )
     names = numbered_axis([escape(row.name, 40) for row in rows])
-    chart = make_chart(
-        [bar], 30 * len(rows) + 70, xaxis={"title": {"text": "MiB at the peak"}, "rangemode": "tozero"}, yaxis=names
-    )
+    chart = make_chart([bar], 30 * len(rows) + 70, xaxis=amount_axis("memory at the peak", "B"), yaxis=names)
     return page.chart(chart, label)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from diffprof.render import numbers
 from diffprof.render.columns import Column
-from diffprof.render.numbers import milliseconds
+from diffprof.render.numbers import brief_time
 from diffprof.render.report.html_table import html_table
+from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import Page, details, paragraph
 from diffprof.traces.analysis.checklist import BAD, GOOD, LOOK, NOT_THERE, UNKNOWN, TraceCheck, checklist
@@ -62,7 +63,7 @@ def trace_html(explanation: TraceExplanation) -> str:
         paragraph("diffprof trace", "made-by"),
         element("h1", sentences.file_name(explanation)),
         paragraph(sentences.source_line(explanation, with_file=False), "about"),
-        paragraph(sentences.headline(explanation), "lead"),
+        paragraph(sentences.headline(explanation, brief=True), "lead"),
         _cards(explanation),
     ]
     return page.html(header, _footer(explanation))
@@ -83,7 +84,7 @@ def ranks_html(ranks: RankComparison, explanations: Sequence[TraceExplanation]) 
         page.add(
             sentences.file_name(explanation),
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
-            paragraph(sentences.headline(explanation)),
+            paragraph(sentences.headline(explanation, brief=True)),
             _over_time(page, explanation),
             details("Checklist", _checklist(explanation)),
             *(details(name, _rows(explanation, by, TOP)) for by, name in EACH_RANK.items()),
@@ -116,7 +117,7 @@ def comparison_html(comparison: TraceComparison) -> str:
         page.add(
             f"{name}: {sentences.file_name(explanation)}",
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
-            paragraph(sentences.headline(explanation)),
+            paragraph(sentences.headline(explanation, brief=True)),
             _over_time(page, explanation),
             details("Checklist", _checklist(explanation)),
             link=name,
@@ -133,16 +134,15 @@ def _cards(explanation: TraceExplanation) -> Markup:
     cards = []
     for line in explanation.timelines:
         of = f" of GPU {line.device}" if len(explanation.timelines) > 1 else ""
-        cards += [(numbers.percent(line.busy_share), f"busy{of}"), (milliseconds(line.total_ns), _span_label(line, of))]
+        cards += [(numbers.percent(line.busy_share), f"busy{of}"), (brief_time(line.total_ns), _span_label(line, of))]
     if explanation.timelines:
-        cards.append((milliseconds(explanation.idle_ns), f"idle, {_gap_count(explanation)}"))
+        cards.append((brief_time(explanation.idle_ns), f"idle, {_gap_count(explanation)}"))
     if explanation.steps and len(explanation.steps.kernels) > 1:
         cards.append((numbers.exact(len(explanation.steps.kernels)), "steps"))
     if explanation.memory:
         most = max(explanation.memory, key=lambda use: use.peak_allocated_bytes)
-        cards.append((numbers.gigabytes(most.peak_allocated_bytes), f"peak allocated on {most.device}"))
-    elements = [element("div", element("b", value), element("span", what), class_="card") for value, what in cards]
-    return element("div", *elements, class_="cards") if elements else Markup()
+        cards.append((numbers.gigabytes(most.peak_allocated_bytes, brief=True), f"peak allocated on {most.device}"))
+    return card_row(cards)
 
 
 def _span_label(line: Timeline, of: str) -> str:

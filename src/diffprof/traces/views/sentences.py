@@ -29,19 +29,20 @@ def source_line(explanation: TraceExplanation, with_file: bool = True) -> str:
     return clean(" · ".join(filter(None, (file, device, rank, numbers.times(source.events, "event")))))
 
 
-def headline(explanation: TraceExplanation) -> str:
-    """The trace in one sentence."""
+def headline(explanation: TraceExplanation, brief: bool = False) -> str:
+    """The trace in one sentence; `brief` has three digits of each time, for a page whose tables have the others."""
+    write = numbers.brief_time if brief else milliseconds
     if not explanation.timelines:
-        recorded = milliseconds(explanation.source.recorded_ns)
+        recorded = write(explanation.source.recorded_ns)
         return f"The trace contains no GPU work; the host was recorded for {recorded}."
     busy = sum(line.busy_ns for line in explanation.timelines)
     devices = "The GPU was" if len(explanation.timelines) == 1 else f"{len(explanation.timelines)} GPUs were"
-    sentence = f"{devices} busy {percent(busy / explanation.total_ns)} of {milliseconds(explanation.total_ns)}"
+    sentence = f"{devices} busy {percent(busy / explanation.total_ns)} of {write(explanation.total_ns)}"
     if not explanation.idle_ns:
         return f"{sentence}."
     cause, time = next(iter(_idle_by_cause(explanation).items()))
-    main_cause = f"main cause: {CAUSES[cause]} ({milliseconds(time)})"
-    return f"{sentence} and idle for {milliseconds(explanation.idle_ns)}; {main_cause}."
+    main_cause = f"main cause: {CAUSES[cause]} ({write(time)})"
+    return f"{sentence} and idle for {write(explanation.idle_ns)}; {main_cause}."
 
 
 def notes(explanation: TraceExplanation) -> list[str]:
