@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from diffprof.app.server import bind_socket, is_cross_origin, is_known_host
+from diffprof.app.server import bind_socket, content_policy, is_cross_origin, is_known_host
 from diffprof.app.setup import Setup
 from diffprof.errors import RequestError
 
@@ -36,6 +36,15 @@ def test_an_address_that_cannot_be_bound_is_named(host: str) -> None:
 )
 def test_a_request_of_another_site_is_recognized(headers: dict[str, str], cross_origin: bool) -> None:
     assert is_cross_origin(headers) is cross_origin
+
+
+def test_only_named_sites_may_show_the_page_in_a_frame() -> None:
+    assert content_policy(Setup()).endswith("frame-ancestors 'self'")
+    allowed = content_policy(Setup(framing_sites=("HuggingFace.co",)))
+    assert allowed.endswith("frame-ancestors 'self' https://huggingface.co")
+    for site in ("*", "a.b; script-src *", "https://a.b", ""):
+        with pytest.raises(RequestError, match="--allow-frame takes the name of a site"):
+            content_policy(Setup(framing_sites=(site,)))
 
 
 LOCAL, OPEN = Setup(), Setup(host="0.0.0.0", allowed_hosts=("Proxy.example",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -45,12 +46,31 @@ def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], mon
     assert started[1] == Setup("::1", 0, allow_paths=True, profiling=True, profiling_iterations=3)
 
 
+@pytest.mark.parametrize("name", [None, "somebody-diffprof.hf.space"])
+def test_the_space_in_the_examples_answers_under_its_own_name_in_the_frame_of_the_hub(
+    name: str | None, run: Run, started: list[Setup], tmp_path: Path
+) -> None:
+    file = Path(__file__).parents[2] / "examples" / "space" / "Dockerfile"
+    (line,) = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("CMD ")]
+    stub = tmp_path / "diffprof"
+    stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    stub.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:/usr/bin:/bin", **({"SPACE_HOST": name} if name else {})}
+    shown = subprocess.run(
+        json.loads(line.removeprefix("CMD ")), env=variables, capture_output=True, text=True, check=True
+    )
+    assert run(*shown.stdout.split()).code == 0
+    hosts = (name,) if name else ()
+    assert started == [Setup("0.0.0.0", 7860, allowed_hosts=hosts, framing_sites=("huggingface.co",))]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--port", "70000"), "--port must be a whole number from 0 to 65,535, not 70000."),
         (("--port", "web"), "Invalid value for '--port'"),
         (("--profiling-iterations", "-1"), "--profiling-iterations must be a whole number from 0 to 1,000, not -1."),
+        (("--port", "0", "--allow-frame", "https://a.b"), "--allow-frame takes the name of a site, such as"),
         (("--host", "256.0.0.1", "--port", "0"), "Cannot listen on 256.0.0.1, port 0"),
     ],
 )

@@ -19,7 +19,8 @@ from diffprof.render.headline import headline
 from diffprof.render.report.markup import Markup, element
 
 MOST_BESIDE = 5
-HEADINGS = ("model", "MACs", "parameters", "memory", "", "time", "each step")
+HEADINGS = ("model", "time", "memory", "", "each step", "MACs", "parameters")
+"""What a card makes of it first: a phone has space for little more."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,11 @@ def _row(one: Beside, outcome: AcceleratorOutcome | str, state: PageState, whole
     return element(
         "tr",
         element("td", name, element("span", request, class_="below")),
-        element("td", numbers.short(profile.total.macs)),
-        element("td", numbers.parameters(profile.total.parameters, brief=True)),
-        *_memory_cells(profile, outcome, whole_bytes),
         element("td", numbers.estimate(time.total_seconds)),
+        *_memory_cells(profile, outcome, whole_bytes),
         element("td", numbers.estimate(time.step_seconds) if time.step_seconds else ""),
+        element("td", numbers.short(profile.total.macs, brief=True)),
+        element("td", numbers.parameters(profile.total.parameters, brief=True)),
     )
 
 

@@ -3,7 +3,7 @@
 window.diffprofNarrow = (function () {
   const MANY_NAMES = 12;
   const LINE = 18;
-  const LONG_NAME = 24;
+  const LONG_NAME = 30;
   const LEVELS = 3;
 
   const textOf = (name) => name.replace(/<[^>]*>/g, "");
@@ -19,6 +19,7 @@ window.diffprofNarrow = (function () {
   }
 
   const breakLines = (name) => name.split("<br>").map(breakLine).join("<br>");
+  const mostLines = (names) => Math.max(...names.map((name) => name.split("<br>").length));
 
   /** The traces and the layout of a chart as a narrow screen shows them. */
   return function (data, layout) {
@@ -26,11 +27,15 @@ window.diffprofNarrow = (function () {
     const names = layout.yaxis?.ticktext;
     const hasLongNames = names?.some((name) => textOf(name).length > LONG_NAME);
     own.xaxis = { nticks: hasLongNames ? 3 : 4, tickangle: 0, ...layout.xaxis };
-    if (hasLongNames) own.yaxis = { ...layout.yaxis, ticktext: names.map(breakLines) };
+    if (hasLongNames) {
+      const broken = names.map(breakLines);
+      own.yaxis = { ...layout.yaxis, ticktext: broken };
+      own.height += (mostLines(broken) - mostLines(names)) * names.length * LINE;
+    }
     // Above the chart, a line for each name.
     const shown = data.length + (layout.shapes ?? []).filter((shape) => shape.showlegend).length;
     if (shown > MANY_NAMES) own.showlegend = false;
-    else if (layout.showlegend !== false && shown > 2) own.height = layout.height + shown * LINE;
+    else if (layout.showlegend !== false && shown > 2) own.height += shown * LINE;
     const traces = data.map((trace) => (trace.type === "icicle" ? { ...trace, maxdepth: LEVELS } : trace));
     return [traces, own];
   };
