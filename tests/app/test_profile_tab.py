@@ -149,7 +149,7 @@ def test_a_link_opens_its_state_and_the_address_follows(visit: OpenPage, address
     expect(visitor.find("profile-hardware").locator(".memory-bar")).to_be_visible()
     both = [diffprof.profile(model, height=768, num_inference_steps=3) for model in ("sdxl", "flux.1-schnell")]
     for profile in both:
-        visitor.sees("profile-table", numbers.short(profile.total.macs))
+        visitor.sees("profile-table", numbers.short(profile.total.macs, brief=True))
     expect(visitor.find("profile-stop")).not_to_be_visible()
 
     slider = visitor.find("profile-num_inference_steps").get_by_role("slider")
