@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,14 @@ def test_torch_is_imported_only_where_contributing_says_so() -> None:
     importing = {
         path.relative_to(SOURCE).parts[0].removesuffix(".py")
         for path in SOURCE.rglob("*.py")
-        if imported_libraries(ast.parse(path.read_text(encoding="utf-8"))) & HEAVY
+        if imported_libraries(syntax_of(path)) & HEAVY
     }
     assert importing == allowed
+
+
+@cache
+def syntax_of(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
 
 
 def imported_libraries(node: ast.AST) -> set[str]:
@@ -108,8 +114,7 @@ def has_behaviour(module: Path) -> bool:
 
     Texts and data are none, nor are `__repr__` and its like.
     """
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    for owner in ast.walk(tree):
+    for owner in ast.walk(syntax_of(module)):
         for node in getattr(owner, "body", ()) if isinstance(owner, ast.Module | ast.ClassDef) else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_trivial(node, owner):
                 return True
@@ -130,6 +135,7 @@ def _is_constant(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant)
 
 
+@cache
 def modules_without_a_twin() -> set[str]:
     return {
         module.relative_to(SOURCE).as_posix()

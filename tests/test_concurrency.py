@@ -19,7 +19,7 @@ from diffprof.pipelines.patching import DRY_RUN_LOCK
 from tests.small_pipelines import SMALL_PIPELINES
 
 CALL: dict[str, Any] = {"prompt": "a cat", "num_inference_steps": 2, "height": 32, "width": 32}
-PATIENCE = 120
+PATIENCE = 600
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,7 @@ def send_request(
     address: str, method: str, path: str, **more: str | bytes | dict[str, str]
 ) -> http.client.HTTPResponse:
     place = urllib.parse.urlsplit(address)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=600)
     connection.request(method, path, **more)  # type: ignore[arg-type]
     return connection.getresponse()
 

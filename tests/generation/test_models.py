@@ -201,9 +201,9 @@ def test_a_thread_waits_for_free_memory_until_another_is_done(
     waiting = threading.Thread(target=lambda: limited.load_model(two))
     with limited.using(one):
         waiting.start()
-        assert waits.wait(timeout=60)
+        assert waits.wait(timeout=600)
         assert names(limited) == ["one"]
-    waiting.join(timeout=60)
+    waiting.join(timeout=600)
     assert names(limited) == ["two"]
 
 
@@ -215,10 +215,10 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     waiting = threading.Thread(target=lambda: limited.load_model(two))
     with limited.using(one):
         waiting.start()
-        assert waits.wait(timeout=60)
+        assert waits.wait(timeout=600)
         with pytest.raises(DiffprofError, match="there is no memory for three"):
             limited.load_model(three)
-    waiting.join(timeout=60)
+    waiting.join(timeout=600)
     assert names(limited) == ["two"]
 
 
@@ -237,9 +237,9 @@ def test_a_waiting_thread_continues_when_a_model_in_use_is_unloaded(
     waiting = threading.Thread(target=lambda: limited.load_model(two), daemon=True)
     with limited.using(one):
         waiting.start()
-        assert sleeps.wait(timeout=60)
+        assert sleeps.wait(timeout=600)
         limited.unload_model(one)
-        waiting.join(timeout=60)
+        waiting.join(timeout=600)
         assert not waiting.is_alive()
         assert names(limited) == ["two"]
 

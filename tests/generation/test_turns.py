@@ -10,7 +10,7 @@ import pytest
 from diffprof.errors import RequestError
 from diffprof.generation.turns import PipelineLock, pipeline_lock
 
-PATIENCE = 60
+PATIENCE = 600
 
 
 class Pipeline:

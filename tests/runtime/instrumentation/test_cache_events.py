@@ -99,7 +99,7 @@ def test_two_pipelines_at_once_do_not_mix() -> None:
     meet = threading.Barrier(2)
 
     def together(pipe: Any, step: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
-        meet.wait(timeout=60)
+        meet.wait(timeout=600)
         return tensors
 
     def run(case: Case, pipeline: Any) -> None:

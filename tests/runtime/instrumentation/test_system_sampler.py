@@ -25,7 +25,7 @@ from tests.runtime.instrumentation.fake_gpus import cuda as cuda
 from tests.runtime.timing.fakes import FakeClock
 
 MILLISECOND = 1_000_000
-PATIENCE = 60
+PATIENCE = 600
 """Seconds after which something hangs; no test waits for them."""
 
 
