@@ -1,11 +1,12 @@
 """Derives and proves the laws of catalogue models, and writes them into the package.
 
-    python -m calibration.derive_laws [--usual-size | --sizes] [MODEL ...]
+    python -m calibration.derive_laws [--usual-size | --sizes] [--frames=17,33] [MODEL ...]
 
 Laws cover all sizes, several images and guidance on and off, as far as that is proved; with `--sizes` one image and the
-default guidance, with `--usual-size` only the default size, which takes seconds. Models that have a law of the same
-reach, or a reason why they have none, are skipped: remove the file or the reason to try again. One process derives a
-few models, so that libraries are imported once for them and none keeps the memory of many.
+default guidance, with `--usual-size` only the default size, which takes seconds. `--frames` are lengths of a video
+beside the default one. Without names, models that have a law of the same reach, or a reason why they have none, are
+skipped. One process derives a few models, so that libraries are imported once for them and none keeps the memory of
+many.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from diffprof.errors import DiffprofError
 from diffprof.laws.law_file import ENDING, FOLDER, REASONS, packaged_law, reasons, write_law
 from diffprof.record.atomic_files import replace_file
 
-HERE, USUAL_SIZE, SIZES = "--here", "--usual-size", "--sizes"
-MODELS_OF_A_PROCESS = 12
+HERE, USUAL_SIZE, SIZES, FRAMES = "--here", "--usual-size", "--sizes", "--frames="
+MODELS_OF_A_PROCESS = 4
 LONGEST_REASON = 300
 
 
@@ -33,7 +34,7 @@ def main() -> None:
         for name in names:
             derive(name, options)
         return
-    wanted = [name for name in names or _all_models() if _is_wanted(name, options)]
+    wanted = names or [name for name in _all_models() if _is_wanted(name, options)]
     for place in range(0, len(wanted), MODELS_OF_A_PROCESS):
         part = wanted[place : place + MODELS_OF_A_PROCESS]
         subprocess.run([sys.executable, "-m", "calibration.derive_laws", HERE, *options, *part], check=False)
@@ -64,7 +65,7 @@ def derive(name: str, options: Sequence[str]) -> None:
     begun = time.process_time()
     FOLDER.mkdir(exist_ok=True)
     try:
-        derived = derive_law(name, reach=reach)
+        derived = derive_law(name, reach=reach, frames=_frames(options))
     except (DiffprofError, RecursionError, MemoryError) as error:
         if not (FOLDER / f"{name}{ENDING}").is_file():
             _write_reason(name, str(error)[:LONGEST_REASON] or type(error).__name__)
@@ -75,6 +76,11 @@ def derive(name: str, options: Sequence[str]) -> None:
         outcome = f"{len(derived.law.programs)} programs, {derived.proofs} proofs {derived.law.proved_values()}"
         outcome += "".join(f"; not {reason}" for reason in derived.left_out)
     print(f"{name}: {time.process_time() - begun:.0f} s: {outcome}", flush=True)  # noqa: T201
+
+
+def _frames(options: Sequence[str]) -> list[int]:
+    given = [option.removeprefix(FRAMES) for option in options if option.startswith(FRAMES)]
+    return [int(number) for text in given for number in text.split(",")]
 
 
 def _write_reason(name: str, reason: str | None) -> None:

@@ -93,9 +93,11 @@ TESTED_WITH = {
     "app/tabs/history.py": "app/test_history_tab.py",
     "app/tabs/profile.py": "app/test_profile_tab.py",
     # Laws are derived from real dry runs, which one fixture makes for all of it.
+    "counting/derivation/pieces.py": "counting/derivation/test_derive.py",
     "counting/derivation/program_values.py": "counting/derivation/test_derive.py",
     "counting/derivation/prove.py": "counting/derivation/test_derive.py",
     "counting/derivation/sampling.py": "counting/derivation/test_derive.py",
+    "counting/derivation/subject.py": "counting/derivation/test_derive.py",
     # It needs several processes, which one test starts for all that they share.
     "counting/sharded_linear.py": "counting/test_collectives.py",
     # What is added to a pipeline is compared with what the libraries make of the same, on models that are built once.

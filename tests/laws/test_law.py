@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from diffprof.catalogue.recommended import add_recommended
-from diffprof.laws.law import Domain, Law, Range
+from diffprof.laws.law import Domain, Law, Range, merge_ranges
 from diffprof.laws.law_file import packaged_law
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.record.request import Request
@@ -42,5 +42,46 @@ def test_a_range_of_one_number_is_written_as_that_number() -> None:
     assert str(Range(256, 2048, 8)) == "256 to 2,048 in steps of 8"
 
 
+def test_ranges_that_go_on_from_each_other_are_one() -> None:
+    ranges = [Range(4, 150), Range(2, 2), Range(3, 3), Range(7, 7), Range(2, 2)]
+    assert merge_ranges(ranges) == [Range(2, 150)]
+    assert merge_ranges([Range(1024, 1024), Range(256, 2048, 16)]) == [Range(256, 2048, 16)]
+    assert merge_ranges([Range(5, 9), Range(1, 2)]) == [Range(1, 2), Range(5, 9)]
+
+
 def test_a_domain_without_sides_has_no_sizes_to_refuse() -> None:
     assert Domain({"num_inference_steps": Range(1, 150)}).contains({"num_inference_steps": 7}, None, 1)
+
+
+def test_a_part_of_the_sizes_has_whole_cells_at_least() -> None:
+    law = law_with(least_volume=512 * 512)
+    assert law.profile(request(512, 520)).total.macs > 0
+    with pytest.raises(OutsideOfLaw, match="not proved for this combination of sizes"):
+        law.profile(request(520, 504))  # whole cells of 16: 512 x 496
+
+
+def law_of_prompts() -> Law:
+    law = law_with()
+    domains = tuple(replace(one, ranges={**one.ranges, "tokens": Range(1, 60)}) for one in law.domains)
+    sources, defaults = {**law.sources, "tokens": "prompt"}, {**law.defaults, "prompt": 5}
+    return replace(law, domains=domains, sources=sources, defaults=defaults)
+
+
+def test_a_prompt_counts_by_its_words_and_marks() -> None:
+    law = law_of_prompts()
+    _, numbers = law.program(request(512, 512))
+    assert numbers["tokens"] == 5
+    _, numbers = law.program(request(512, 512).with_arguments({"prompt": "A cat, and 2 dogs."}))
+    assert numbers["tokens"] == 7
+    assert law.profile(request(512, 512).with_arguments({"prompt": "A cat"})).request.value("prompt") == "A cat"
+
+
+@pytest.mark.parametrize("prompt", ["word " * 70 + "word", "(cat:1.3)", ["a cat", "a dog"]])
+def test_a_prompt_that_is_too_long_or_not_plain_is_not_covered(prompt: object) -> None:
+    with pytest.raises(OutsideOfLaw, match="prompt"):
+        law_of_prompts().program(request(512, 512).with_arguments({"prompt": prompt}))
+
+
+def test_numbers_become_the_arguments_that_have_them() -> None:
+    arguments = law_of_prompts().arguments({"height": 512, "tokens": 3})
+    assert arguments == {"height": 512, "prompt": "a photo of"}

@@ -122,10 +122,15 @@ def scale_model(request: Request, progress: Progress | None = None) -> Scaling:
         curve=curve,
         doubled=_factors_when_doubled(law, complete, numbers),
         half_attention_side=_half_attention_side(curve),
-        domain={law.sources.get(name, name): " or ".join(found) for name, found in law.proved_values().items()},
+        domain={_argument(law, name): " or ".join(found) for name, found in law.proved_values().items()},
         versions=law.versions,
         frames=tuple(_frames(law, complete, numbers)),
     )
+
+
+def _argument(law: Law, number: str) -> str:
+    """What a number of the law is called in the call of the pipeline."""
+    return number if number == "tokens" else law.sources.get(number, number)
 
 
 def _half_attention_side(curve: Sequence[CurvePoint]) -> int | None:
@@ -181,11 +186,12 @@ def _point_of(profile: Profile, side: int) -> CurvePoint:
 
 def _frames(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[FramesPoint]:
     """The ends of what was proved, the request and lengths between them."""
-    bounds = next((domain.ranges["num_frames"] for domain in law.domains if "num_frames" in domain.ranges), None)
-    if bounds is None:
+    if "num_frames" not in numbers:
         return
-    count = (bounds.most - bounds.least) // bounds.multiple
-    tried = {bounds.least + bounds.multiple * (count * part // 5) for part in range(6)} | {numbers["num_frames"]}
+    tried = {numbers["num_frames"]}
+    for bounds in {domain.ranges["num_frames"] for domain in law.domains}:
+        count = (bounds.most - bounds.least) // bounds.multiple
+        tried |= {bounds.least + bounds.multiple * (count * part // 5) for part in range(6)}
     for frames in sorted(tried):
         changed = request.with_arguments({law.sources["num_frames"]: frames})
         try:
@@ -237,9 +243,8 @@ def _factors_when_doubled(law: Law, request: Request, numbers: Mapping[str, int]
 
 
 def _total_macs(law: Law, request: Request, numbers: Mapping[str, int]) -> int | None:
-    arguments = {law.sources[source]: number for source, number in numbers.items()}
     try:
-        return law.profile(request.with_arguments(arguments)).total.macs
+        return law.profile(request.with_arguments(law.arguments(numbers))).total.macs
     except OutsideOfLaw:
         return None
 

@@ -22,6 +22,8 @@ class PipelineState:
         self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._tensors: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._dtypes: list[tuple[torch.Tensor, torch.dtype]] = []
+        """Of weights without data: a pipeline that casts a component, and not back, casts them in place."""
         self._others: list[Callable[[], None]] = []
         modules = list(modules)
         self._remember(pipeline)
@@ -30,6 +32,9 @@ class PipelineState:
             for buffer in module._buffers.values():
                 if buffer is not None:
                     self.remember_tensor(buffer)
+            for weight in (*module._parameters.values(), *module._buffers.values()):
+                if weight is not None and weight.is_meta:
+                    self._dtypes.append((weight, weight.dtype))
         foreign = ForeignState(self)
         foreign.follow((pipeline, *modules), (value for value in arguments.values() if callable(value)))
         self.is_of_libraries = foreign.is_empty
@@ -52,6 +57,9 @@ class PipelineState:
             if tensor._version != version:
                 with torch.no_grad():
                     tensor.copy_(values)
+        for weight, dtype in self._dtypes:
+            if weight.dtype != dtype:
+                weight.data = weight.data.to(dtype)
         for restore in self._others:
             restore()
         self._random.restore()

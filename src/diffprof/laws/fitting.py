@@ -16,6 +16,8 @@ from diffprof.laws.variables import Variable, values_of
 SPARE = 2
 """Samples that a polynomial must reproduce beyond those that determine it."""
 
+SIDES = ("height", "width")
+
 Basis = tuple[Monomial, ...]
 
 
@@ -34,15 +36,18 @@ class Fitter:
     def fit(self, vector: Sequence[int]) -> Polynomial | None:
         """The polynomial with these values, if there is one among those that are looked for."""
         parts: list[list[Basis]] = []
+        sources: list[str] = []
         for source, places in self.axes.items():
             if len({vector[place] for place in places}) > 1:
                 found = list(self._along_axis(source, places, vector))
                 if not found:
                     return None
                 parts.append(found)
+                sources.append(source)
         everywhere = tuple(range(len(self.samples)))
+        sides = [source in SIDES for source in sources]
         for choice in product(*parts):
-            for basis in _products(choice):
+            for basis in _products(choice, sides):
                 if len(basis) + SPARE <= len(self.samples):
                     solved = self._solve(basis, everywhere, vector)
                     if solved is not None:
@@ -74,8 +79,11 @@ class Fitter:
         return {monomial: value for monomial, value in zip(basis, solution, strict=True) if value}
 
 
-def _products(parts: Sequence[Basis]) -> Iterator[Basis]:
-    """Sets of products of the powers along the axes, small ones first: whole products, then sums of them, then all."""
+def _products(parts: Sequence[Basis], sides: Sequence[bool] = ()) -> Iterator[Basis]:
+    """Sets of products of the powers along the axes, small ones first: whole products, then sums of them, then all.
+
+    `sides` says which of them are powers of height or width.
+    """
     if not parts:
         yield (ONE,)
         return
@@ -89,6 +97,12 @@ def _products(parts: Sequence[Basis]) -> Iterator[Basis]:
     if len(by_length) > 1:
         tied = [tuple(_multiply(column) for column in zip(*group, strict=True)) for group in by_length.values()]
         yield tuple(dict.fromkeys(_multiply(choice) for choice in product(*tied)))
+    areas = [part for part, is_side in zip(parts, sides, strict=False) if is_side]
+    if len(areas) == 2 and len(parts) > 2 and len(areas[0]) == len(areas[1]):
+        # Those two through their product, and each of the others for itself.
+        area = tuple(_multiply(column) for column in zip(*areas, strict=True))
+        others = [part for part, is_side in zip(parts, sides, strict=True) if not is_side]
+        yield tuple(dict.fromkeys(_multiply(choice) for choice in product(area, *others)))
     yield tuple(dict.fromkeys(_multiply(choice) for choice in product(*parts)))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import FilledProgram, OutsideOfLaw, Program
+from diffprof.laws.prompts import count_tokens, prompt_of
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.settings.limits import OTHER_NAMES, dtype_name
@@ -47,6 +48,18 @@ class Range:
         return f"{self.least:,} to {self.most:,}{step}"
 
 
+def merge_ranges(ranges: Iterable[Range]) -> list[Range]:
+    """The same numbers in few ranges, small ones first."""
+    merged: list[Range] = []
+    for one in sorted(set(ranges), key=lambda bounds: (bounds.least, -bounds.most)):
+        before = merged[-1] if merged else None
+        if before is not None and one.multiple == before.multiple == 1 and one.least <= before.most + 1:
+            merged[-1] = replace(before, most=max(before.most, one.most))
+        elif not any(one.least in other and one.least == one.most for other in merged):
+            merged.append(one)
+    return merged
+
+
 @dataclass(frozen=True)
 class Domain:
     """The requests that a program was proved for."""
@@ -63,6 +76,11 @@ class Domain:
     """Of which height x width must be a multiple: others are padded."""
     sizes: tuple[tuple[int, int], ...] = ()
     """The only heights and widths, where the pipeline computes others at one of these; empty for any."""
+    least_volume: int | None = None
+    """As `most_volume`, of sides that are rounded down to whole cells; None for any.
+
+    Tables of a large image are not computed for real in a dry run: what is executed differs from that of a small one.
+    """
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
@@ -71,6 +89,8 @@ class Domain:
             return False
         if self.most_volume is not None and volume(numbers) > self.most_volume:
             return False
+        if self.least_volume is not None and volume(numbers, VOLUME_CELL) < self.least_volume:
+            return False
         if self.area_multiple > 1 and numbers["height"] * numbers["width"] % self.area_multiple:
             return False
         if self.sizes and (numbers["height"], numbers["width"]) not in self.sizes:
@@ -78,9 +98,14 @@ class Domain:
         return self.most_pixels is None or pixels <= self.most_pixels
 
 
-def volume(numbers: Mapping[str, int]) -> int:
-    """Pixels of one image or video."""
-    return numbers.get("height", 1) * numbers.get("width", 1) * numbers.get("num_frames", 1)
+VOLUME_CELL = 16
+"""Pixels of a side that pipelines take together."""
+
+
+def volume(numbers: Mapping[str, int], cell: int = 1) -> int:
+    """Pixels of one image or video, in whole cells."""
+    height, width = (numbers[side] // cell * cell if side in numbers else 1 for side in ("height", "width"))
+    return height * width * numbers.get("num_frames", 1)
 
 
 USUAL_SIDE = 1024
@@ -127,8 +152,10 @@ class Law:
 
         It says that it was made with these versions; of what is not among them, with those of the law.
         """
-        given = GivenCall(self._own_names(request), request.recommended, {**self.versions, **(versions or {})})
-        return compose_profile(self.fill(request), given)
+        given = self._own_names(request)
+        program, numbers = self._program_of(given)
+        call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})})
+        return compose_profile(program.at(numbers), call)
 
     def fill(self, request: Request) -> FilledProgram:
         """The program of a request, with its numbers."""
@@ -137,18 +164,26 @@ class Law:
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
         """The program that a request follows, and the numbers of the request."""
-        given = self._own_names(request)
+        return self._program_of(self._own_names(request))
+
+    def _program_of(self, given: Mapping[str, Any]) -> tuple[Program, dict[str, int]]:
         numbers, scale = self._numbers(given)
         return self._program(numbers, scale, requested_pixels(given)), numbers
 
+    def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
+        """Call arguments that have these numbers; a prompt of as many words."""
+        return {
+            self.sources[source]: prompt_of(number) if source == "tokens" else number
+            for source, number in numbers.items()
+        }
+
     def proved_values(self) -> dict[str, list[str]]:
         """The values of each number that the law was proved for, in words."""
-        found: dict[str, list[str]] = {}
+        ranges: dict[str, list[Range]] = {}
         for domain in self.domains:
             for source, bounds in domain.ranges.items():
-                words = found.setdefault(source, [])
-                if str(bounds) not in words:
-                    words.append(str(bounds))
+                ranges.setdefault(source, []).append(bounds)
+        found = {source: [str(bounds) for bounds in merge_ranges(all_bounds)] for source, all_bounds in ranges.items()}
         multiples = {domain.area_multiple for domain in self.domains}
         if 1 not in multiples:
             found["height x width"] = [f"a multiple of {min(multiples):,}"]
@@ -171,7 +206,7 @@ class Law:
         for source, number in numbers.items():
             bounds = [domain.ranges[source] for domain in self.domains if source in domain.ranges]
             if bounds and not any(number in one for one in bounds):
-                proved = " or ".join(dict.fromkeys(map(str, bounds)))
+                proved = " or ".join(map(str, merge_ranges(bounds)))
                 return f"the law of {self.model} was proved for {self.sources[source]} of {proved}, not for {number:,}"
         sizes = sorted({size for domain in self.domains for size in domain.sizes})
         size = (numbers.get("height", 0), numbers.get("width", 0))
@@ -223,6 +258,10 @@ class Law:
         for source, argument in self.sources.items():
             value = given.get(argument)
             value = self.defaults.get(argument) if value is None else value
+            if source == "tokens" and isinstance(value, str):
+                value = count_tokens(value)
+                if value is None:
+                    raise OutsideOfLaw(f"the law of {self.model} was proved for prompts of plain words")
             if not isinstance(value, int) or isinstance(value, bool):
                 raise OutsideOfLaw(f"the law of {self.model} needs a whole number for {argument}")
             numbers[source] = value

@@ -174,4 +174,5 @@ def _decode_domain(values: Mapping[str, Any]) -> Domain:
         values.get("most_volume"),
         values.get("area_multiple", 1),
         tuple((height, width) for height, width in values.get("sizes", ())),
+        values.get("least_volume"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -71,6 +71,8 @@ class _Packer:
     def __init__(self) -> None:
         self.merger = TemplateMerger()
         self.polynomials: dict[tuple[tuple[Monomial, Fraction], ...], int] = {}
+        self._known: dict[tuple[bool, int], CostSums] = {}
+        """By the place of the cost: programs share most of them."""
 
     def add(self, fitted: FittedProgram) -> tuple[tuple[bool, int], tuple[CostSums, ...]]:
         """Where the root of the program is, and the sums of its costs."""
@@ -79,13 +81,18 @@ class _Packer:
         walker = _Walker(fitted.nodes, fitted.polynomials)
         calls = walker.calls(walker.key(fitted.root, "calls"), constant(1))
         costs = walker.children(walker.key(fitted.root, "costs"))
-        sums = tuple(self._sums(walker, cost, calls.get(number, {})) for number, cost in enumerate(costs))
-        return places[fitted.root], sums
+        for cost in costs:
+            if places[cost] not in self._known:
+                self._known[places[cost]] = self._sums(walker, cost)
+        called = [self._number(calls.get(number, {})) for number in range(len(costs))]
+        found = zip(costs, called, strict=True)
+        return places[fitted.root], tuple(replace(self._known[places[cost]], calls=number) for cost, number in found)
 
     def _number(self, polynomial: Polynomial) -> int:
         return self.polynomials.setdefault(tuple(sorted(polynomial.items())), len(self.polynomials))
 
-    def _sums(self, walker: _Walker, cost: int, calls: Polynomial) -> CostSums:
+    def _sums(self, walker: _Walker, cost: int) -> CostSums:
+        """All but how often it is called."""
         work: list[Polynomial] = [{}, {}, {}, {}]
         executed: Polynomial = {}
         known: Polynomial = {}
@@ -111,7 +118,6 @@ class _Packer:
             known_bytes=self._number(known_bytes),
             unknown={name: self._number(count) for name, count in unknown.items()},
             peaks=None if peaks is None else tuple(self._number(peak) for peak in peaks),
-            calls=self._number(calls),
             attention_macs=self._number(walker.attention_macs(cost)),
         )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from diffprof.laws.costs import CostValues
-from diffprof.laws.folding import unfold
+from diffprof.laws.folding import NegativeCount, is_loop
 from diffprof.laws.programs import FilledProgram
 from diffprof.record.profile import (
     LAW,
@@ -47,15 +47,15 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
     """The profile of the call."""
     costs = filled.costs
     shared, numbers = _share_equal(costs)
-    calls, call_costs, stages = _calls(filled, shared, numbers)
+    calls, times_called, stages = _calls(filled, shared, numbers)
     sizes = dict(filled.part("sizes"))
     return Profile(
         request=_request(filled, given, sizes),
         environment=Environment(__version__, platform.python_version(), **given.versions),
-        components=_components(filled, calls, call_costs),
+        components=_components(filled, shared, times_called),
         steps=Steps(stages),
         calls=calls,
-        ledger=_ledger(costs, call_costs, _assumptions(filled, given)),
+        ledger=_ledger(costs, times_called, _assumptions(filled, given)),
         resized=_resized_outputs(given.arguments, sizes),
         computed_size=_computed_size(dict(filled.part("decoded")), sizes),
         placement=_placement(filled.part("placement")),
@@ -82,45 +82,71 @@ def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
 
 def _calls(
     filled: FilledProgram, costs: Sequence[Cost], numbers: Sequence[int]
-) -> tuple[tuple[Call, ...], list[int], tuple[Stage, ...]]:
-    """All calls in order, the number of the cost of each, and the denoising loops."""
+) -> tuple[tuple[Call, ...], dict[tuple[str, int], int], tuple[Stage, ...]]:
+    """All calls in order, how often each component is called at which cost, and the denoising loops."""
     schedulers = filled.part("stages")
     roles = {slot: role for slot, _, role, *_ in filled.part("components")}
     calls: list[Call] = []
-    call_costs = []
+    times_called: dict[tuple[str, int], int] = {}
     step_macs: list[list[int]] = [[] for _ in schedulers]
     denoisers: list[dict[str, None]] = [{} for _ in schedulers]
     inputs_of: dict[int, tuple[TensorInput, ...]] = {}
-    for one in unfold(filled.part("calls")):
+    for one, times in call_runs(filled.part("calls")):
         slot, method, inputs, stage, advance, number = one
         own_inputs = inputs_of.get(id(one))  # calls of a loop are one value
         if own_inputs is None:
             own_inputs = inputs_of[id(one)] = _tensor_inputs(inputs)
             if stage is not None and roles[slot] == "denoiser":
                 denoisers[stage][slot] = None
-        step = None
         cost = costs[number]
-        if stage is not None:
-            macs = step_macs[stage]
+        key = (slot, numbers[number])
+        times_called[key] = times_called.get(key, 0) + times
+        call = Call(slot, method, own_inputs, None, cost)
+        if stage is None:
+            calls += [call] * times
+            continue
+        steps, macs = step_macs[stage], cost.work.macs
+        for _ in range(times):
             if advance:
-                macs += [0] * advance
-            step = len(macs) - 1
-            macs[step] += cost.work.macs
-        calls.append(Call(slot, method, own_inputs, step, cost))
-        call_costs.append(numbers[number])
+                steps += [0] * advance
+            steps[-1] += macs
+            calls.append(_at_step(call, len(steps) - 1))
     loops = zip(schedulers, denoisers, step_macs, strict=True)
     stages = [Stage(name, tuple(slots), tuple(macs)) for name, slots, macs in loops]
-    return tuple(calls), call_costs, tuple(stages)
+    return tuple(calls), times_called, tuple(stages)
+
+
+def _at_step(call: Call, step: int) -> Call:
+    """The same call in a step: without the checks of a frozen record, as there are many of them."""
+    other = object.__new__(Call)
+    vars(other).update(vars(call), step=step)
+    return other
+
+
+def call_runs(calls: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """Calls as they are written in a program, each with how often it is made in a row."""
+    for one in calls:
+        if not is_loop(one):
+            yield one, 1
+        elif one[1] < 0:
+            raise NegativeCount("something would be repeated less than 0 times")
+        elif len(one[2]) == 1 and not is_loop(one[2][0]):
+            yield one[2][0], one[1]
+        else:
+            for _ in range(one[1]):
+                yield from call_runs(one[2])
 
 
 def _tensor_inputs(values: Sequence[tuple[Any, ...]]) -> tuple[TensorInput, ...]:
     return tuple(TensorInput(name, tuple(TensorShape(*tensor) for tensor in tensors)) for name, tensors in values)
 
 
-def _ledger(costs: Sequence[CostValues], call_costs: Sequence[int], assumptions: Sequence[str]) -> Ledger:
+def _ledger(
+    costs: Sequence[CostValues], times_called: Mapping[tuple[str, int], int], assumptions: Sequence[str]
+) -> Ledger:
     executed = known = moved = known_bytes = 0
     unknown: dict[str, int] = {}
-    for number, times in Counter(call_costs).items():
+    for (_, number), times in times_called.items():
         cost = costs[number]
         executed += cost.executed_ops * times
         known += cost.known_ops * times
@@ -131,13 +157,15 @@ def _ledger(costs: Sequence[CostValues], call_costs: Sequence[int], assumptions:
     return Ledger(executed, known, moved, known_bytes, unknown, tuple(dict.fromkeys(assumptions)))
 
 
-def _components(filled: FilledProgram, calls: Sequence[Call], call_costs: Sequence[int]) -> dict[str, Component]:
-    number_of_calls = Counter(call.component for call in calls)
+def _components(
+    filled: FilledProgram, costs: Sequence[Cost], times_called: Mapping[tuple[str, int], int]
+) -> dict[str, Component]:
+    number_of_calls: Counter[str] = Counter()
     works: dict[str, Work] = {}
     peaks: dict[str, int] = {}
-    first = {(call.component, number): call for call, number in zip(calls, call_costs, strict=True)}
-    for (slot, number), times in Counter(zip((call.component for call in calls), call_costs, strict=True)).items():
-        cost = first[slot, number].cost
+    for (slot, number), times in times_called.items():
+        cost = costs[number]
+        number_of_calls[slot] += times
         works[slot] = works.get(slot, NO_WORK) + cost.work * times
         peaks[slot] = max(peaks.get(slot, 0), cost.peak_live_bytes)
     components = {}

@@ -12,8 +12,7 @@ import torch
 
 from diffprof.errors import RequestError
 from diffprof.record.inputs import ImageSize, InputSize, VideoSize
-
-STAND_IN_PROMPT = "a photo of a cat"
+from diffprof.record.texts import STAND_IN_PROMPT
 
 OPTIONAL_INPUTS = (
     "image", "images", "video", "control_image", "mask_image", "mask", "control_video", "conditioning_frames",
@@ -109,9 +108,19 @@ def default_of(pipeline: Any, *names: str) -> Any:
 
 
 def _usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
-    width, height = (given.get(side) or default_of(pipeline, side) for side in ("width", "height"))
+    width, height = (
+        given.get(side) or default_of(pipeline, side) or _configured_side(pipeline, side)
+        for side in ("width", "height")
+    )
     usual = width or height or _usual_size(pipeline)  # square, where only one side is known
     return int(width or usual), int(height or usual)
+
+
+def _configured_side(pipeline: Any, side: str) -> int | None:
+    """A side of the size that a transformer of videos was made for, in pixels."""
+    config = getattr(getattr(pipeline, "transformer", None), "config", None)
+    cells, factor = getattr(config, f"sample_{side}", None), getattr(pipeline, "vae_scale_factor_spatial", None)
+    return cells * factor if isinstance(cells, int) and isinstance(factor, int) else None
 
 
 def _usual_size(pipeline: Any) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from diffprof.pipelines.failures import panics_as_errors
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.tokenizer_bounds import check_tokenizer_file
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
+from diffprof.record.texts import WORDS_AND_MARKS
 
 VOCABULARY_FILES = (
     ("tokenizer.json",), ("vocab.json", "merges.txt"), ("spiece.model",), ("tokenizer.model",), ("vocab.txt",),
@@ -236,9 +236,6 @@ class StandInChatGLMTokenizer(StandInTokenizer):
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         result["position_ids"] = positions if options.get("return_tensors") == "pt" else positions.tolist()
         return result
-
-
-WORDS_AND_MARKS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
 
 
 def tokenizer_facts(blueprint: Blueprint, plan: PartPlan) -> TokenizerFacts:

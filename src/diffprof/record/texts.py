@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+WORDS_AND_MARKS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\w\s]+|_+|\s+(?!\S)|\s")
+"""What a tokenizer that stands in for a model's own cuts a text into."""
+
+STAND_IN_PROMPT = "a photo of a cat"
+"""The prompt of a call that is given none."""
 
 
 @dataclass(frozen=True)

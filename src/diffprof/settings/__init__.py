@@ -118,12 +118,18 @@ def files() -> tuple[Path, ...]:
         if not file.is_file():
             raise RequestError(f"DIFFPROF_CONFIG names {named}, and there is no such file.")
         return (file,)
-    return tuple([Path(file) for file in (FILE, user_file()) if os.path.isfile(file)])  # noqa: PTH113  twice as fast
+    return tuple([Path(file) for file in (FILE, str(user_file())) if os.path.isfile(file)])  # noqa: PTH113  twice as fast
 
 
 def user_file() -> Path:
     """The user's own settings, for all folders."""
-    return _folder_for("XDG_CONFIG_HOME", ".config", "Application Support", "APPDATA") / "config.toml"
+    return _file_in(_folder_for("XDG_CONFIG_HOME", ".config", "Application Support", "APPDATA"), "config.toml")
+
+
+@lru_cache(maxsize=8)
+def _file_in(folder: Path, name: str) -> Path:
+    """Once for each folder: it is asked for with every setting."""
+    return folder / name
 
 
 def _content(file: Path) -> Mapping[str, Any]:

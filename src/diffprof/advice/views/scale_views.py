@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAMES = {
     "height": "height", "width": "width", "num_frames": "frames", "num_images_per_prompt": "images",
-    "num_inference_steps": "steps",
+    "num_inference_steps": "steps", "tokens": "words of the prompt",
 }  # fmt: skip
 COLUMNS = ("size", "MACs", "of one step", "attention", "times", "peak of activations")
 FRAMES_COLUMNS = ("frames", "MACs", "attention", "times")
@@ -37,9 +37,13 @@ def scale_text(scaling: Scaling) -> str:
     lines += [*_align([COLUMNS, *_rows(scaling)]), ""] if scaling.curve else []
     lines += [*_align([FRAMES_COLUMNS, *_frames_rows(scaling)]), ""] if len(scaling.frames) > 1 else []
     lines += [*sentences(scaling), ""]
-    lines += [f"Proved for {name} of {values}." for name, values in scaling.domain.items()]
+    lines += [f"Proved for {_domain_name(name)} of {values}." for name, values in scaling.domain.items()]
     versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
     return "\n".join([*lines, f"{'Counted' if scaling.counted_because else 'Proved'} with {versions}.", ""])
+
+
+def _domain_name(name: str) -> str:
+    return "prompts with words and marks" if name == "tokens" else name
 
 
 def _formulas(scaling: Scaling) -> Iterator[str]:
@@ -104,7 +108,7 @@ def sentences(scaling: Scaling) -> Iterator[str]:
             f"Twice the height and width, 4x the pixels, is {numbers.significant(doubled)}x the compute"
             f"{', not 16x' if doubled < 15 else ''}."
         )
-    for source in ("num_frames", "num_images_per_prompt", "num_inference_steps"):
+    for source in ("num_frames", "num_images_per_prompt", "num_inference_steps", "tokens"):
         if source in scaling.doubled:
             yield f"Twice the {NAMES[source]} is {numbers.significant(scaling.doubled[source])}x the compute."
     if len(scaling.curve) < 2 and "height" in scaling.request and scaling.counted_because is None:

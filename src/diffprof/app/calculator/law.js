@@ -52,6 +52,9 @@ function isCovered(domain, numbers, guidance) {
   if (domain.most_pixels !== null && pixels > domain.most_pixels) return false;
   const volume = (numbers.height ?? 1) * (numbers.width ?? 1) * (numbers.num_frames ?? 1);
   if (domain.most_volume !== null && volume > domain.most_volume) return false;
+  const whole = (side) => (side === undefined ? 1 : side - (side % VOLUME_CELL));
+  const wholeVolume = whole(numbers.height) * whole(numbers.width) * (numbers.num_frames ?? 1);
+  if ((domain.least_volume ?? 0) > wholeVolume) return false;
   if ((numbers.height * numbers.width) % (domain.area_multiple ?? 1)) return false;
   const isSize = ([height, width]) => height === numbers.height && width === numbers.width;
   if (domain.sizes?.length && !domain.sizes.some(isSize)) return false;
@@ -62,6 +65,9 @@ function isCovered(domain, numbers, guidance) {
 }
 
 const USUAL_SIDE = 1024;
+
+/** Pixels of a side that pipelines take together. */
+const VOLUME_CELL = 16;
 
 /** Pipelines guide where the scale is above 1, or above 0, or not 0. */
 const guidanceClass = (scale) => (scale <= 0 ? "none" : scale < 1 ? "below 1" : scale === 1 ? "1" : "above 1");

@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from typing import Any
+from functools import partial
+from math import prod
 
-import torch
-
-from diffprof.counting.derivation.binning import BINNING, binned_sizes
-from diffprof.counting.derivation.design import (
-    BASE_SIDES,
-    BASE_VIDEO_SIDES,
-    SIDES,
-    STEPS_TO_PROVE,
-    few_steps,
-    frames_per_cell,
-    plan_samples,
-    requests_to_prove,
-)
+from diffprof.counting.derivation.design import BASE_SIDES, BASE_VIDEO_SIDES, base_sides, requests_to_prove
 from diffprof.counting.derivation.guidance import guidance_groups
-from diffprof.counting.derivation.prove import compare_with_sample
+from diffprof.counting.derivation.pieces import Piece, PieceMaker, law_of
+from diffprof.counting.derivation.regions import Size, find_regions, sizes_by_area
 from diffprof.counting.derivation.sampling import CountedSample, Sampler
+from diffprof.counting.derivation.steps import STEPS, StepGroup, StepGroups
+from diffprof.counting.derivation.subject import Subject
+from diffprof.counting.derivation.tokens import proved_tokens
 from diffprof.counting.derivation.ways import (
     BASE_IMAGES,
     CELLS,
-    COMMON_STEPS,
+    MOST_SIZED_GROUPS,
     MOST_STEPS,
     ONE_IMAGE,
     PADDED_AREA,
     PADDED_CELL,
     SEVERAL_IMAGES,
     SIDE_RANGE,
-    STEP_BASES,
-    USUAL,
-    USUAL_LEAST,
     VIDEO_SIDE_RANGE,
     Reach,
-    Way,
 )
 from diffprof.errors import DiffprofError
-from diffprof.laws.fitting import Fitter
-from diffprof.laws.law import Domain, Law, Range, volume
-from diffprof.laws.packing import FittedProgram, NoLaw, fit_program, pack_programs
-from diffprof.laws.programs import OutsideOfLaw
-from diffprof.laws.templates import TemplateBuilder
-from diffprof.laws.variables import SOURCES
-from diffprof.pipelines.arguments import LARGEST_IMAGE_PIXELS, call_parameters, find_argument
+from diffprof.laws.fitting import SIDES
+from diffprof.laws.law import Domain, Law, Range
+from diffprof.laws.packing import NoLaw
+from diffprof.laws.prompts import USUAL_TOKENS
+from diffprof.pipelines.arguments import LARGEST_IMAGE_PIXELS
 
 LONGEST_REASON = 200
-FEW_SAMPLES = (4, 8, 12)
+FRAMES = "num_frames"
 
 
 @dataclass(frozen=True)
@@ -65,336 +50,198 @@ class Derived:
     """What it does not cover, and why."""
 
 
-def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything) -> Derived:
+def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, frames: Sequence[int] = ()) -> Derived:
     """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
 
-    Where no law of all sizes is found, it is that of the default size.
+    Where no law of all sizes is found, it is that of the default size. `frames` are lengths of a video that it is to
+    cover beside the default one.
     """
-    return _Derivation(Sampler(model), prove, reach).derive()
+    return _Derivation(Subject(Sampler(model)), prove, reach, frames).derive()
 
 
 @dataclass(frozen=True)
-class _Piece:
-    """A program, and the requests that it was proved for."""
+class _Way:
+    """A way of calling: what is the same for all sizes and steps."""
 
-    fitted: FittedProgram
-    domain: Domain
-    scale: float | None
+    maker: PieceMaker
+    classes: tuple[str, ...]
+    """Of guidance scales."""
+    images: Range
+    tokens: Range
+    steps: Sequence[StepGroup]
 
 
 class _Derivation:
-    def __init__(self, sampler: Sampler, prove: int, reach: Reach) -> None:
-        self.sampler = sampler
+    def __init__(self, subject: Subject, prove: int, reach: Reach, frames: Sequence[int]) -> None:
+        self.subject = subject
         self.prove, self.reach = prove, reach
-        self.default = sampler.run({})
-        self.parameters = call_parameters(sampler.opened.pipeline)
-        found = {source: find_argument(self.parameters, source) for source in SOURCES}
-        names = {source: name for source, name in found.items() if name is not None}
-        request = self.default.profile.request
-        # What is asked for, where another number is made of it.
-        used = {name: request.arguments.get(name, request.value(name)) for name in names.values()}
-        self.sources = {source: name for source, name in names.items() if isinstance(used[name], int)}
-        self.defaults = {name: used[name] for name in self.sources.values()}
-        self.guidance = find_argument(self.parameters, "guidance_scale")
-        if self.guidance is not None and not isinstance(request.value(self.guidance), int | float):
-            self.guidance = None
-        self.is_video = "num_frames" in self.sources
-        self.sizes = binned_sizes(sampler.opened.pipeline, self.default.profile) if BINNING in self.parameters else ()
-        self.base_sides = BASE_VIDEO_SIDES if self.is_video else BASE_SIDES
-        self.proofs = 0
+        self.sources = subject.sources
+        self.frames = [subject.default_number(FRAMES), *frames] if FRAMES in self.sources else [0]
+        self.base_sides = BASE_VIDEO_SIDES if subject.is_video else BASE_SIDES
+        self.pieces: list[Piece] = []
+        self.left_out: list[str] = []
 
     def derive(self) -> Derived:
         wide = self.reach is Reach.everything
-        groups = guidance_groups(self.sampler, self.default, self.guidance, wide)
-        images = [ONE_IMAGE, SEVERAL_IMAGES] if wide and "num_images_per_prompt" in self.sources else [ONE_IMAGE]
-        pieces: list[_Piece] = []
-        left_out: list[str] = []
+        groups = guidance_groups(self.subject.sampler, self.subject.default, self.subject.guidance, wide)
+        several = wide and not self.subject.is_video and "num_images_per_prompt" in self.sources
+        proofs = 0
+        steps: list[StepGroup] = []
         for scale, classes in groups:
-            for number in images:
-                found, reason = self._pieces(number, scale, classes)
-                pieces += found
-                if reason is not None and not pieces:
-                    raise reason
-                if reason is not None:
-                    left_out.append(f"{number} images with guidance {' or '.join(classes)}: {reason}")
-        if not self._has_default(self._law_of(pieces)):
-            pieces += self._pieces_of_steps(self._domain(ONE_IMAGE, groups[0][1], USUAL), groups[0][0], USUAL, {})
-        law = self._law_of(pieces)
-        self._check(law, self.default)
-        self._check(law, self._random_sample(pieces[0]))
-        return Derived(
-            replace(law, needs_both_sides=not (wide and self._holds_for_one_side(law))), self.proofs, tuple(left_out)
-        )
+            maker = PieceMaker(self.subject, scale, self.prove)
+            steps = steps or self._step_groups(maker)
+            tokens = proved_tokens(maker)
+            for images in [ONE_IMAGE, SEVERAL_IMAGES] if several else [ONE_IMAGE]:
+                self._add_pieces(_Way(maker, classes, images, tokens, steps))
+            proofs += maker.proofs
+        if not self.pieces:
+            raise NoLaw("; ".join(dict.fromkeys(self.left_out)) or "nothing was proved")
+        law = law_of(self.subject, self.pieces)
+        maker = PieceMaker(self.subject, groups[0][0], self.prove)
+        maker.check(law, self.subject.default)
+        maker.check(law, self._random_sample(self.pieces[0]))
+        law = replace(law, needs_both_sides=not (wide and self._holds_for_one_side(maker, law)))
+        return Derived(law, proofs + maker.proofs, tuple(self.left_out))
 
-    def _law_of(self, pieces: Sequence[_Piece]) -> Law:
-        return self._law([piece.fitted for piece in pieces], [piece.domain for piece in pieces])
-
-    def _has_default(self, law: Law) -> bool:
-        """Whether the law covers the call in which nothing is given."""
-        try:
-            law.program(self.default.request)
-        except OutsideOfLaw:
-            return False
-        return True
-
-    def _holds_for_one_side(self, law: Law) -> bool:
+    def _holds_for_one_side(self, maker: PieceMaker, law: Law) -> bool:
         """Whether one side can be given alone: some pipelines then ignore it."""
-        return "height" in self.sources and self._holds(law, {"height": self.base_sides["height"] + 128}, None)
-
-    def _random_sample(self, piece: _Piece) -> CountedSample:
-        """Counted without what was counted before."""
-        domain = piece.domain
-        *_, numbers = requests_to_prove(domain, self._base(domain.ranges, few_steps(domain)), 1, seed=2)
-        return self.sampler.run(self._arguments(numbers, piece.scale), anew=True)
-
-    def _law(self, programs: Sequence[FittedProgram], domains: Sequence[Domain]) -> Law:
-        request = self.default.profile.request
-        variable = {*self.sources.values(), self.guidance}
-        scale = {} if self.guidance is None else {self.guidance: request.value(self.guidance)}
-        return Law(
-            model=request.model,
-            versions={"torch": torch.__version__, **{name: version(name) for name in ("diffusers", "transformers")}},
-            parameters=tuple(self.parameters),
-            sources=dict(self.sources),
-            defaults={**self.defaults, **scale},
-            fixed={name: value for name, value in request.arguments.items() if name not in variable},
-            guidance=self.guidance,
-            programs=tuple(pack_programs(programs)),
-            domains=tuple(domains),
-        )
-
-    def _pieces(
-        self, images: Range, scale: float | None, classes: tuple[str, ...]
-    ) -> tuple[list[_Piece], DiffprofError | None]:
-        """Programs for one way of calling, for the finest sides and all steps for which there is a law; or why none."""
-        samples: dict[Any, CountedSample] = {}
-        reasons: dict[str, None] = {}
-        for way in self._ways(images, scale, samples):
-            pieces, reason = self._pieces_of_way(self._domain(images, classes, way), scale, way, samples)
-            if pieces:
-                return pieces, None
-            reasons.setdefault(str(reason)[:LONGEST_REASON])
-        return [], NoLaw("; ".join(reasons))
-
-    def _pieces_of_way(
-        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, CountedSample]
-    ) -> tuple[list[_Piece], DiffprofError | None]:
+        if "height" not in self.sources:
+            return False
         try:
-            return self._pieces_of_steps(domain, scale, way, samples), None
-        except DiffprofError as error:
-            return [], error
-
-    def _ways(self, images: Range, scale: float | None, samples: dict[Any, CountedSample]) -> list[Way]:
-        if self.reach is Reach.usual_size or "height" not in self.sources:
-            return [USUAL]
-        cell = self._cell(images, scale, samples)
-        if cell is None:
-            return [USUAL]
-        if self.sizes:
-            return [Way(cell), USUAL]
-        fixed = [False, True] if self.is_video else [False]
-        ways = [Way(cell, has_fixed_frames=has_fixed_frames) for has_fixed_frames in fixed]
-        if cell == PADDED_CELL and not self.is_video:
-            ways.append(Way(128, area_multiple=PADDED_AREA))
-        coarse = self._largest_cell()
-        if cell < coarse:
-            ways.append(Way(coarse, has_fixed_frames=self.is_video))
-        return [*ways, USUAL]
-
-    def _largest_cell(self) -> int:
-        """The largest cell that the default sides are multiples of."""
-        sides = [self.defaults[self.sources[side]] for side in SIDES if side in self.sources]
-        return max((cell for cell in CELLS if all(side % cell == 0 for side in sides)), default=CELLS[0])
-
-    def _domain(self, images: Range, classes: tuple[str, ...], way: Way) -> Domain:
-        pixels = None if self.is_video or "height" not in self.sources else LARGEST_IMAGE_PIXELS
-        ranges = self._ranges(images, PADDED_CELL if way.area_multiple > 1 else way.cell)
-        fixed = {"num_frames"} if way.has_fixed_frames else {"num_frames", *SIDES} if way.has_usual_size else set()
-        for source in fixed & set(ranges):
-            number = self.defaults[self.sources[source]]
-            ranges[source] = Range(number, number)
-        sizes = () if way.has_usual_size else self.sizes
-        return Domain(ranges, classes, pixels, area_multiple=way.area_multiple, sizes=sizes)
-
-    def _cell(self, images: Range, scale: float | None, samples: dict[Any, CountedSample]) -> int | None:
-        """The smallest cell with which images have the size that is asked for; None if they never do."""
-        for cell in CELLS:
-            ranges = self._ranges(images, cell)
-            numbers = self._base(ranges, STEP_BASES[0][0])
-            try:
-                height = numbers["height"] + cell
-                made = dict(self._sample({**numbers, "height": height}, scale, samples).values["sizes"])
-            except DiffprofError:
-                continue
-            if made.get("height", height) == height:
-                return cell
-        return None
-
-    def _ranges(self, images: Range, cell: int) -> dict[str, Range]:
-        ranges: dict[str, Range] = {}
-        for source, argument in self.sources.items():
-            if source in SIDES:
-                least, most = VIDEO_SIDE_RANGE if self.is_video else SIDE_RANGE
-                ranges[source] = Range(least, most, cell)
-            elif source == "num_frames":
-                step, used = frames_per_cell(self.sampler.opened.pipeline), self.defaults[argument]
-                ranges[source] = Range(used % step + step, max(used, 121 - 121 % step + used % step), step, used % step)
-            elif source == "num_images_per_prompt":
-                ranges[source] = images
-            else:
-                ranges[source] = Range(1, MOST_STEPS)
-        return ranges
-
-    def _base(self, ranges: Mapping[str, Range], steps: int) -> dict[str, int]:
-        base: dict[str, int] = {}
-        for source, bounds in ranges.items():
-            if bounds.least == bounds.most:
-                base[source] = bounds.least
-            elif source in SIDES:
-                base[source] = self.base_sides[source]
-            elif source == "num_frames":
-                base[source] = max(bounds.least, bounds.offset + 4 * bounds.multiple)
-            elif source == "num_images_per_prompt":
-                base[source] = BASE_IMAGES if BASE_IMAGES in bounds else bounds.least
-            else:
-                base[source] = steps
-        return base
-
-    def _run(self, numbers: Mapping[str, int], scale: float | None) -> CountedSample:
-        """A sample; sizes that the pipeline would compute at another one are asked for as they are."""
-        other = self.sizes and (numbers.get("height"), numbers.get("width")) not in self.sizes
-        return self.sampler.run(self._arguments(numbers, scale) | ({BINNING: False} if other else {}))
-
-    def _sample(
-        self, numbers: Mapping[str, int], scale: float | None, samples: dict[Any, CountedSample]
-    ) -> CountedSample:
-        """A sample, from those that were already taken in this way of calling if it is among them."""
-        key = tuple(sorted(numbers.items()))
-        if key not in samples:
-            samples[key] = self._run(numbers, scale)
-        return samples[key]
-
-    def _arguments(self, numbers: Mapping[str, int], scale: float | None) -> dict[str, Any]:
-        arguments: dict[str, Any] = {self.sources[source]: value for source, value in numbers.items()}
-        # A scale that is given as it is anyway would take away what is recommended for a second one.
-        if self.guidance is None or scale in (None, self.default.profile.request.value(self.guidance)):
-            return arguments
-        return {**arguments, self.guidance: scale}
-
-    def _pieces_of_steps(
-        self, domain: Domain, scale: float | None, way: Way, samples: dict[Any, CountedSample]
-    ) -> list[_Piece]:
-        pieces: list[_Piece] = []
-        for steps in way.steps:
-            try:
-                pieces.append(self._piece(domain, scale, way.cell, steps, pieces, samples))
-            except DiffprofError:
-                if pieces or not way.has_usual_size or "num_inference_steps" not in domain.ranges:
-                    raise
-                return self._pieces_of_single_steps(domain, scale, samples)
-            covered = pieces[-1].domain.ranges.get("num_inference_steps")
-            if covered is None or covered.most == MOST_STEPS:
-                break
-        default_steps = self.defaults.get(self.sources.get("num_inference_steps", ""))
-        if default_steps and not any(default_steps in one.domain.ranges["num_inference_steps"] for one in pieces):
-            pieces.append(self._piece(domain, scale, way.cell, (default_steps,), pieces, samples))
-        return pieces
-
-    def _pieces_of_single_steps(
-        self, domain: Domain, scale: float | None, samples: dict[Any, CountedSample]
-    ) -> list[_Piece]:
-        """Programs of one number of steps each, where no two follow one law: schedules are rounded, and have parts."""
-        default = self.defaults[self.sources["num_inference_steps"]]
-        pieces = [self._piece(domain, scale, CELLS[-1], (default,), (), samples)]
-        for number in (number for number in COMMON_STEPS if number != default):
-            with suppress(DiffprofError):  # not every pipeline takes every number
-                pieces.append(self._piece(domain, scale, CELLS[-1], (number,), (), samples))
-        return pieces
-
-    def _piece(
-        self,
-        domain: Domain,
-        scale: float | None,
-        cell: int,
-        steps: Sequence[int],
-        others: Sequence[_Piece],
-        samples: dict[Any, CountedSample],
-    ) -> _Piece:
-        """Fit one program; its domain is where it was found to hold."""
-        if "num_inference_steps" in domain.ranges and len(steps) == 1:
-            domain = replace(domain, ranges={**domain.ranges, "num_inference_steps": Range(steps[0], steps[0])})
-        base = self._base(domain.ranges, steps[0])
-        plan = plan_samples(domain, base, steps, cell)
-        values: list[Any] = []
-        for numbers in plan.samples:
-            values.append(self._sample(numbers, scale, samples).values)
-            if len(values) in FEW_SAMPLES:
-                TemplateBuilder().merge(values)  # what does not go together need not be sampled further
-        fitted = fit_program(values, Fitter(plan.samples, plan.axes, plan.variables))
-        law = self._law([fitted], [domain])
-        if len(steps) > 1 and "num_inference_steps" in domain.ranges:
-            taken = [one.domain.ranges["num_inference_steps"] for one in others]
-            default = self.defaults[self.sources["num_inference_steps"]]
-            tried = [number for number in {*STEPS_TO_PROVE, default} if not any(number in bounds for bounds in taken)]
-            bounds = Range(*self._proved_steps(law, self._usual_size(base), scale, tried))
-            domain = replace(domain, ranges={**domain.ranges, "num_inference_steps": bounds})
-        return _Piece(fitted, self._proved_part(law, domain, scale), scale)
-
-    def _usual_size(self, numbers: Mapping[str, int]) -> Mapping[str, int]:
-        """The numbers, with the default height and width where the law is that of certain sizes."""
-        return {**numbers, **({side: self.defaults[self.sources[side]] for side in SIDES} if self.sizes else {})}
-
-    def _proved_steps(
-        self, law: Law, base: Mapping[str, int], scale: float | None, tried: Sequence[int]
-    ) -> tuple[int, int]:
-        """The numbers of steps around the base for which the law holds."""
-        center = base["num_inference_steps"]
-        least = most = center
-        for number in sorted((n for n in tried if n < center), reverse=True):
-            if not self._holds(law, {**base, "num_inference_steps": number}, scale):
-                break
-            least = number
-        for number in sorted(n for n in tried if n > center):
-            if not self._holds(law, {**base, "num_inference_steps": number}, scale):
-                return least, most
-            most = number
-        return least, MOST_STEPS
-
-    def _holds(self, law: Law, numbers: Mapping[str, int], scale: float | None) -> bool:
-        try:
-            self._check(law, self._run(numbers, scale))
+            maker.check(law, self.subject.run({"height": self.base_sides["height"] + 128}, None))
         except DiffprofError:
             return False
         return True
 
-    def _proved_part(self, law: Law, domain: Domain, scale: float | None) -> Domain:
-        """The domain, without small sides if it does not hold for those."""
+    def _random_sample(self, piece: Piece) -> CountedSample:
+        """Counted without what was counted before."""
+        base = {source: bounds.least for source, bounds in piece.domain.ranges.items()}
+        *_, numbers = requests_to_prove(piece.domain, base, 1, seed=2)
+        return self.subject.sampler.run(self.subject.arguments(numbers, piece.scale), anew=True)
+
+    def _step_groups(self, maker: PieceMaker) -> list[StepGroup]:
+        if STEPS not in self.sources:
+            return [StepGroup((1,), ())]
+        usual = self.subject.default_numbers(self.sources)
+        return StepGroups(lambda number: maker.sample({**usual, STEPS: number}).values, usual[STEPS]).find()
+
+    def _add_pieces(self, way: _Way) -> None:
+        """Pieces of all sizes, and of the default size for what those do not cover."""
+        for frames in self.frames:
+            usual = self._usual_domain(way, frames)
+            if self.reach is not Reach.usual_size and set(SIDES) <= set(self.sources):
+                self._add_sizes(way, usual)
+            for place, group in enumerate(way.steps):
+                if not self._is_covered(way, usual, group):
+                    make = self._maker_of_usual_size(way, usual, group, is_first=place == 0)
+                    self._try(f"the default size with {_name(usual, group)}", make)
+
+    def _maker_of_usual_size(
+        self, way: _Way, usual: Domain, group: StepGroup, is_first: bool
+    ) -> Callable[[], list[Piece]]:
+        fixed = {source: bounds.least for source, bounds in usual.ranges.items() if bounds.least == bounds.most}
+        base = self.subject.default_numbers(usual.ranges) | fixed | self._images(way)
+        is_recorded = len(way.steps) > MOST_SIZED_GROUPS and len(group.samples) == 1 and not is_first
+        if is_recorded and usual.contains(base, None, 0) and way.images.most == 1:
+            return lambda: way.maker.record(usual, base, group)
+        return lambda: way.maker.make(usual, base, group, CELLS[-1])
+
+    def _try(self, what: str, make: Callable[[], list[Piece]]) -> list[Piece]:
+        """Add the pieces that are made, or the reason why there are none."""
         try:
-            return self._proved_domain(law, domain, scale)
-        except DiffprofError:
-            usual = {side: bounds for side, bounds in domain.ranges.items() if side in SIDES}
-            if self.is_video or not any(USUAL_LEAST in bounds for bounds in usual.values()):
-                raise
-            larger = {side: replace(bounds, least=USUAL_LEAST) for side, bounds in usual.items()}
-            return self._proved_domain(law, replace(domain, ranges={**domain.ranges, **larger}), scale)
+            made = make()
+        except DiffprofError as error:
+            self.left_out.append(f"{what}: {error}"[:LONGEST_REASON])
+            return []
+        self.pieces += made
+        return made
 
-    def _proved_domain(self, law: Law, domain: Domain, scale: float | None) -> Domain:
-        """The domain, up to the largest size up to which all requests came out equal."""
-        base = self._usual_size(self._base(domain.ranges, few_steps(domain)))
-        held = 0
-        for numbers in requests_to_prove(domain, base, self.prove):
-            try:
-                self._check(law, self._run(numbers, scale))
-            except DiffprofError:
-                if held < volume(self._default_numbers(domain.ranges)):
-                    raise
-                return replace(domain, most_volume=held)
-            held = volume(numbers)
-        return domain
+    def _usual_domain(self, way: _Way, frames: int) -> Domain:
+        ranges = {source: Range(n, n) for source, n in self.subject.default_numbers(self.sources).items()}
+        given = {FRAMES: Range(frames, frames), "num_images_per_prompt": way.images, "tokens": way.tokens}
+        given[STEPS] = Range(1, MOST_STEPS)
+        pixels = None if self.subject.is_video or "height" not in self.sources else LARGEST_IMAGE_PIXELS
+        return Domain({name: given.get(name, bounds) for name, bounds in ranges.items()}, way.classes, pixels)
 
-    def _default_numbers(self, ranges: Mapping[str, Range]) -> dict[str, int]:
-        return {source: self.defaults[self.sources[source]] for source in ranges}
+    def _is_covered(self, way: _Way, usual: Domain, group: StepGroup) -> bool:
+        """Whether the default size with these steps belongs to a piece that is already there."""
+        numbers = {source: bounds.least for source, bounds in usual.ranges.items()}
+        guidance = way.classes[0] if way.classes else None
+        return all(
+            any(piece.domain.contains({**numbers, STEPS: steps}, guidance, 0) for piece in self.pieces)
+            for bounds in group.ranges
+            for steps in (bounds.least, bounds.most)
+        ) and bool(group.ranges or any(piece.domain.contains(numbers, guidance, 0) for piece in self.pieces))
 
-    def _check(self, law: Law, sample: CountedSample) -> None:
-        compare_with_sample(law, sample)
-        self.proofs += 1
+    def _add_sizes(self, way: _Way, usual: Domain) -> None:
+        """Pieces of the finest sides for which there are any."""
+        for cell, multiple in self._cells(way, usual):
+            least, most = VIDEO_SIDE_RANGE if self.subject.is_video else SIDE_RANGE
+            sides = {side: Range(least, most, PADDED_CELL if multiple > 1 else cell) for side in SIDES}
+            domain = replace(usual, ranges={**usual.ranges, **sides}, area_multiple=multiple, sizes=self.subject.sizes)
+            made = [self._try(f"sides in steps of {cell}", make) for make in self._sized_pieces(way, domain, cell)]
+            if any(made):
+                return
+
+    def _cells(self, way: _Way, usual: Domain) -> list[tuple[int, int]]:
+        """Cells that sides are multiples of, with what their product is one of: those at which nothing else is done."""
+        base = self._base(way, usual)
+        found = []
+        cells = [(cell, 1) for cell in CELLS] + ([] if self.subject.is_video else [(128, PADDED_AREA)])
+        for cell, multiple in cells:
+            more = [{side: base[side] + cell for side in chosen} for chosen in (SIDES[:1], SIDES[1:], SIDES)]
+            forms = {way.maker.form({**base, **sides}) for sides in more}
+            if len(forms) == 1 and None not in forms:
+                found.append((cell, multiple))
+        return found
+
+    def _base(self, way: _Way, domain: Domain) -> dict[str, int]:
+        numbers = {source: bounds.least for source, bounds in domain.ranges.items()}
+        numbers |= self._images(way) | {side: self.base_sides[side] for side in SIDES}
+        numbers |= {"tokens": USUAL_TOKENS} if "tokens" in numbers else {}
+        return numbers | ({STEPS: way.steps[0].samples[0]} if STEPS in numbers else {})
+
+    def _images(self, way: _Way) -> dict[str, int]:
+        name = "num_images_per_prompt"
+        return {name: 1 if way.images.most == 1 else BASE_IMAGES} if name in self.sources else {}
+
+    def _sized_pieces(self, way: _Way, domain: Domain, cell: int) -> Iterator[Callable[[], list[Piece]]]:
+        base = self._base(way, domain)
+        try:
+            parts = self._parts(way, domain, base, cell)
+        except NoLaw as error:
+            self.left_out.append(f"sides in steps of {cell}: {error}")
+            return
+        for part in parts:
+            sides = base_sides(replace(part, sizes=()), base, cell)
+            if sides is None:
+                self.left_out.append(f"sizes from {part.least_volume} to {part.most_volume} pixels: too few")
+                continue
+            for group in way.steps[:MOST_SIZED_GROUPS]:
+                own = {**base, **sides} | ({STEPS: group.samples[0]} if STEPS in base else {})
+                yield partial(way.maker.make, part, own, group, cell)
+
+    def _parts(self, way: _Way, domain: Domain, base: Mapping[str, int], cell: int) -> list[Domain]:
+        """The domain in parts in each of which one thing is done."""
+        if domain.sizes:
+            return [domain]
+        bounds = domain.ranges["height"]
+        most = (domain.most_pixels or bounds.most**2) // base.get("num_images_per_prompt", 1)
+        sizes = sizes_by_area(bounds.least, bounds.most, cell, most)
+        frames = base.get(FRAMES, 1)
+
+        def form_of(size: Size) -> int | None:
+            return way.maker.form({**base, "height": size[0], "width": size[1]})
+
+        return [
+            replace(
+                domain,
+                least_volume=None if region.smallest == sizes[0] else prod(region.smallest) * frames,
+                most_volume=None if region.largest == sizes[-1] else prod(region.largest) * frames,
+            )
+            for region in find_regions(sizes, form_of)
+        ]
+
+
+def _name(domain: Domain, group: StepGroup) -> str:
+    return f"{', '.join(domain.guidance)} guidance and {' or '.join(map(str, group.ranges))} steps"

@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
+from diffprof.laws.fitting import SIDES
 from diffprof.laws.law import Domain, Range, volume
 from diffprof.laws.variables import Variable
 
-SIDES = ("height", "width")
 SIDE_STEPS = {8: (-64, 8, 16, 72), 16: (-64, 16, 80), 32: (-64, 32, 96), 64: (-64, 64, 192), 128: (-128, 128, 384)}
 """Around the base, in pixels, by the cell that sides are multiples of: enough to tell a quadratic of one rounding from
 those of others."""
 BASE_SIDES = {"height": 640, "width": 896}
 BASE_VIDEO_SIDES = {"height": 384, "width": 640}
 LARGEST_ROUNDING = 128
+MOST_TRIES = 10_000
+TOKENS = (5, 3, 9, 14)
 OFF_AXES = 3
 """Samples in which everything changes; with frames there are more products to tell apart."""
 
@@ -40,16 +43,18 @@ def plan_samples(domain: Domain, base: Mapping[str, int], steps: Sequence[int], 
     for source in sorted(base, key=lambda source: source != "num_frames"):
         axes[source] = [0]
         for value in _axis_values(source, ranges[source], base[source], steps, cell):
-            if value != base[source] and value in ranges[source]:
+            if value != base[source] and is_inside(domain, {**base, source: value}):
                 axes[source].append(len(samples))
                 samples.append({**base, source: value})
     rng = random.Random(0)
     has_frames = "num_frames" in base and ranges["num_frames"].most > ranges["num_frames"].least
     enough = len(samples) + (2 * OFF_AXES if has_frames else OFF_AXES)
     enough = enough if len([source for source in base if len(axes[source]) > 1]) > 1 else len(samples)
-    while len(samples) < enough:
+    for _ in range(MOST_TRIES):
+        if len(samples) >= enough:
+            break
         sample = {source: _random_value(source, ranges[source], base[source], steps, cell, rng) for source in base}
-        if domain.most_pixels is None or pixels_of(sample) <= domain.most_pixels:
+        if is_inside(domain, sample) and sample not in samples:
             samples.append(sample)
     changing = [source for source in base if ranges[source].most > ranges[source].least]
     variables = [variable for source in changing for variable in _variables(source, ranges[source])]
@@ -71,7 +76,7 @@ def _axis_values(source: str, bounds: Range, base: int, steps: Sequence[int], ce
         return [base + bounds.multiple * step for step in (-1, 1, 2, 3, 4, 7)]
     if source == "num_images_per_prompt":
         return [4, 5, 7]
-    return list(steps[1:])
+    return list(TOKENS[1:] if source == "tokens" else steps[1:])
 
 
 def _random_value(source: str, bounds: Range, base: int, steps: Sequence[int], cell: int, rng: random.Random) -> int:
@@ -83,6 +88,8 @@ def _random_value(source: str, bounds: Range, base: int, steps: Sequence[int], c
         value = base + bounds.multiple * rng.randint(-1, 9)
     elif source == "num_images_per_prompt":
         value = rng.choice((3, 4, 5))
+    elif source == "tokens":
+        value = rng.randint(1, max(TOKENS))
     else:
         value = rng.choice(list(steps))
     return value if value in bounds else base
@@ -110,8 +117,6 @@ def _frame_divisors(bounds: Range) -> list[tuple[int, int]]:
 AREAS = ((1024, 1024),)
 """Sizes that are always tried: a dry run does not compute large tables for real."""
 
-STEPS_TO_PROVE = (1, 2, 4, 8, 28, 60)
-
 
 def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed: int = 1) -> list[dict[str, int]]:
     """The ends of the domain, and random requests between them; small ones first."""
@@ -121,7 +126,7 @@ def requests_to_prove(domain: Domain, base: Mapping[str, int], number: int, seed
         {**base, **{source: bounds.least for source, bounds in ranges.items() if source in SIDES}},
         {**base, **{source: bounds.most for source, bounds in ranges.items() if source in SIDES}},
     ]
-    for source in ("num_images_per_prompt", "num_frames"):
+    for source in ("num_images_per_prompt", "num_frames", "tokens"):
         if source in ranges:
             ends += [{**base, source: ranges[source].least}, {**base, source: ranges[source].most}]
     if set(SIDES) <= set(ranges):
@@ -158,6 +163,25 @@ def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
             numbers["height"], numbers["width"] = rng.choice(domain.sizes)
         if is_inside(domain, numbers):
             return numbers
+
+
+def base_sides(domain: Domain, base: Mapping[str, int], cell: int) -> dict[str, int] | None:
+    """A height and a width around which samples of the domain lie; None where it is too narrow for that."""
+    steps = SIDE_STEPS[cell]
+    grid = range(LARGEST_ROUNDING // 2, domain.ranges["height"].most + 1, LARGEST_ROUNDING // 2)
+    found = []
+    for height in grid:
+        for width in grid:
+            around = [{"height": height, "width": width}]
+            around += [{"height": height + step, "width": width} for step in steps]
+            around += [{"height": height, "width": width + step} for step in steps]
+            if height != width and all(is_inside(domain, {**base, **sides}) for sides in around):
+                ratio = (log(height * width / (base["height"] * base["width"])), log(width / height / USUAL_ASPECT))
+                found.append((abs(ratio[0]) + abs(ratio[1]), height, width))
+    return {"height": min(found)[1], "width": min(found)[2]} if found else None
+
+
+USUAL_ASPECT = 1.4
 
 
 def pixels_of(numbers: Mapping[str, Any]) -> int:

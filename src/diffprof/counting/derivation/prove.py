@@ -44,7 +44,7 @@ def random_arguments(law: Law, rng: random.Random) -> dict[str, Any]:
     """Call arguments somewhere in the domain of one of the programs."""
     domain = rng.choice(law.domains)
     numbers = random_numbers(domain, rng)
-    arguments: dict[str, Any] = {law.sources[source]: value for source, value in numbers.items()}
+    arguments = law.arguments(numbers)
     if law.guidance is not None and f"{law.guidance}_2" not in law.fixed:
         arguments[law.guidance] = SCALES[rng.choice(domain.guidance)]
     return arguments

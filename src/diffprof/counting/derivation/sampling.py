@@ -18,6 +18,8 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 
+PROMPT = "prompt"
+
 
 @dataclass(frozen=True)
 class CountedSample:
@@ -47,4 +49,13 @@ class Sampler:
             result, used = count(pipeline, call, lambda: None, None, None if anew else self._counted)
             profile = compose_profile(self.opened, call, used, result, recommended=request.recommended)
         known = {} if anew else self._values
-        return CountedSample(request, profile, program_values(pipeline, call, used, result, profile, known))
+        stand_ins = self._with_stand_in_prompt(request, used)
+        return CountedSample(request, profile, program_values(pipeline, call, stand_ins, result, profile, known))
+
+    def _with_stand_in_prompt(self, request: Request, used: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The stand-ins of the same call without its prompt: samples differ in how long that is, not in having one."""
+        if PROMPT not in request.arguments or PROMPT in used:
+            return used
+        others = {name: value for name, value in request.arguments.items() if name != PROMPT}
+        call = call_arguments(self.opened.pipeline, others, self.opened.call)
+        return {**{name: used.get(name, value) for name, value in call.stand_ins.items()}, **used}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from diffprof.laws.law import Range
@@ -18,8 +16,11 @@ CELLS = (8, 16, 32, 64)
 MOST_STEPS = 150
 STEP_BASES = ((11, 9, 12, 14), (19, 17, 23, 29))
 """Steps that are sampled: some schedulers behave differently below 15."""
-COMMON_STEPS = (1, 2, 4, 6, 8, 10, 15, 20, 25, 28, 30, 40, 50)
+STEPS_TO_PROVE = (1, 2, 3, 4, 8, 28, 60)
+SINGLE_STEPS = range(1, 51)
 """Each with a program of its own, where steps follow no law."""
+MOST_SIZED_GROUPS = 4
+"""Of numbers of steps that have programs of all sizes: others have one of the default size."""
 PADDED_CELL, PADDED_AREA = 16, 16 * 16 * 32
 """Some pipelines pad the tokens of an image, each a cell, to a multiple of 32."""
 ONE_IMAGE = Range(1, 1)
@@ -37,20 +38,3 @@ class Reach(Enum):
     sizes = "sizes"
     everything = "everything"
     """Sizes, several images, and guidance scales that do something else than the default one."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to look for a law."""
-
-    cell: int
-    """Of which sides are multiples in samples."""
-    steps: Sequence[Sequence[int]] = STEP_BASES
-    area_multiple: int = 1
-    has_usual_size: bool = False
-    """Whether sides and frames are the default ones."""
-    has_fixed_frames: bool = False
-    """Whether videos have the default length: a VAE that puts them together frame by frame follows no polynomial."""
-
-
-USUAL = Way(CELLS[-1], has_usual_size=True)
