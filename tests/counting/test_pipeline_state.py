@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import diffprof
-from diffprof.counting.pipeline_state import RandomState
+from diffprof.counting.pipeline_state import PipelineState, RandomState
 from diffprof.errors import DiffprofError, PipelineError
 from tests.counting.state import differences, state_of
 from tests.small_pipelines import SMALL_PIPELINES
@@ -74,6 +74,16 @@ def test_a_pipeline_that_has_run_before_keeps_what_that_left_behind() -> None:
     before = state_of(pipeline)
     diffprof.profile(pipeline, prompt="a cat", num_inference_steps=3)
     assert differences(before, state_of(pipeline)) == []
+
+
+def test_weights_without_data_that_were_cast_have_their_own_dtype_again() -> None:
+    """AuraFlow and Stable Video Diffusion cast their VAE before they decode, and not back."""
+    layer = torch.nn.BatchNorm2d(4, dtype=torch.float16, device="meta")
+    state = PipelineState(layer, [layer], {})
+    layer.to(torch.float32)
+    state.restore()
+    assert {layer.weight.dtype, layer.bias.dtype, layer.running_mean.dtype} == {torch.float16}  # type: ignore[union-attr]
+    assert layer.num_batches_tracked.dtype == torch.int64  # type: ignore[union-attr]
 
 
 class Stop(Exception):
