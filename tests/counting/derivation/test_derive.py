@@ -81,7 +81,7 @@ def test_a_law_file_that_was_changed_is_refused(law: Law, tmp_path: Path) -> Non
 
 def test_requests_that_were_not_proved_are_refused(law: Law, folder: Path) -> None:
     request = Sampler(str(folder)).run({"height": 72, "width": 72}).request
-    with pytest.raises(OutsideOfLaw, match="was proved for height of .*256 to 2,048 in steps of 8.*, not for 72"):
+    with pytest.raises(OutsideOfLaw, match=r"was proved for height of .*256 to 2,048 in steps of 8.*, not for 72"):
         law.profile(request)
     with pytest.raises(OutsideOfLaw, match="eta"):
         law.profile(request.with_arguments({"height": 512, "width": 512, "eta": 1.0}))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from diffprof.counting.derivation.steps import StepGroup, StepGroups
+from diffprof.counting.derivation.ways import SINGLE_STEPS
 from diffprof.errors import RequestError
 from diffprof.laws.law import Range
 
@@ -41,9 +42,8 @@ def test_numbers_of_one_form_are_together_that_of_the_default_first() -> None:
 
     groups = StepGroups(values_of, 50).find()
     whole, rest = groups
-    assert [number for bounds in whole.ranges for number in range(bounds.least, bounds.most + 1)] == [
-        1, 2, 4, 5, 8, 10, 20, 25, 40, 50,
-    ]  # fmt: skip
+    whole_numbers = [number for bounds in whole.ranges for number in range(bounds.least, bounds.most + 1)]
+    assert whole_numbers == [1, 2, 4, 5, 8, 10, 20, 25, 40, 50]
     assert all(1000 % bounds.least for bounds in rest.ranges)
 
 
@@ -51,4 +51,4 @@ def test_numbers_of_one_form_are_together_that_of_the_default_first() -> None:
 def test_steps_that_are_split_between_two_models_are_each_by_themselves(default: int) -> None:
     groups = StepGroups(lambda steps: {"high": int(steps * 0.29) + 1, "low": steps - int(steps * 0.29)}, default).find()
     assert groups[0] == StepGroup((default,), (Range(default, default),))
-    assert {bounds.least for group in groups for bounds in group.ranges} == {*range(1, 51), default}
+    assert {bounds.least for group in groups for bounds in group.ranges} == {*SINGLE_STEPS, default}
