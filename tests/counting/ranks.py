@@ -1,61 +1,118 @@
-"""One rank of pipelines whose transformer is spread over two: run by test_collectives.py, prints what it counted."""
+"""Pipelines whose transformer is spread over ranks: run by test_collectives.py, writes down what each rank counted.
+
+The ranks are forked when all is imported, which takes longer than what they do.
+"""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from diffusers import ContextParallelConfig, TensorParallelConfig
 from diffusers.hooks import tensor_parallel
+from diffusers.models import attention_dispatch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
 from tests.small_pipelines import SMALL_PIPELINES
 
+WAYS: dict[int, dict[str, dict[str, int]]] = {
+    2: {"ulysses": {"ulysses_degree": 2}, "ring": {"ring_degree": 2}, "tp": {"tp_degree": 2}, "fsdp": {}},
+    4: {"unified": {"ulysses_degree": 2, "ring_degree": 2}},
+}
+"""Number of ranks -> the ways in which they share the work, each with its degrees."""
 
-def main(meeting_place: str, rank: str) -> None:
+
+def main(folder: str) -> None:
+    for count in WAYS:
+        start = multiprocessing.get_context("fork").Process
+        ranks = [start(target=run_rank, args=(Path(folder), rank, count)) for rank in range(count)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join()
+        if any(rank.exitcode for rank in ranks):
+            sys.exit(1)
+
+
+def run_rank(folder: Path, rank: int, count: int) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{meeting_place}", rank=int(rank), world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet{count}", rank=rank, world_size=count)
     torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
     # diffusers shards weights on accelerators only; gloo would do it on the CPU, too.
     tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
-    json.dump({kind: count_part(kind) for kind in ("ulysses", "tp")}, sys.stdout)
+    # A ring needs to know how much each part weighs, which none of the attentions on a CPU tells.
+    attention_dispatch._native_attention_forward_op = attend
+    found = {way: count_part(way, degrees) for way, degrees in WAYS[count].items()}
+    (folder / f"{count}-{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
 
-def count_part(kind: str) -> dict[str, Any]:
+def attend(
+    ctx: Any, query: Any, key: Any, value: Any, mask: Any = None, dropout: float = 0.0, causal: bool = False,
+    scale: float | None = None, gqa: bool = False, return_lse: bool = False, _save_ctx: bool = True, **_: Any,
+) -> Any:  # fmt: skip
+    """Attention [batch, tokens, heads, size], and the logarithm of the sum of each row's exponentials."""
+    assert mask is None and not causal and not gqa
+    query, key, value = (tensor.transpose(1, 2) for tensor in (query, key, value))
+    scores = query @ key.transpose(-1, -2) * (scale or query.shape[-1] ** -0.5)
+    out = (scores.softmax(-1) @ value).transpose(1, 2)
+    return (out, scores.logsumexp(-1).transpose(1, 2)) if return_lse else out
+
+
+def spread(transformer: Any, way: str, degrees: dict[str, int]) -> None:
+    if way == "fsdp":
+        mesh = init_device_mesh("cpu", (2,))
+        for block in transformer.transformer_blocks:
+            fully_shard(block, mesh=mesh)
+        fully_shard(transformer, mesh=mesh)
+    else:
+        owner = TensorParallelConfig if way == "tp" else ContextParallelConfig
+        transformer.enable_parallelism(config=owner(**degrees))
+
+
+def count_part(way: str, degrees: dict[str, int]) -> dict[str, Any]:
     """What this rank executes of a pipeline that is spread in this way, by our count and by others."""
     small = SMALL_PIPELINES["flux"]
     arguments = {**small.arguments(), "output_type": "latent"}
     pipeline = small.build()
     alone = diffprof.profile(pipeline, **arguments)
     by_linear = macs_of_linears(pipeline, arguments)
-    owner = TensorParallelConfig if kind == "tp" else ContextParallelConfig
-    pipeline.transformer.enable_parallelism(config=owner(**{f"{kind}_degree": 2}))
+    spread(pipeline.transformer, way, degrees)
     unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
+    if dist.get_rank() == 0:  # alone: whoever waited for the others would wait for ever
+        assert diffprof.profile(pipeline, **arguments).total.macs
     with diffprof.measuring(pipeline, sample_hz=1) as run:
         watched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
+    after = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
         pipeline(**arguments)
     # torch's counter sees a sharded layer as a whole: of it, this rank computes one half.
-    sharded = sum(macs for linear, macs in by_linear.items() if hasattr(linear.weight, "_local_tensor"))
+    by_weight = {} if way == "fsdp" else by_linear
+    sharded = sum(macs for linear, macs in by_weight.items() if hasattr(linear.weight, "_local_tensor"))
     profile = run.profile
     collectives: dict[str, int] = {}
     for operation in (operation for call in profile.calls for operation in call.cost.operations):
         if operation.name.startswith("all_"):
             collectives[operation.name] = collectives.get(operation.name, 0) + operation.work.moved_bytes
     return {
-        "equal": bool(torch.equal(unwatched, watched)),
+        "equal": bool(torch.equal(unwatched, watched) and torch.equal(unwatched, after)),
         "macs": profile.total.macs,
         "executed": counter.get_total_flops() // 2 - sharded // 2,
         "alone": alone.total.macs,
         "collectives": collectives,
         "unknown": dict(profile.ledger.unknown),
         "weight_bytes": profile.components["transformer"].weight_bytes,
+        "parameters": profile.components["transformer"].parameters,
+        "whole_parameters": alone.components["transformer"].parameters,
         "whole_bytes": alone.components["transformer"].weight_bytes,
         "held_bytes": sum(
             part.numel() * part.element_size()

@@ -39,6 +39,19 @@ def test_a_pipeline_on_a_gpu_costs_what_it_costs_on_the_cpu(name: str) -> None:
     assert counted.total == on_cpu.total
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the device must be missing for this to show anything")
+def test_what_is_created_where_the_gpu_is_the_default_device_stays_on_the_host() -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    expected = diffprof.profile(small.build(), **small.arguments())
+    pipeline, arguments = on_a_gpu(small.build()), small.arguments()
+    torch.set_default_device("cuda")
+    try:
+        assert diffprof.profile(pipeline, **arguments).total == expected.total
+        assert torch.device("cuda") == torch.utils._device.CURRENT_DEVICE, "it is still the default"
+    finally:
+        torch.set_default_device(None)
+
+
 class GeneratorOnGpu(torch.Generator):
     """A generator that says it belongs to a GPU, and fails when numbers are drawn on the host."""
 

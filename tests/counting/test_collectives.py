@@ -26,41 +26,63 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each of two ranks says that it counted, by the way in which the pipeline is spread over them."""
+def ranks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """What each rank says that it counted, by the way in which the pipeline is spread over them."""
     folder = tmp_path_factory.mktemp("ranks")
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", folder / "meet", str(rank)],
-            cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for rank in range(2)
-    ]  # fmt: skip
-    outputs = [rank.communicate(timeout=300) for rank in ranks]
-    for rank, (_, errors) in zip(ranks, outputs, strict=True):
-        assert rank.returncode == 0, errors.decode()[-2000:]
-    return [json.loads(output) for output, _ in outputs]
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.counting.ranks", folder],
+        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr.decode()[-2000:]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in sorted(folder.glob("*.json")):
+        for way, counted in json.loads(file.read_text()).items():
+            found.setdefault(way, []).append(counted)
+    return found
 
 
-@pytest.mark.parametrize("kind", ["ulysses", "tp"])
+@pytest.mark.parametrize(("way", "number"), [("ulysses", 2), ("ring", 2), ("tp", 2), ("unified", 4), ("fsdp", 2)])
 def test_a_rank_counts_what_it_executes_and_its_image_is_that_of_an_unwatched_run(
-    ranks: list[dict[str, Any]], kind: str
+    ranks: dict[str, list[dict[str, Any]]], way: str, number: int
 ) -> None:
-    for counted in (rank[kind] for rank in ranks):
+    assert len(ranks[way]) == number
+    for counted in ranks[way]:
         assert counted["equal"]
-        assert counted["macs"] == counted["executed"] < counted["alone"]
+        assert counted["macs"] == counted["executed"]
         assert counted["unknown"] == {} and counted["limitations"] == []
 
 
-def test_two_ranks_count_what_each_of_them_communicates(ranks: list[dict[str, Any]]) -> None:
-    for counted in (rank["ulysses"] for rank in ranks):
+@pytest.mark.parametrize("way", ["ulysses", "ring", "tp", "unified"])
+def test_ranks_that_share_the_work_do_less_of_it_each(ranks: dict[str, list[dict[str, Any]]], way: str) -> None:
+    assert all(counted["macs"] < counted["alone"] for counted in ranks[way])
+
+
+def test_two_ranks_count_what_each_of_them_communicates(ranks: dict[str, list[dict[str, Any]]]) -> None:
+    for counted in ranks["ulysses"]:
         # Query, key, value and result in two blocks and two steps: 56 tokens of 32 floats go out, and as many come in.
         assert counted["collectives"]["all_to_all_single"] == 4 * 2 * 2 * 2 * (56 * 32 * 4)
         assert counted["weight_bytes"] == counted["whole_bytes"]
 
 
-def test_two_ranks_that_share_the_weights_count_their_parts_of_them(ranks: list[dict[str, Any]]) -> None:
-    for counted in (rank["tp"] for rank in ranks):
+def test_a_ring_gathers_keys_and_values_of_every_rank(ranks: dict[str, list[dict[str, Any]]]) -> None:
+    for counted, without in zip(ranks["ring"], ranks["ulysses"], strict=True):
+        # Keys and values of 56 tokens go out and those of 112 come in, in two blocks and two steps. What the
+        # transformer gives back is gathered in the same way, with and without a ring.
+        of_result = without["collectives"]["all_gather_tensor"]
+        assert counted["collectives"]["all_gather_tensor"] - of_result == 2 * 2 * (2 + 4) * (56 * 32 * 4)
+
+
+def test_weights_that_fsdp_has_spread_are_gathered_in_every_call(ranks: dict[str, list[dict[str, Any]]]) -> None:
+    for counted in ranks["fsdp"]:
+        assert counted["macs"] == counted["alone"]
+        assert counted["parameters"] == counted["whole_parameters"]
+        # In two steps, this rank's half of the weights goes out and all of them come in; a half may be rounded up.
+        whole = counted["whole_bytes"]
+        assert 2 * 1.5 * whole <= counted["collectives"]["all_gather_into_tensor"] < 2 * 1.6 * whole
+
+
+def test_two_ranks_that_share_the_weights_count_their_parts_of_them(ranks: dict[str, list[dict[str, Any]]]) -> None:
+    for counted in ranks["tp"]:
         assert counted["weight_bytes"] == counted["held_bytes"] < counted["whole_bytes"]
         assert counted["collectives"]["all_reduce"] > 0
 

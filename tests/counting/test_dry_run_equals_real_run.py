@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 
 from diffprof.counting.dry_run import DryRunResult, dry_run
-from diffprof.pipelines.components import components_of
+from diffprof.pipelines.components import components_of, modules_of, weight_bytes
+from diffprof.pipelines.packed_weights import packed_weight
 from diffprof.runtime.instrumentation.pipeline_monitor import PipelineMonitor
 from tests.counting.real_run import RealRun, real_run, unwatched_run
 from tests.small_pipelines import SMALL_PIPELINES
@@ -60,7 +61,19 @@ def both(name: str) -> tuple[DryRunResult, RealRun]:
     finally:
         monitor.stop()
     assert bits_of(real.output) == bits_of(unwatched)
+    check_weights(pipeline)
     return dry, real
+
+
+def check_weights(pipeline: Any) -> None:
+    """Parameters and bytes are those that torch itself would write into a checkpoint, each tensor once."""
+    for part in components_of(pipeline).values():
+        stored = {id(one): one for one in part.state_dict(keep_vars=True).values() if isinstance(one, torch.Tensor)}
+        if any(map(packed_weight, part.parameters())):
+            continue  # stands for more than it stores: test_quantized_pipelines.py
+        parameters = [one.numel() for one in stored.values() if isinstance(one, torch.nn.Parameter)]
+        assert sum(module.parameters for module in modules_of(part)) == sum(parameters)
+        assert weight_bytes(part) == sum(one.nbytes for one in stored.values())
 
 
 def bits_of(output: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -433,6 +434,19 @@ def test_random_numbers_of_every_kind_of_device_are_restored(kind: str, monkeypa
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     else:
         monkeypatch.setattr(backend, "is_initialized", lambda: True)
+    state = RandomState({})
+    numbers.state += 1
+    state.restore()
+    assert numbers.state == 7
+
+
+def test_random_numbers_of_a_device_of_somebodys_own_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = DeviceNumbers()
+    backend = types.SimpleNamespace(
+        is_initialized=lambda: True, get_rng_state_all=numbers.get, set_rng_state_all=numbers.set
+    )
+    monkeypatch.setattr(torch, "npu", backend, raising=False)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: types.SimpleNamespace(type="npu"))
     state = RandomState({})
     numbers.state += 1
     state.restore()

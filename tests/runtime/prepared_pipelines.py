@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from diffprof.pipelines.device_maps import spread_components
 from tests.runtime.instrumentation.cached_runs import CASES
 from tests.runtime.instrumentation.offloaded import OFFLOADS
 from tests.small_pipelines import SMALL_PIPELINES, SmallPipeline
@@ -238,5 +240,47 @@ def _autocast() -> contextlib.AbstractContextManager[None]:
 
 ADAPTED = {"LoRA": Preparation(_add_lora, FLUX), "autocast": Preparation(_leave, FLUX, around=_autocast)}
 
-EVERY_WAY = {**QUANTIZED, **OWN_CACHES, **OFFLOADED, **ADAPTED}
+
+def _spread(pipeline: Any, graphs: Graphs) -> None:
+    """As with ``device_map``: hooks move the inputs of every component, though both devices are the CPU."""
+    spread_components(pipeline, {"vae": "cpu"}, torch.device("cpu"))
+
+
+SPREAD = {"device map": Preparation(_spread)}
+
+
+class TracedUnet(torch.nn.Module):
+    """Calls what `torch.jit.trace` has made of a UNet, and has those of its attributes that pipelines ask for."""
+
+    def __init__(self, unet: Any, traced: torch.nn.Module) -> None:
+        super().__init__()
+        self.config, self.dtype, self.device, self.add_embedding = unet.config, unet.dtype, unet.device, None
+        self.traced = traced
+
+    def forward(self, sample: Any, timestep: Any, encoder_hidden_states: Any = None, **options: Any) -> Any:
+        return (self.traced(sample, timestep, encoder_hidden_states),)
+
+
+class UnetOfTensors(torch.nn.Module):
+    """A UNet whose result is a tensor, as tracing wants it."""
+
+    def __init__(self, unet: Any) -> None:
+        super().__init__()
+        self.unet = unet
+
+    def forward(self, sample: Any, timestep: Any, states: Any) -> Any:
+        return self.unet(sample, timestep, states, return_dict=False)[0]
+
+
+def _trace(pipeline: Any, graphs: Graphs) -> None:
+    unet, config = pipeline.unet, pipeline.unet.config
+    inputs = torch.randn(2, config.in_channels, 8, 8), torch.tensor(5), torch.randn(2, 77, config.cross_attention_dim)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline.unet = TracedUnet(unet, torch.jit.trace(UnetOfTensors(unet), inputs, check_trace=False))
+
+
+TRACED = Preparation(_trace)
+
+EVERY_WAY = {**QUANTIZED, **OWN_CACHES, **OFFLOADED, **ADAPTED, **SPREAD}
 """All but compiled ones and foreign caches, which have tests of their own."""

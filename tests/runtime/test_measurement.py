@@ -19,8 +19,10 @@ from diffprof.breakdown.throughput import generation, throughput_table
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.record.measured import Device, Limitation
 from diffprof.record.profile import Profile
+from diffprof.runtime import call_devices
 from diffprof.runtime import measurement as engine
-from diffprof.runtime.instrumentation import pipeline_devices
+from diffprof.runtime.instrumentation import pipeline_devices, pipeline_monitor
+from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from tests.counting.real_run import real_run
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -304,8 +306,8 @@ def test_component_calls_outside_the_pipeline_are_kept_and_noted() -> None:
 def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     """A pipeline that says it is on a GPU, which is what the list says at each moment; its clock is not read."""
     devices = [Device("NVIDIA A100", "cuda", peak_flops_per_second={"float32": 156e12}, bytes_per_second=2e12)]
-    monkeypatch.setattr(engine, "execution_device", lambda pipeline: torch.device("cuda:0"))
-    monkeypatch.setattr(engine, "device_of", lambda pipeline: devices[-1])
+    monkeypatch.setattr(call_devices, "execution_device", lambda pipeline: torch.device("cuda:0"))
+    monkeypatch.setattr(call_devices, "device_of", lambda pipeline: devices[-1])
     return devices
 
 
@@ -318,6 +320,66 @@ def test_the_device_is_read_when_it_ran_and_not_when_somebody_looks(on_a_gpu: li
         on_a_gpu.append(Device("NVIDIA A100", "cuda", peak_flops_per_second={"float32": 19.5e12}))
     measured = run.profile.measured
     assert measured is not None and measured.device.peak_flops_per_second == {"float32": 156e12}
+
+
+def test_calls_between_which_tf32_was_allowed_have_a_peak_each(on_a_gpu: list[Device]) -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        pipeline(**small.arguments())
+        on_a_gpu.append(Device("NVIDIA A100", "cuda", peak_flops_per_second={"float32": 19.5e12}))
+        pipeline(**small.arguments())
+        pipeline(**small.arguments())
+    found = [(len(one.measured.iterations), one.measured.device.peak_flops_per_second) for one in run.profiles]
+    assert found == [(1, {"float32": 156e12}), (2, {"float32": 19.5e12})]
+
+
+class Trouble:
+    """A recorder whose device fails in ways that nobody has thought of."""
+
+    def __init__(self, *args: Any) -> None:
+        raise AttributeError("module 'torch' has no attribute 'privateuseone'")
+
+
+def test_what_cannot_be_recorded_is_computed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    expected = pipeline(**{**small.arguments(), "output_type": "pt"}).images
+    monkeypatch.setattr(pipeline_monitor, "IterationRecorder", Trouble)
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        image = pipeline(**{**small.arguments(), "output_type": "pt"}).images
+    assert torch.equal(image, expected)
+    reason = Limitation("not_evaluated", "AttributeError: module 'torch' has no attribute 'privateuseone'")
+    assert set(run.limitations) == {reason} and run.profiles == ()
+
+
+def test_a_call_whose_record_cannot_be_closed_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> None:
+        raise ValueError("no record")
+
+    monkeypatch.setattr(pipeline_monitor.IterationRecorder, "close", fail)
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        assert pipeline(**small.arguments()).images is not None
+    assert run.limitations == (Limitation("not_evaluated", "ValueError: no record"),)
+
+
+def test_an_allocator_without_statistics_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent:
+        def read(self) -> Any:
+            raise RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats.")
+
+    small = SMALL_PIPELINES["stable-diffusion"]
+    pipeline: Any = small.build()
+    reader = MemoryReader(Silent())  # type: ignore[arg-type]
+    monkeypatch.setattr(pipeline_devices, "MemoryReader", lambda *args: reader)
+    with diffprof.measuring(pipeline, sample_hz=0) as run:
+        assert pipeline(**small.arguments()).images is not None
+    assert [(one.kind, one.detail[:35]) for one in run.limitations] == [
+        ("no_device_memory", "RuntimeError: CUDAPluggableAllocato")
+    ]
+    assert run.profile.total.macs > 0
 
 
 def test_nothing_is_a_rate_that_was_not_timed_on_the_device(on_a_gpu: list[Device]) -> None:
@@ -357,7 +419,7 @@ def test_a_gpu_that_is_lost_keeps_the_image_and_what_was_measured(
     def lose(pipeline: Any) -> Device:
         raise RuntimeError("CUDA error: the GPU has fallen off the bus")
 
-    monkeypatch.setattr(engine, "device_of", lose)
+    monkeypatch.setattr(call_devices, "device_of", lose)
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     with diffprof.measuring(pipeline, sample_hz=0) as run:

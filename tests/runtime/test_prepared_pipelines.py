@@ -23,6 +23,7 @@ from tests.runtime.prepared_pipelines import (
     FOREIGN_CACHES,
     OWN_CACHES,
     QUANTIZED,
+    TRACED,
     Graphs,
     Preparation,
 )
@@ -57,6 +58,19 @@ def test_compiled_code_has_the_same_graphs_before_during_and_after(name: str) ->
     assert torch.equal(plain, watched) and torch.equal(plain, after)
     assert run.profile.calls == counted.calls
     assert not run.profile.measured.mismatches
+    assert counted.total.macs == uncompiled().total.macs
+    assert weights_of(counted) == weights_of(uncompiled())
+
+
+def weights_of(profile: Profile) -> dict[str, tuple[int, int]]:
+    return {slot: (part.parameters, part.weight_bytes) for slot, part in profile.components.items()}
+
+
+@functools.cache
+def uncompiled() -> Profile:
+    """The same call of the pipeline as it is before anything is compiled."""
+    small = COMPILED["a method"].small
+    return diffprof.profile(small.build(), **small.arguments())
 
 
 @pytest.mark.parametrize("name", ["a module inside"])
@@ -118,6 +132,15 @@ def test_executed_macs_are_those_that_a_cache_of_another_library_has_left_over(n
         preparation.call(preparation.build())
     assert run.profile.total.macs == counter.get_total_flops() // 2
     assert run.profile.total.macs < diffprof.profile(preparation.small.build(), **preparation.arguments()).total.macs
+
+
+@pytest.mark.parametrize("name", FOREIGN_CACHES)
+def test_a_cache_of_another_library_changes_neither_parameters_nor_bytes_of_weights(name: str) -> None:
+    pipeline = FOREIGN_CACHES[name].build()
+    counted = diffprof.profile(pipeline, **FOREIGN_CACHES[name].arguments()).components["transformer"]
+    weights = list(FLUX.build().transformer.parameters())
+    assert counted.parameters == sum(weight.numel() for weight in weights)
+    assert counted.weight_bytes == sum(weight.nbytes for weight in weights)
 
 
 def test_macs_of_a_cache_whose_calls_no_dry_run_shows_are_not_known() -> None:
@@ -224,3 +247,14 @@ def test_autocast_is_seen_in_the_dtypes() -> None:
     profile = watched("autocast").profile
     macs = macs_by_dtype(call for call in profile.calls if call.component == "transformer")
     assert next(iter(macs)) == profile.components["transformer"].dtype == "bfloat16"
+
+
+def test_a_denoiser_of_torchscript_is_measured_and_counted() -> None:
+    alone, pipeline = TRACED.build(), TRACED.build()
+    unwatched = TRACED.call(alone)
+    with diffprof.measuring(pipeline) as run:
+        watched = TRACED.call(pipeline)
+    assert torch.equal(unwatched, watched) and torch.equal(TRACED.call(alone), TRACED.call(pipeline))
+    assert not run.limitations
+    assert run.profile.total.macs == uncompiled().total.macs
+    assert weights_of(run.profile)["unet"] == weights_of(uncompiled())["unet"]

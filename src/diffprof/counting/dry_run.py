@@ -96,7 +96,7 @@ def dry_run(
     autocast = environment_patches.autocast_around(pipeline)
     with (
         DRY_RUN_LOCK, refuse_nesting(), single_thread(), no_garbage_collection(),
-        environment_patches.without_autocast(),
+        environment_patches.without_autocast(), environment_patches.host_as_default_device(),
     ):  # fmt: skip
         counted = CountedCalls() if counted is None else counted
         snapshot = counted.state or PipelineState(pipeline, _all_modules(pipeline), arguments)

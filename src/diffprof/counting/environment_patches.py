@@ -6,11 +6,14 @@ import contextlib
 import functools
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.collectives import catch_collectives
@@ -21,7 +24,10 @@ from diffprof.counting.operations.autocast import Autocast, active_autocast
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.counting.pipeline_state import accelerator_kinds
 from diffprof.counting.sharded_linear import sharded_linear
+from diffprof.counting.sharded_weights import gather_sharded_weights
+from diffprof.pipelines.components import components_of
 from diffprof.pipelines.packed_weights import is_sharded, packed_weight
 from diffprof.pipelines.patching import Patches
 
@@ -32,6 +38,8 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     from diffusers.modular_pipelines.modular_pipeline import LoopSequentialPipelineBlocks, ModularPipeline
 
     run_uncompiled(patches)
+    run_uncaptured(patches, pipeline)
+    gather_sharded_weights(pipeline, mode.recorder)
     catch_attention_backends(patches, mode)
     catch_collectives(patches, mode.recorder)
     for drawer in (DiffusionPipeline, LoopSequentialPipelineBlocks):
@@ -60,10 +68,23 @@ def autocast_around(pipeline: Any) -> Autocast | None:
 def without_autocast() -> Iterator[None]:
     """torch's own casts are off: they would cast weights that hold data and not those that are virtual."""
     with contextlib.ExitStack() as stack:
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
+        for device in dict.fromkeys((*CASTING_DEVICES, *accelerator_kinds())):
+            if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
         yield
+
+
+@contextlib.contextmanager
+def host_as_default_device() -> Iterator[None]:
+    """What is created without naming a device is created on the host, also after `torch.set_default_device("cuda")`."""
+    # Not `torch.get_default_device`, which creates a tensor there in order to look at it.
+    defaults = [mode.device for mode in _get_current_function_mode_stack() if isinstance(mode, DeviceContext)]
+    with torch.device("cpu") if any(map(is_accelerator, defaults)) else contextlib.nullcontext():
+        yield
+
+
+CASTING_DEVICES = ("cpu", "cuda", "xpu", "mps")
+"""Kinds of devices with casts of their own, whether this machine has one or not."""
 
 
 def run_uncompiled(patches: Patches) -> None:
@@ -78,6 +99,25 @@ def run_uncompiled(patches: Patches) -> None:
         patches.function(dynamo, "_callback_from_stance", lambda original: lambda callback: None)
 
 
+def run_uncaptured(patches: Patches, pipeline: Any) -> None:
+    """Let methods that were captured as CUDA graphs, or compiled ahead of time, run the Python code of their class.
+
+    A graph computes what it was captured with, whatever it is called with, and a compiled library needs memory.
+    """
+    for component in components_of(pipeline).values():
+        for module in component.modules():
+            for name, method in list(vars(module).items()):
+                if is_captured(method) and hasattr(type(module), name):
+                    patches.set(module, name, types.MethodType(getattr(type(module), name), module))
+
+
+def is_captured(method: Any) -> bool:
+    """Is it what `torch.cuda.make_graphed_callables` or AOTInductor gives in exchange for a method?"""
+    if isinstance(method, types.FunctionType):
+        return method.__module__ == "torch.cuda.graphs"
+    return type(method).__name__ == "AOTICompiledModel" and type(method).__module__.startswith("torch.")
+
+
 def real_weight_ids(components: Iterable[torch.nn.Module]) -> frozenset[int]:
     """`id`s of weights that hold data: in a dry run they stand for their shape only."""
     return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
@@ -89,8 +129,6 @@ def is_on_accelerator(pipeline: Any) -> bool:
 
 
 def _is_built_without_weights(pipeline: Any) -> bool:
-    from diffprof.pipelines.components import components_of
-
     parts = components_of(pipeline).values()
     return not real_weight_ids(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
 
@@ -132,10 +170,12 @@ def call_module(
     compute = known_layer(type(module))
     if compute is not None:
         return compute(mode.recorder, module, args, kwargs)
+    if not isinstance(module, torch.nn.Linear):
+        return original(module, *args, **kwargs)
     weight = module._parameters.get("weight")
-    if isinstance(module, torch.nn.Linear) and is_sharded(weight):
+    if is_sharded(weight):
         return sharded_linear(mode.recorder, module, args[0])
-    if weight is not None and isinstance(module, torch.nn.Linear) and _is_packed_layer(module.__class__):
+    if weight is not None and _is_packed_layer(module.__class__):
         packed = packed_weight(weight)
         if packed is None:  # not packed yet: bitsandbytes does it on the way to a GPU, quanto when it is frozen
             return F.linear(args[0], weight, module.bias)

@@ -278,6 +278,8 @@ def _kernel_name(value: Any) -> str | None:
     if isinstance(value, types.ModuleType):
         return f"the compiled module {value.__name__}" if _uses_torch_memory(value.__name__) else None
     library, _, _ = type(value).__module__.partition(".")
+    if library == "torch" and type(value).__name__ in CAPTURED_WORK:
+        return CAPTURED_WORK[type(value).__name__]
     if library in KERNEL_LIBRARIES:
         return f"a kernel of {library}"
     if isinstance(value, types.BuiltinFunctionType) and _uses_torch_memory(value.__module__ or "builtins"):
@@ -286,6 +288,14 @@ def _kernel_name(value: Any) -> str | None:
         return f"an object of {type(value).__module__}"
     return None
 
+
+CAPTURED_WORK = {
+    "CUDAGraph": "a captured CUDA graph",
+    "XPUGraph": "a captured graph",
+    "AOTICompiledModel": "a model that AOTInductor has compiled",
+    "AOTIModelPackageLoader": "a model that AOTInductor has compiled",
+}
+"""Classes of torch whose objects launch kernels that were fixed before, whatever they are called with."""
 
 KERNEL_LIBRARIES = frozenset(
     ["triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang", "tensorrt"]

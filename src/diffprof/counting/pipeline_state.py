@@ -146,8 +146,10 @@ class RandomState:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-        self._xpu = torch.xpu.get_rng_state_all() if torch.xpu.is_initialized() else None
+        self._backends = [
+            (backend, backend.get_rng_state_all() if backend.is_initialized() else None)
+            for backend in _backends_with_numbers()
+        ]
         self._mps = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
         self._numpy = numpy.random.get_state()
         self._python = random.getstate()
@@ -157,11 +159,11 @@ class RandomState:
 
     def restore(self) -> None:
         torch.set_rng_state(self._torch)
-        for backend, states in ((torch.cuda, self._cuda), (torch.xpu, self._xpu)):
+        for backend, states in self._backends:
             if states is not None:
                 backend.set_rng_state_all(states)
             elif backend.is_initialized():  # since then: its generators began with their seed
-                for generator in backend.default_generators:
+                for generator in getattr(backend, "default_generators", ()):
                     generator.manual_seed(generator.initial_seed())
         if self._mps is not None:
             torch.mps.set_rng_state(self._mps)
@@ -169,3 +171,18 @@ class RandomState:
         random.setstate(self._python)
         for generator, state in self._generators:
             generator.set_state(state)
+
+
+def _backends_with_numbers() -> list[Any]:
+    """``torch.cuda``, ``torch.xpu``, and the module of any other accelerator that draws random numbers."""
+    kinds = dict.fromkeys(("cuda", "xpu", *accelerator_kinds()))
+    found = [getattr(torch, kind, None) for kind in kinds]
+    return [
+        backend for backend in found if hasattr(backend, "set_rng_state_all") and hasattr(backend, "is_initialized")
+    ]
+
+
+def accelerator_kinds() -> tuple[str, ...]:
+    """The kind of accelerator that torch has on this machine, such as ``cuda`` or that of a maker's own extension."""
+    found = torch.accelerator.current_accelerator()
+    return () if found is None else (found.type,)

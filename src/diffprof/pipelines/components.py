@@ -107,7 +107,8 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
 
 def unwrap_compiled(component: torch.nn.Module) -> torch.nn.Module:
     """The module inside a `torch.compile` wrapper."""
-    inner: torch.nn.Module = component.__dict__["_modules"].get(WRAPPED, component)
+    # Those of TorchScript keep their modules elsewhere.
+    inner: torch.nn.Module = component.__dict__.get("_modules", {}).get(WRAPPED, component)
     return inner
 
 

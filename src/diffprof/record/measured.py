@@ -241,8 +241,8 @@ class CountMismatch:
 
 LIMITATIONS = (
     "no_samples", "not_evaluated", "not_counted", "count_interrupted", "component_alone", "no_trace", "trace_problem",
-    "short_trace", "incomplete", "late_call", "no_device", "more_warmups", "launch_times",
-    "time_budget",
+    "short_trace", "incomplete", "late_call", "no_device", "no_device_memory", "more_warmups",
+    "launch_times", "time_budget",
 )  # fmt: skip
 
 

@@ -92,6 +92,7 @@ _LIMITATIONS = {
     "short_trace": "the trace is of one more call with {done} steps instead of {requested}",
     "late_call": "a call ended after the measurement had, and is not part of it",
     "no_device": "the device could not be read: {detail}",
+    "no_device_memory": "the memory of the device could not be read: {detail}",
     "more_warmups": "{done} warm-up calls were made instead of {requested}: until then CUDA graphs are captured",
     "launch_times": "the device could not be timed by its own clock, because it came into use during the call or the "
     "pipeline itself is on the CPU: its sections have the times of the host",

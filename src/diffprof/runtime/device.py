@@ -36,10 +36,11 @@ BUDGET_NS = 400_000_000
 def device_of(pipeline: Any) -> Device:
     """The device that executes the pipeline's models, also where offloading keeps their weights elsewhere."""
     place = torch.device(pipeline._execution_device)
-    return _processor(pipeline) if place.type == "cpu" else accelerator_at(place)
+    return processor_of(pipeline) if place.type == "cpu" else accelerator_at(place)
 
 
-def _processor(pipeline: Any) -> Device:
+def processor_of(pipeline: Any) -> Device:
+    """The processor of this machine, with the peak of each dtype that the pipeline's weights have."""
     threads = torch.get_num_threads()
     timed = {_name(dtype): timed_peak(dtype, threads) for dtype in TIMED_DTYPES if dtype in _dtypes(pipeline)}
     return Device(

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
-
 from diffprof.breakdown.clocks import clock_of
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.operations.recorder import OperationRecorder
@@ -21,8 +19,8 @@ from diffprof.pipelines.opening import OpenedPipeline
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.record.measured import CountMismatch, Device, DeviceReading, Iteration, Limitation, Measured, SystemPoint
 from diffprof.record.profile import Profile
+from diffprof.runtime.call_devices import CallDevices, read_devices, read_host
 from diffprof.runtime.call_rehearsal import CallRehearsal, arguments_signature
-from diffprof.runtime.device import accelerator_at, device_of
 from diffprof.runtime.instrumentation.alignment import align_calls
 from diffprof.runtime.instrumentation.cache_memory import peak_cache_bytes
 from diffprof.runtime.instrumentation.cache_replay import remove_caches, replay_decisions
@@ -36,7 +34,6 @@ from diffprof.runtime.timing.devices import DeviceTimer
 from diffprof.runtime.timing.sections import Clock
 
 PIPELINE_CALL = "__call__"
-TIMED_ACCELERATORS = ("cuda", "xpu", "mps")
 
 
 class Measurement:
@@ -68,14 +65,15 @@ class Measurement:
         self._stand_ins = dict(rehearsal.stand_ins) if rehearsal is not None else {}
         self._scheduler, self._enable, self._repeated = scheduler, tuple(enable), repeated
         self._recommended = tuple(recommended)
-        self._monitor = PipelineMonitor(opened.pipeline, self._call_ended, step_ended, clock, device, memory)
+        self._monitor = PipelineMonitor(
+            opened.pipeline, self._call_ended, step_ended, clock, device, memory, self._call_lost
+        )
         self._sampler = _sampler(opened.pipeline, sample_hz, clock) if sample_hz else None
         self._readings: tuple[DeviceReading, ...] = ()
         self._system: tuple[SystemPoint, ...] = ()
         self._groups: list[_CallGroup] = []
         self._lock = threading.RLock()
-        self._device: Device | None = None
-        self._other_devices: dict[str, Device] = {}
+        self._host: Device | None = None
         self.warming_up = False
         self.tracing = False
         self.load_seconds: float | None = None
@@ -95,8 +93,7 @@ class Measurement:
                 self.limitations.append(Limitation("no_samples", self._sampler.problem))
             self._sampler = None
         with self._lock:
-            if self._groups and self._opened_pipeline is not None:
-                self._read_device()
+            self._read_host()
             # A run that is kept must not keep the pipeline: its memory belongs to the program.
             self._opened_pipeline = self._rehearsal = None
             self._monitor.forget()
@@ -120,44 +117,20 @@ class Measurement:
 
     def profiles(self) -> tuple[Profile, ...]:
         """One profile for each different call, in the order of their first iterations."""
-        if self._groups and self._opened_pipeline is not None:
-            self._read_device()
+        self._read_host()
         return tuple(self._profile(group) for group in self._groups)
 
-    def _read_device(self) -> None:
-        if self._device is not None:
-            return
-        place = execution_device(self._opened.pipeline)
-        try:
-            self._device = device_of(self._opened.pipeline)
-        except Exception as error:  # noqa: BLE001  a device that is lost must not take the measurement with it
-            self._device = Device(place.type, place.type)
-            self.limitations.append(Limitation("no_device", f"{type(error).__name__}: {error}"))
-
-    def _read_accelerators(self, iteration: Iteration) -> None:
-        """What a device is and what torch may do on it are read when a call has ended, not when somebody looks."""
-        place = execution_device(self._opened.pipeline)
-        others = sorted({sample.device for sample in iteration.samples if sample.device is not None})
-        if place.type != "cpu":  # whose peak is timed, which takes time that belongs to nobody's call
-            self._read_device()
-        is_on_accelerator = place.type in TIMED_ACCELERATORS or any(name != "cpu" for name in others)
-        if iteration.samples and iteration.wall.device_ns is None and is_on_accelerator:
-            self.limitations.append(Limitation("launch_times"))
-        for name in others:
-            if name not in self._other_devices:
-                self._other_devices[name] = self._read_other(name)
-
-    def _read_other(self, name: str) -> Device:
-        try:
-            return accelerator_at(torch.device(name))
-        except Exception as error:  # noqa: BLE001  as above
-            self.limitations.append(Limitation("no_device", f"{type(error).__name__}: {error}"))
-            return Device(name, torch.device(name).type)
+    def _read_host(self) -> None:
+        """Time the processor once, after the calls, if one of them ran on it."""
+        is_used = any(group.devices.main is None for group in self._groups)
+        if self._host is None and is_used and self._opened_pipeline is not None:
+            self._host = read_host(self._opened.pipeline, self.limitations)
 
     def _profile(self, group: _CallGroup) -> Profile:
-        assert self._device is not None, "profiles() has set it"
+        device = group.devices.main or self._host
+        assert device is not None, "profiles() has read it"
         measured = Measured(
-            device=self._device,
+            device=device,
             iterations=tuple(group.iterations),
             system=tuple(point for point in self._system if group.covers(point.at_ns)),
             load_seconds=self.load_seconds,
@@ -166,7 +139,7 @@ class Measurement:
             cached_bytes=group.cached_bytes,
             mismatches=tuple(dict.fromkeys(group.mismatches)),
             limitations=tuple(dict.fromkeys((*self.limitations, *group.limitations))),
-            other_devices=self._other_devices,
+            other_devices=group.devices.others,
             readings=tuple(one for one in self._readings if group.covers(one.at_ns)),
             preparation=self._preparation,
         )
@@ -180,10 +153,15 @@ class Measurement:
                 return
             self._evaluate(call, iteration)
 
+    def _call_lost(self, problem: Exception) -> None:
+        self.limitations.append(Limitation("not_evaluated", f"{type(problem).__name__}: {problem}"))
+
     def _evaluate(self, call: MonitoredCall, iteration: Iteration) -> None:
+        devices = CallDevices()
         try:
-            self._read_accelerators(iteration)
-            group = self._group_of(call, iteration)
+            devices = read_devices(self._opened.pipeline, iteration)
+            self.limitations += (*devices.limitations, *self._monitor.limitations())
+            group = self._group_of(call, iteration, devices)
             if _is_whole_call(iteration) and group.is_counted:
                 iteration, mismatch = align_calls(iteration, group.profile.calls)
                 group.mismatches += [mismatch] if mismatch else []
@@ -192,22 +170,22 @@ class Measurement:
                 group.cached_bytes[cache] = max(held_bytes, group.cached_bytes.get(cache, 0))
         except Exception as error:  # noqa: BLE001  an image that was made is handed over, whatever fails here
             self.limitations.append(Limitation("not_evaluated", f"{type(error).__name__}: {error}"))
-            self._keep_uncounted(call, iteration)
+            self._keep_uncounted(call, iteration, devices)
         except BaseException:  # Ctrl-C during the count, which takes seconds: what was measured is kept
             uncounted = self._uncounted_group(call, Limitation("count_interrupted"))
-            self._groups.append(replace(uncounted, iterations=[iteration]))
+            self._groups.append(replace(uncounted, iterations=[iteration], devices=devices))
             raise
 
-    def _keep_uncounted(self, call: MonitoredCall, iteration: Iteration) -> None:
+    def _keep_uncounted(self, call: MonitoredCall, iteration: Iteration, devices: CallDevices) -> None:
         """Keep what was measured of a call that could not be evaluated, if it is not kept yet."""
         if any(one.began_ns == iteration.began_ns for group in self._groups for one in group.iterations):
             return
         plain = replace(iteration, samples=tuple(replace(sample, call=None) for sample in iteration.samples))
         with contextlib.suppress(Exception):  # then there is nothing but the sentence
             uncounted = self._uncounted_group(call, self.limitations[-1])
-            self._groups.append(replace(uncounted, iterations=[plain]))
+            self._groups.append(replace(uncounted, iterations=[plain], devices=devices))
 
-    def _group_of(self, call: MonitoredCall, iteration: Iteration) -> _CallGroup:
+    def _group_of(self, call: MonitoredCall, iteration: Iteration, devices: CallDevices) -> _CallGroup:
         if not _is_whole_call(iteration) and self._groups:
             return self._groups[-1]
         state = state_hash(self._opened.pipeline)
@@ -221,12 +199,14 @@ class Measurement:
         # How far a failed call came says nothing about what was requested.
         failed = call.iteration.error is not None
         same = [
-            group for group in self._groups if group.request == request and (failed or group.execution == execution)
+            group
+            for group in self._groups
+            if group.request == request and (failed or (group.execution, group.devices) == (execution, devices))
         ]
         if same:
             return same[-1]
         group = self._count(call, state)
-        group.request, group.execution = request, None if failed else execution
+        group.request, group.execution, group.devices = request, None if failed else execution, devices
         self._groups.append(group)
         return group
 
@@ -308,6 +288,7 @@ class _CallGroup:
     """Arguments, and the state of the pipeline."""
     execution: Any = None
     """What callbacks and caches did, and what was called. None: the call failed."""
+    devices: CallDevices = field(default_factory=CallDevices)
     iterations: list[Iteration] = field(default_factory=list)
     nominal_macs: dict[str, int] = field(default_factory=dict)
     cached_bytes: dict[str, int] = field(default_factory=dict)

@@ -34,7 +34,8 @@ def _switches(component: torch.nn.Module) -> list[Any]:
     while modules:
         module = modules.pop()
         attributes = module.__dict__
-        children = [child for child in attributes["_modules"].values() if child is not None and id(child) not in seen]
+        inside = attributes.get("_modules", {})  # modules of TorchScript have none: their code does not change
+        children = [child for child in inside.values() if child is not None and id(child) not in seen]
         ids = list(map(id, children))
         seen.update(ids)
         modules += children

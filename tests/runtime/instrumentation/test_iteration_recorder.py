@@ -12,7 +12,8 @@ from diffprof.record.measured import CacheEvent, Move, Span
 from diffprof.runtime.instrumentation.iteration_recorder import IterationRecorder, OtherDevice
 from diffprof.runtime.instrumentation.memory_reader import MemoryReader
 from diffprof.runtime.instrumentation.weight_moves import _MoveTarget
-from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, timer_of
+from diffprof.runtime.timing.devices import DeviceTimer, TorchAccelerator
+from tests.runtime.timing.fakes import MILLISECOND, FakeAccelerator, FakeAllocator, FakeClock, FakeMetal, timer_of
 
 
 def iteration_on(
@@ -137,6 +138,21 @@ def test_events_are_used_again() -> None:
         iteration.close(0, "__call__", None)
         made.append(len(accelerator.made))
     assert made == [4, 4, 4]
+
+
+def test_on_metal_every_section_of_every_call_has_its_time() -> None:
+    metal, clock = FakeMetal(), FakeClock()
+    timer = DeviceTimer(lambda: (TorchAccelerator(metal), True))
+    timer.search()
+    for _ in range(2):
+        iteration = IterationRecorder(object(), clock, {}, timer, MemoryReader())
+        for milliseconds in (0, 4):  # the first begins and ends at the moment at which the call began
+            sample = iteration.begin("unet_forward", "unet")
+            metal.launch(milliseconds)
+            iteration.end(sample, failed=False)
+        record = iteration.close(0, "__call__", None)
+        assert [sample.span.device_ns for sample in record.samples] == [0, 4 * MILLISECOND]
+        assert record.wall.device_ns == 4 * MILLISECOND
 
 
 def test_what_runs_on_another_device_has_no_time_on_the_first_one() -> None:

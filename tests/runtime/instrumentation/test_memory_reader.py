@@ -32,6 +32,31 @@ def test_without_a_device_its_numbers_are_none(allocator: Any) -> None:
     assert (point.allocated_bytes, point.reserved_bytes, point.peak_allocated_bytes) == (None, None, None)
 
 
+class OwnAllocator:
+    """An allocator that a program has put in place of torch's, such as RMM's: it has no statistics."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def read(self) -> Any:
+        self.asked += 1
+        raise RuntimeError("CUDAPluggableAllocator does not yet support getDeviceStats.")
+
+    def reset_peak(self) -> None:
+        raise AssertionError("there is none")
+
+
+def test_an_allocator_that_tells_nothing_is_asked_once_and_does_not_end_the_call() -> None:
+    first, second = OwnAllocator(), OwnAllocator()
+    reader = MemoryReader(first, {"cuda:1": second})
+    for _ in range(2):
+        point = reader.point("start", 0)
+        assert (point.allocated_bytes, point.peak_allocated_bytes) == (None, None) and point.rss_bytes
+        assert list(reader.other_points("start", 0)) == []
+    assert (first.asked, second.asked) == (1, 1)
+    assert reader.problem == "RuntimeError: CUDAPluggableAllocator does not yet support getDeviceStats."
+
+
 def test_the_memory_of_this_process_is_read() -> None:
     point = MemoryReader().point("start", 0)
     assert MIB < point.rss_bytes <= point.peak_rss_bytes <= psutil.virtual_memory().total

@@ -118,3 +118,61 @@ class FakeAllocator:
 
     def reset_peak(self) -> None:
         self.peak = self.allocated
+
+
+class FakeMetal:
+    """``torch.mps`` with its events as torch has them: an event is told once that it has ended, and whoever waits for
+    that a second time waits for ever; two events at one moment are refused."""
+
+    __name__ = "torch.mps"
+
+    def __init__(self) -> None:
+        self.launched = 0.0
+        self.recorded: list[MetalEvent] = []
+
+    def launch(self, milliseconds: float) -> None:
+        self.launched += milliseconds
+
+    def is_available(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        for event in self.recorded:
+            event.has_ended = event.is_told = True
+        self.recorded.clear()
+
+    def Event(self, enable_timing: bool) -> MetalEvent:
+        assert enable_timing
+        return MetalEvent(self)
+
+
+class MetalEvent:
+    """One of its events."""
+
+    def __init__(self, metal: FakeMetal) -> None:
+        self._metal = metal
+        self.at = 0.0
+        self.has_ended = self.is_told = False
+
+    def record(self) -> None:
+        self.at, self.has_ended = self._metal.launched, False
+        self._metal.recorded.append(self)
+
+    def query(self) -> bool:
+        return self.has_ended
+
+    def synchronize(self) -> None:
+        if not self.has_ended:
+            self._metal.synchronize()
+            self.wait()
+
+    def wait(self) -> None:
+        assert self.is_told, "this waits for ever"
+        self.is_told = False
+
+    def elapsed_time(self, end: MetalEvent, /) -> float:
+        self._metal.synchronize()
+        end.wait()
+        if end.at <= self.at:
+            raise RuntimeError("End event was not recorded after start event")
+        return end.at - self.at

@@ -11,7 +11,7 @@ import pytest
 from diffprof.runtime.timing import devices
 from diffprof.runtime.timing.devices import SWEEP_AT, TorchAccelerator, TorchSearch
 from diffprof.runtime.timing.sections import SectionRecorder
-from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, timer_of
+from tests.runtime.timing.fakes import FakeAccelerator, FakeClock, FakeMetal, timer_of
 
 
 @pytest.fixture
@@ -129,6 +129,15 @@ def test_a_graph_that_is_captured_has_no_device_time(recorder: SectionRecorder, 
     assert recorder.timings.get_stats("capture")["device_unresolved"] == 1
 
 
+def test_a_graph_that_is_captured_is_not_waited_for_which_would_end_it_with_an_error(
+    recorder: SectionRecorder, gpu: FakeAccelerator
+) -> None:
+    gpu.in_capture = True
+    with recorder.section("step", sync=True):
+        gpu.launch(1)
+    assert gpu.synchronized == 0
+
+
 def test_a_device_that_fails_does_not_fail_in_the_profiler(recorder: SectionRecorder, gpu: FakeAccelerator) -> None:
     with recorder.section("first"):
         gpu.launch(1)
@@ -172,7 +181,7 @@ class FakeTorch:
     def __init__(self, kind: str | None, **backend: Any) -> None:
         self.accelerator = SimpleNamespace(current_accelerator=lambda: kind and SimpleNamespace(type=kind))
         if kind is not None:
-            setattr(self, kind, SimpleNamespace(**backend))
+            setattr(self, kind, SimpleNamespace(Event=object, **backend))
 
 
 def search_accelerator(torch: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
@@ -196,6 +205,17 @@ def test_an_accelerator_is_used_once_the_program_uses_it(monkeypatch: pytest.Mon
     assert search_accelerator(FakeTorch("cuda", is_initialized=lambda: True), monkeypatch) == (True, True)
     assert search_accelerator(FakeTorch("xpu", is_initialized=lambda: True), monkeypatch) == (True, True)
     assert search_accelerator(FakeTorch("mps", is_available=lambda: True), monkeypatch) == (True, True)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"is_available": lambda: True}], ids=["no module", "no events"])
+def test_a_device_of_somebodys_own_that_has_no_events_is_not_timed(
+    attributes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = FakeTorch(None)
+    torch.accelerator.current_accelerator = lambda: SimpleNamespace(type="privateuseone")
+    if attributes:
+        torch.privateuseone = SimpleNamespace(**attributes)
+    assert search_accelerator(torch, monkeypatch) == (False, True)
 
 
 def test_the_installed_torch_can_be_searched() -> None:
@@ -288,3 +308,16 @@ def test_metal_is_not_read_before_the_end_because_reading_waits(clock: FakeClock
     assert recorder.device.pending_count == 3 * devices.SWEEP_AT
     assert TorchAccelerator(SimpleNamespace(__name__="torch.mps")).reading_waits
     assert not TorchAccelerator(StandInCuda()).reading_waits
+
+
+def test_an_event_of_metal_is_waited_for_once(clock: FakeClock) -> None:
+    metal = FakeMetal()
+    timer = devices.DeviceTimer(lambda: (TorchAccelerator(metal), True))
+    recorder = SectionRecorder(clock=clock, device=timer)
+    for milliseconds in (3, 0, 2):
+        with recorder.section("step"):
+            metal.launch(milliseconds)
+        # A second round would meet events that remember that they have ended.
+        assert recorder.timings.get_stats("step")["device"]["count"] >= 1
+    device = recorder.timings.get_stats("step")["device"]
+    assert (device["count"], device["total"]) == (3, 0.005)

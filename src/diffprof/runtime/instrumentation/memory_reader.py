@@ -24,25 +24,32 @@ class MemoryReader:
     def __init__(self, allocator: Allocator | None = None, others: Mapping[str, Allocator] | None = None) -> None:
         """`others` are the allocators of further devices, by the name of the device."""
         self._allocator = allocator
-        self._others = others or {}
+        self._others = dict(others or {})
+        self.problem: str | None = None
+        """Why a device's memory is not read any more."""
         # The kernel's own peak is quick to read, but may come from the program that started this one.
         self._page = os.sysconf("SC_PAGE_SIZE") if STATM.is_file() and _is_own_peak() else 0
 
     def point(self, label: str, at_ns: int, sample: int | None = None) -> MemoryPoint:
         """The present memory; the peak of the device is reset."""
         rss, peak_rss = self._process()
-        device = self._allocator.read() if self._allocator is not None else None
-        if self._allocator is None or device is None:
+        try:
+            device = _read_and_reset(self._allocator) if self._allocator is not None else None
+        except Exception as error:  # noqa: BLE001  such as an allocator of the program's own, which has no statistics
+            device, self._allocator, self.problem = None, None, f"{type(error).__name__}: {error}"
+        if device is None:
             return MemoryPoint(label, at_ns, rss, peak_rss, sample=sample)
-        self._allocator.reset_peak()
         return MemoryPoint(label, at_ns, rss, peak_rss, device.allocated, device.reserved, device.max_allocated, sample)
 
     def other_points(self, label: str, at_ns: int, sample: int | None = None) -> Iterator[DevicePoint]:
         """The present memory of the further devices, whose peaks are reset."""
-        for device, allocator in self._others.items():
-            memory = allocator.read()
+        for device, allocator in list(self._others.items()):
+            try:
+                memory = _read_and_reset(allocator)
+            except Exception as error:  # noqa: BLE001  as above
+                memory, self.problem = None, f"{type(error).__name__}: {error}"
+                del self._others[device]
             if memory is not None:
-                allocator.reset_peak()
                 yield DevicePoint(device, label, at_ns, memory.allocated, memory.reserved, memory.max_allocated, sample)
 
     def _process(self) -> tuple[int, int]:
@@ -50,6 +57,13 @@ class MemoryReader:
             return process_memory()
         rss = int(os.pread(_statm(), LONGEST_STATM, 0).split()[1]) * self._page
         return rss, max(rss, _kernel_peak())
+
+
+def _read_and_reset(allocator: Allocator) -> AllocatorMemory | None:
+    memory = allocator.read()
+    if memory is not None:
+        allocator.reset_peak()
+    return memory
 
 
 def _statm() -> int:

@@ -93,6 +93,11 @@ class DeviceWatch:
                 timer.search()
         return self._timer, self._memory, self._others
 
+    @property
+    def memory_problem(self) -> str | None:
+        """Why the memory of a device is not read any more."""
+        return self._memory.problem
+
     def forget(self) -> None:
         """Drop the pipeline."""
         self._pipeline = None

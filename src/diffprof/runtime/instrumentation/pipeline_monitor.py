@@ -32,7 +32,7 @@ from diffprof.pipelines.components import (
     unwrap_compiled,
 )
 from diffprof.pipelines.patching import DRY_RUN_LOCK
-from diffprof.record.measured import Iteration
+from diffprof.record.measured import Iteration, Limitation
 from diffprof.runtime.instrumentation.cache_events import record_cache_events
 from diffprof.runtime.instrumentation.callbacks import Callbacks
 from diffprof.runtime.instrumentation.interception import Handler, intercept, intercept_own
@@ -89,10 +89,13 @@ class PipelineMonitor:
         clock: Clock = time.perf_counter_ns,
         device: DeviceTimer | None = None,
         memory: MemoryReader | None = None,
+        call_lost: Callable[[Exception], None] | None = None,
     ) -> None:
+        """`call_lost` is called with the error where a call could not be recorded: it is made all the same."""
         self.pipeline = pipeline
         self.began = clock()
         self._call_ended = call_ended
+        self._call_lost = call_lost
         self._step_ended = step_ended
         self._clock = clock
         self._devices = DeviceWatch(pipeline, device, memory)
@@ -142,6 +145,11 @@ class PipelineMonitor:
         self._parts, self._components, self._slots, self._places = {}, {}, {}, {}
         self._devices.forget()
         self._module_calls = ModuleCalls({})
+
+    def limitations(self) -> tuple[Limitation, ...]:
+        """What could not be read in the last call."""
+        problem = self._devices.memory_problem
+        return () if problem is None else (Limitation("no_device_memory", problem),)
 
     def _restore(self) -> None:
         while self._undo:
@@ -261,6 +269,8 @@ class PipelineMonitor:
                 if method not in ENTRIES or current_iteration() is not None:  # another monitored pipeline uses it
                     return original(module, *args, **kwargs)
                 with self._iteration(f"{slot}_{method}", {}, Callbacks(self.pipeline, self._section)):
+                    if self._own_iteration() is None:  # it could not be begun
+                        return original(module, *args, **kwargs)
                     return handle(original, module, args, kwargs)
             if iteration.in_component:
                 return original(module, *args, **kwargs)
@@ -308,8 +318,10 @@ class PipelineMonitor:
     @contextlib.contextmanager
     def _iteration(self, entry: str, arguments: Mapping[str, Any], callbacks: Callbacks) -> Iterator[None]:
         attributes = dict(vars(self.pipeline))
-        timer, memory, others = self._devices.look()
-        iteration = IterationRecorder(self, self._clock, self._places, timer, memory, others)
+        iteration = self._begin_iteration()
+        if iteration is None:
+            yield
+            return
         before = set_current_iteration(iteration)
         error: str | None = None
         try:
@@ -319,9 +331,25 @@ class PipelineMonitor:
             raise
         finally:
             set_current_iteration(before)
-            record = iteration.close(iteration.began - self.began, entry, error)
-            observed = self._module_calls.observed_calls(iteration)
-            self._call_ended(MonitoredCall(arguments, attributes, callbacks, record, observed))
+            try:
+                record = iteration.close(iteration.began - self.began, entry, error)
+                observed = self._module_calls.observed_calls(iteration)
+            except Exception as problem:  # noqa: BLE001  an image that was made is handed over, whatever fails here
+                self._lose_call(problem)
+            else:
+                self._call_ended(MonitoredCall(arguments, attributes, callbacks, record, observed))
+
+    def _begin_iteration(self) -> IterationRecorder | None:
+        try:
+            timer, memory, others = self._devices.look()
+            return IterationRecorder(self, self._clock, self._places, timer, memory, others)
+        except Exception as problem:  # noqa: BLE001  a device that cannot be asked can still compute
+            self._lose_call(problem)
+            return None
+
+    def _lose_call(self, problem: Exception) -> None:
+        if self._call_lost is not None:
+            self._call_lost(problem)
 
 
 def _any_subject(subject: int) -> bool:

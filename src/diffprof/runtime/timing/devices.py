@@ -94,11 +94,12 @@ class DeviceTimer:
         return Mark(event, device)
 
     def synchronize(self) -> None:
-        """Wait for the accelerator, if there is one."""
+        """Wait for the accelerator, if there is one; not while a graph is captured, which waiting would make fail."""
         if self.accelerator is not None:
             # As above: the timed code gets the error itself.
             with contextlib.suppress(RuntimeError):
-                self.accelerator.synchronize()
+                if not self.accelerator.is_capturing():
+                    self.accelerator.synchronize()
 
     def deliver(self, begin: Mark | None, end: Mark | None, receiver: Receiver) -> None:
         """Deliver the time between two marks to `receiver` as soon as it is known, without waiting for it."""
@@ -158,9 +159,9 @@ class DeviceTimer:
             return None
 
     def reuse(self, *marks: Mark | None) -> None:
-        """Let the events of these marks be recorded again."""
+        """Let the events of these marks be recorded again; not those of Metal, which remember that they have ended."""
         for mark in marks:
-            if mark is not None:
+            if mark is not None and not self._reading_waits():
                 self._free.setdefault(mark.device, []).append(mark.event)
 
 
@@ -226,7 +227,9 @@ class TorchSearch:
             kind = accelerators.current_accelerator()
             if kind is None:
                 return None, True  # torch was built for the CPU alone
-            self._backend = getattr(torch, kind.type)
+            self._backend = getattr(torch, kind.type, None)
+            if not hasattr(self._backend, "Event"):
+                return None, True  # a device of somebody's own that tells no time
             if not hasattr(self._backend, "current_stream"):
                 self._index = None  # Metal has one device and one stream
         if not is_in_use(self._backend):
@@ -236,9 +239,9 @@ class TorchSearch:
 
 def is_in_use(backend: Any) -> bool:
     """Whether the program uses ``torch.cuda``, ``torch.xpu``, ``torch.mps``...; this check does not initialize it."""
-    initialized = getattr(backend, "is_initialized", None)
     # Metal needs no initialization: where it is available, it can be used.
-    return bool(initialized() if initialized is not None else backend.is_available())
+    ask = getattr(backend, "is_initialized", None) or getattr(backend, "is_available", None)
+    return bool(ask is not None and ask())
 
 
 class TorchAccelerator:
@@ -257,6 +260,8 @@ class TorchAccelerator:
 
     def event(self) -> Event:
         event: Event = self._backend.Event(enable_timing=True)
+        if self.reading_waits:
+            return _MetalEvent(event)
         return event if self._bound is None else _EventOfDevice(event, self._backend, self._bound)
 
     def is_capturing(self) -> bool:
@@ -266,6 +271,29 @@ class TorchAccelerator:
         """Wait for the device; where none was given, for every device that this process uses."""
         for index in devices_in_use(self._backend) if self._bound is None else (self._bound,):
             self._backend.synchronize(*(() if index is None else (index,)))
+
+
+class _MetalEvent:
+    """An event of Metal, which is told once that it has ended: who waits for it twice waits for ever."""
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+
+    def record(self) -> None:
+        self._event.record()
+
+    def query(self) -> bool:
+        return bool(self._event.query())
+
+    def synchronize(self) -> None:
+        """Nothing: `elapsed_time` waits by itself, and would wait for ever if this had been told first."""
+
+    def elapsed_time(self, end: _MetalEvent, /) -> float:
+        try:
+            return float(self._event.elapsed_time(end._event))
+        except RuntimeError:
+            # Both are noted by threads of their own: of two that follow each other at once, the second may be first.
+            return 0.0
 
 
 class _EventOfDevice:

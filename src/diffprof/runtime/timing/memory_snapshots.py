@@ -104,7 +104,7 @@ def _backend() -> Any:
     torch = sys.modules.get("torch")
     accelerators = getattr(torch, "accelerator", None)
     kind = accelerators.current_accelerator() if accelerators is not None else None
-    backend = getattr(torch, kind.type) if kind is not None else None
+    backend = getattr(torch, kind.type, None) if kind is not None else None
     return backend if backend is not None and is_in_use(backend) else None
 
 

@@ -1,0 +1,72 @@
+"""Which devices a measured call ran on, and what they could do at that time.
+
+A program may allow TF32, or move the pipeline, between two calls: what was true when a call had ended stays true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from diffprof.record.measured import Device, Iteration, Limitation
+from diffprof.runtime.device import accelerator_at, device_of, processor_of
+from diffprof.runtime.instrumentation.pipeline_devices import execution_device
+
+TIMED_ACCELERATORS = ("cuda", "xpu", "mps")
+
+
+@dataclass(frozen=True)
+class CallDevices:
+    """The devices of one call."""
+
+    main: Device | None = None
+    """None for the processor, whose peak is timed, which takes time that belongs to nobody's call."""
+    others: Mapping[str, Device] = field(default_factory=dict)
+    """By place, such as ``cuda:1``."""
+    limitations: tuple[Limitation, ...] = field(default=(), compare=False)
+    """What could not be read, or not be timed."""
+
+
+def read_devices(pipeline: Any, iteration: Iteration) -> CallDevices:
+    """The devices of a call that has just ended."""
+    place = execution_device(pipeline)
+    names = sorted({sample.device for sample in iteration.samples if sample.device is not None})
+    problems: list[Limitation] = []
+    main = None if place.type == "cpu" else _read_main(pipeline, place, problems)
+    others = {name: _read_other(name, problems) for name in names}
+    is_on_accelerator = place.type in TIMED_ACCELERATORS or any(name != "cpu" for name in names)
+    if iteration.samples and iteration.wall.device_ns is None and is_on_accelerator:
+        problems.append(Limitation("launch_times"))
+    return CallDevices(main, others, tuple(problems))
+
+
+def read_host(pipeline: Any, problems: list[Limitation]) -> Device:
+    """The processor, with the peaks that are timed on it."""
+    try:
+        return processor_of(pipeline)
+    except Exception as error:  # noqa: BLE001  a device that is lost must not take the measurement with it
+        problems.append(_problem(error))
+        return Device("cpu", "cpu")
+
+
+def _read_main(pipeline: Any, place: torch.device, problems: list[Limitation]) -> Device:
+    try:
+        return device_of(pipeline)
+    except Exception as error:  # noqa: BLE001  as above
+        problems.append(_problem(error))
+        return Device(place.type, place.type)
+
+
+def _read_other(name: str, problems: list[Limitation]) -> Device:
+    try:
+        return accelerator_at(torch.device(name))
+    except Exception as error:  # noqa: BLE001  as above
+        problems.append(_problem(error))
+        return Device(name, torch.device(name).type)
+
+
+def _problem(error: Exception) -> Limitation:
+    return Limitation("no_device", f"{type(error).__name__}: {error}")
