@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,6 +99,15 @@ def test_a_folder_of_the_hubs_cache_is_the_revision_in_use(tmp_path: Path) -> No
     assert resolve(cache).folder == new
     (cache / "refs" / "main").write_text("gone")
     assert resolve(cache).folder == cache
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_a_revision_that_would_be_read_for_ever_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    cache = tmp_path / "models--org--name"
+    only = make_model(cache / "snapshots" / "0123")
+    (cache / "refs").mkdir()
+    make(cache / "refs" / "main")
+    assert resolve(cache).folder == only
 
 
 def test_a_folder_with_one_weight_file_and_nothing_else_is_that_file(tmp_path: Path) -> None:

@@ -75,3 +75,36 @@ def test_images_are_described_as_they_can_be_read_again() -> None:
     assert json_value([image] * 5) == "5 images 40x30"
     assert json_value([image, Image.new("RGB", (8, 8))]) == ["image 40x30", "image 8x8"]
     assert describe_input("a cat") is None
+
+
+HOSTILE_VALUES = {
+    "a size of no pixel": {"unet": {"sample_size": -8}},
+    "a size of a million pixels": {"unet": {"sample_size": 10**6}},
+    "a factor that is no number": {"vae_scale_factor": "eight"},
+    "a factor of nothing": {"vae_scale_factor": float("nan")},
+}
+
+
+@pytest.mark.parametrize("values", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
+def test_values_of_a_configuration_that_make_no_image_are_told_as_the_models(values: dict[str, Any]) -> None:
+    pipeline = diffusers.StableDiffusionImg2ImgPipeline.__new__(diffusers.StableDiffusionImg2ImgPipeline)
+    pipeline.__dict__ |= {
+        name: SimpleNamespace(config=SimpleNamespace(**value)) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+    with pytest.raises(RequestError, match=r"the size that StableDiffusionImg2ImgPipeline|check the model"):
+        stand_in(pipeline, "image", {})
+
+
+@pytest.mark.parametrize("name", ["image_latents", "image_embeds", "image_embeddings", "latents"])
+def test_a_pipeline_without_what_a_stand_in_is_made_of_is_named(name: str) -> None:
+    pipeline = diffusers.LTXPipeline.__new__(diffusers.LTXPipeline)
+    with pytest.raises(RequestError, match=f"nothing can stand in for the call argument '{name}' of LTXPipeline"):
+        stand_in(pipeline, name, {})
+
+
+def test_more_channels_than_memory_has_are_refused_before_they_are_made() -> None:
+    pipeline = bare(diffusers.LTXPipeline)
+    pipeline.__dict__["vae"].config = SimpleNamespace(latent_channels=2**40)
+    with pytest.raises(RequestError, match="844,424,930,131,968 numbers"):
+        stand_in(pipeline, "latents", {})

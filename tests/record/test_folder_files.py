@@ -19,7 +19,15 @@ def make_sparse(path: Path) -> None:
         file.truncate(2**40)
 
 
-@pytest.mark.parametrize("name", ["model_index.json", "unet/config.json", "unet/diffusion_pytorch_model.safetensors"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model_index.json",
+        "unet/config.json",
+        "unet/diffusion_pytorch_model.safetensors",
+        "tokenizer/additional_chat_templates/rag.jinja",
+    ],
+)
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -31,7 +39,7 @@ def make_sparse(path: Path) -> None:
 def test_what_would_be_read_for_ever_is_refused(
     name: str, make: Callable[[Path], object], words: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "unet").mkdir()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     make(tmp_path / name)
     with pytest.raises(RequestError, match=words):
         cache.digest_of_folder(tmp_path)

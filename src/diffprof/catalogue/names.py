@@ -111,11 +111,19 @@ def _current_snapshot(folder: Path) -> Path | None:
     except OSError:
         return None
     try:
-        named = (folder / "refs" / "main").read_text(encoding="utf-8")[:100].strip()
+        named = _short_text(folder / "refs" / "main")
     except (OSError, ValueError):
         named = ""
     current = [place for place in revisions if place.name == named] or (revisions if len(revisions) == 1 else [])
     return current[0] if current and is_model_folder(current[0]) else None
+
+
+def _short_text(file: Path) -> str:
+    """How a file begins; nothing where a pipe or a device is in its place, which would have no end."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as opened:
+        return opened.read(100).decode("utf-8").strip()
 
 
 def _only_weight_file(folder: Path) -> Path | None:

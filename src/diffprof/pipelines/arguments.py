@@ -23,7 +23,6 @@ from diffprof.pipelines.stand_ins import (
     least_strength,
     sized_input,
     stand_in,
-    stand_in_image,
     stand_in_prompt,
 )
 from diffprof.record.inputs import InputSize, is_input, parse_size
@@ -58,7 +57,7 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     if "prompt" in missing and not _has_any(given, ("prompt_embeds", "prompt_2", "image_embeds")):
         stand_ins["prompt"] = stand_in_prompt(pipeline)
     if _carries_ip_adapter(pipeline) and not _has_any(given, ("ip_adapter_image", "ip_adapter_image_embeds")):
-        stand_ins["ip_adapter_image"] = stand_in_image(pipeline, given)
+        stand_ins["ip_adapter_image"] = stand_in(pipeline, "ip_adapter_image", given)
     for name, parameter in missing.items():
         if parameter.default is parameter.empty and name not in stand_ins:
             stand_ins[name] = stand_in(pipeline, name, given)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 import stat
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ from typing import Any
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.config_bounds import check_name, check_values
+from diffprof.pipelines.config_bounds import MOST_ITEMS, check_name, check_values
+from diffprof.record.bounded_json import parse_json
 from diffprof.record.folder_files import LARGEST_TEXT_BYTES, check_files
 
 INDEX = "model_index.json"
@@ -128,7 +128,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise RequestError(f"{path} is no file; correct or replace it")
         if status.st_size > LARGEST_TEXT_BYTES:
             raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"), MOST_ITEMS)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{path} is not valid JSON ({error}); correct or replace the file") from None
     except OSError as error:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import torch
 
-from diffprof.errors import RequestError
+from diffprof.errors import RequestError, error_summary
 from diffprof.record.inputs import ImageSize, InputSize, VideoSize
 from diffprof.record.texts import STAND_IN_PROMPT
+from diffprof.settings.limits import LIMITS
 
 OPTIONAL_INPUTS = (
     "image", "images", "video", "control_image", "mask_image", "mask", "control_video", "conditioning_frames",
@@ -27,6 +28,17 @@ GREY, WHITE = "grey", "white"
 
 def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     """What the call argument of this name is when nobody gave it; refused where nothing is known to stand for it."""
+    try:
+        return _make(pipeline, name, given)
+    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
+        # It is made of what the pipeline and its configuration say, which may be anything or nothing.
+        raise RequestError(
+            f"nothing can stand in for the call argument {name!r} of {type(pipeline).__name__} "
+            f"({error_summary(error)}); check the model's configuration, or give it with --set {name}=VALUE"
+        ) from error
+
+
+def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     if name in STAND_INS:
         return STAND_INS[name](pipeline, given)
     words = name.split("_")
@@ -90,8 +102,18 @@ def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     frames = given.get("num_frames") or default_of(pipeline, "num_frames", "segment_frame_length") or 17
     if type(pipeline).__name__.startswith("EasyAnimate"):  # takes no images
         width, height = _usual_sizes(pipeline, given)
-        return torch.zeros(1, 1 if mode == "L" else 3, int(frames), height, width)
+        return _zeros(1, 1 if mode == "L" else 3, int(frames), height, width)
     return [_plain_image(mode, *_usual_sizes(pipeline, given))] * int(frames)
+
+
+def _zeros(*shape: int) -> torch.Tensor:
+    """Zeros, unless a configuration asks for more of them than any input has."""
+    if prod(shape) > MOST_ELEMENTS:
+        raise ValueError(f"{prod(shape):,} numbers")
+    return torch.zeros(*shape)
+
+
+MOST_ELEMENTS = LIMITS["width"].most * LIMITS["height"].most
 
 
 def _plain_image(mode: str, width: int, height: int) -> Any:
@@ -113,7 +135,10 @@ def _usual_sizes(pipeline: Any, given: Mapping[str, Any]) -> tuple[int, int]:
         for side in ("width", "height")
     )
     usual = width or height or _usual_size(pipeline)  # square, where only one side is known
-    return int(width or usual), int(height or usual)
+    sides = int(width or usual), int(height or usual)
+    for side in sides:
+        LIMITS["width"].check(side, f"the size that {type(pipeline).__name__} was made for")
+    return sides
 
 
 def _configured_side(pipeline: Any, side: str) -> int | None:
@@ -141,11 +166,11 @@ def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor
     rows, columns = (ceil((given.get(side) or 1024) / 42.67) for side in ("height", "width"))
     config = pipeline.decoder.config
     channels = getattr(config, "effnet_in_channels", None) or 16
-    return torch.zeros(1, channels, rows, columns)
+    return _zeros(1, channels, rows, columns)
 
 
 def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    return torch.zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
+    return _zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
 
 
 def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
@@ -153,7 +178,7 @@ def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     config = getattr(getattr(pipeline, "vae", None), "config", None)
     rate = getattr(config, "sampling_rate", None) or getattr(pipeline, "sample_rate", None) or 44100
     channels = getattr(config, "audio_channels", None) or 2
-    return torch.zeros(1, int(channels), 10 * int(rate))
+    return _zeros(1, int(channels), 10 * int(rate))
 
 
 def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
@@ -162,13 +187,13 @@ def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     executed = max(int(steps * float(given.get("inpaint_strength") or 0.8)), 1)
     width, height = _usual_sizes(pipeline, given)
     factor = int(pipeline.vae_scale_factor)
-    return torch.zeros(1, executed, pipeline.vae.config.latent_channels, height // factor, width // factor)
+    return _zeros(1, executed, pipeline.vae.config.latent_channels, height // factor, width // factor)
 
 
 def _latents(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     """What a pipeline that only decodes is given: 17 frames of 512x512 at 8 frames and 32 pixels to a cell."""
     config = pipeline.vae.config
-    return torch.zeros(1, int(getattr(config, "latent_channels", None) or 128), 3, 16, 16)
+    return _zeros(1, int(getattr(config, "latent_channels", None) or 128), 3, 16, 16)
 
 
 RESIDUES = 64

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import RequestError
+from diffprof.record.bounded_json import parse_json
 
 MOST_GROWTH = 1_000
 """How many times as long a normalizer may make a text. Published ones replace a letter by another."""
@@ -20,7 +20,7 @@ def check_tokenizer_file(folder: Path) -> None:
     if not path.is_file():
         return
     try:
-        values = json.loads(path.read_bytes())
+        values = parse_json(path.read_bytes())
         growth, added = _grown(values.get("normalizer"), 1, 0)
         added = max(added, _added_tokens(values.get("post_processor")))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):

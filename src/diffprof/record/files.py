@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from diffprof.errors import FileFormatError, FileProblem
 from diffprof.record.atomic_files import replace_file
+from diffprof.record.bounded_json import parse_json
 from diffprof.record.document import decode_profile, encode_profile
 from diffprof.record.profile import Profile
 from diffprof.record.version_1 import upgrade
@@ -29,7 +30,7 @@ OTHER_FILES = {"diffprof-advice": "Advice", "diffprof-fit": "Fit", "diffprof-pre
 FORMAT_VERSION = 3
 
 # A file is untrusted: a few kilobytes of gzip can stand for terabytes.
-MAX_FILE_BYTES = 1 << 30
+MAX_FILE_BYTES = 1 << 27
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -49,7 +50,7 @@ def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES, shown_as: str | Non
     """
     name = str(path) if shown_as is None else shown_as
     try:
-        values = json.loads(_read(Path(path), most_bytes), parse_constant=_refuse_constant)
+        values = parse_json(_read(Path(path), most_bytes), parse_constant=_refuse_constant)
     except OSError as error:
         raise FileFormatError(f"Cannot read {name}: {error.strerror or error}.", _problem(error)) from error
     except EOFError as error:

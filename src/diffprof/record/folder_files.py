@@ -14,6 +14,8 @@ TEXT_ENDINGS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab", ".bp
 LARGEST_TEXT_BYTES = 64 * 1024 * 1024
 """The largest published tokenizer has 35 MB."""
 MOST_FILES = 20_000
+TEMPLATES = "additional_chat_templates"
+"""The one folder in which transformers looks for files of a tokenizer beside its own."""
 
 
 def check_files(folder: Path) -> None:
@@ -40,5 +42,6 @@ def model_files(folder: Path) -> Iterator[Path]:
     try:
         yield from folder.glob("*")
         yield from folder.glob("*/*")
+        yield from folder.glob(f"*/{TEMPLATES}/*")
     except OSError as error:
         raise RequestError(f"{folder} cannot be read: {error.strerror or error}") from None

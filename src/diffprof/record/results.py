@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from diffprof.errors import FileFormatError
 from diffprof.record.atomic_files import replace_file
+from diffprof.record.bounded_json import parse_json
 from diffprof.record.decoding_error import DecodingError
 from diffprof.record.display import Displayed, find_function
 
@@ -64,7 +65,7 @@ def _read(path: Path, kind: type[Result]) -> Any:
             data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:
             raise FileFormatError(f"Cannot read {path}: it is larger than any file of `{kind.command}`.")
-        values = json.loads(data)
+        values = parse_json(data)
     except OSError as error:
         raise FileFormatError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

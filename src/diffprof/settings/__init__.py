@@ -263,7 +263,7 @@ OPTIONS = dict(
             "limit_time",
             kinds.within_limits("limit_time"),
             None,
-            "Seconds of the processor that counting a model may take; by default 60 on the command line.",
+            "Seconds of the processor that counting a model may take; by default 300 on the command line.",
         ),
         _option("keep", kinds.flag, False, "Put every profile into the history."),
         _option("history", kinds.folder, _history, "The file of the history."),

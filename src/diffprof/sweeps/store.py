@@ -20,6 +20,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, resolve
 from diffprof.errors import OutputError
 from diffprof.record import cache
+from diffprof.record.bounded_json import parse_json
 from diffprof.record.saved import saved_file
 from diffprof.sweeps.records import COLUMNS, Row, Task
 
@@ -56,7 +57,7 @@ class SweepStore:
         with self._explain():
             found = self._connection.execute("SELECT rows FROM answers WHERE key = ?", (key_of(task),)).fetchone()
         try:
-            return None if found is None else tuple(_row(values) for values in json.loads(found[0]))
+            return None if found is None else tuple(_row(values) for values in parse_json(found[0]))
         except (ValueError, TypeError, RecursionError):
             return None  # damaged: it is answered again
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diffprof.errors import FileFormatError
+from diffprof.traces.memory import plain_pickle
 from diffprof.traces.memory.plain_pickle import PlainReader, read_plain_pickle
 
 plain = st.recursive(
@@ -89,3 +90,37 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path: Path) -> None
     for path in (tmp_path, tmp_path / "missing.pickle"):
         with pytest.raises(FileFormatError, match="is not a file"):
             read_plain_pickle(path)
+
+
+LARGE = {
+    "many lists": b"\x80\x04](" + b"]" * 40 + b"e.",
+    "one list many times": b"\x80\x04]\x94(" + b"h\x00" * 200 + b"e.",
+    "many names for one list": b"\x80\x04]" + b"\x94" * 60 + b".",
+    "a text": pickle.dumps("x" * 3000),
+    "marks and nothing else": b"\x80\x04" + b"(" * 100 + b".",
+}
+
+
+@pytest.mark.parametrize("content", LARGE.values(), ids=LARGE.keys())
+def test_values_that_would_take_more_memory_than_any_snapshot_are_refused(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plain_pickle, "MOST_BYTES", 1500)
+    file = tmp_path / "snapshot.pickle"
+    file.write_bytes(content)
+    with pytest.raises(FileFormatError, match="larger than any memory snapshot that is read; record fewer"):
+        read_plain_pickle(file)
+
+
+def test_a_file_that_is_too_large_or_has_too_many_instructions_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "snapshot.pickle"
+    file.write_bytes(b"\x80\x04" + b"N0" * 100 + b"N.")
+    assert read_plain_pickle(file) is None
+    monkeypatch.setattr(plain_pickle, "MOST_INSTRUCTIONS", 150)
+    with pytest.raises(FileFormatError, match="larger than any memory snapshot"):
+        read_plain_pickle(file)
+    os.truncate(file, plain_pickle.LARGEST_FILE + 1)
+    with pytest.raises(FileFormatError, match="larger than any memory snapshot"):
+        read_plain_pickle(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from diffprof.pipelines.headers.header import (
     WeightHeader,
     damage_error,
 )
+from diffprof.record.bounded_json import parse_json
 
 DTYPES = {
     "BOOL": ("bool", 8), "U8": ("uint8", 8), "I8": ("int8", 8), "U16": ("uint16", 16), "I16": ("int16", 16),
@@ -56,7 +56,7 @@ def read_safetensors_header(file: Path) -> WeightHeader:
 def parse_safetensors_header(text: bytes, file: object, data_bytes: int | None) -> WeightHeader:
     """The header that a text spells; `data_bytes` is how long the rest of the file is, None where that is not known."""
     try:
-        values = json.loads(text)
+        values = parse_json(text)
     except (ValueError, RecursionError):
         raise damage_error(file, "its header is not valid JSON") from None
     if not isinstance(values, dict):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 
 from diffprof.errors import FileFormatError
+from diffprof.record.bounded_json import parse_json
 from diffprof.record.files import MAX_FILE_BYTES, compress, dumps, from_json
 from diffprof.record.profile import Profile
 
@@ -25,7 +25,7 @@ def unpack(data: bytes) -> Profile:
             text = packed.read(MAX_FILE_BYTES + 1)
         if len(text) > MAX_FILE_BYTES:
             raise ValueError(f"larger than {MAX_FILE_BYTES:,} bytes")
-        values = json.loads(text)
+        values = parse_json(text)
     except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise FileFormatError(f"The profile is damaged: {error}.") from error
     return from_json(values)

@@ -10,12 +10,18 @@ import pickle
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from sys import getsizeof
 from typing import Any
 
 from diffprof.errors import FileFormatError, FileProblem
 
-LARGEST_FILE = 4 * 1024**3
-MOST_VALUES = 100_000_000
+LARGEST_FILE = 512 * 1024**2
+MOST_INSTRUCTIONS = 40_000_000
+"""A snapshot of 200,000 allocations, which is what `diffprof run` records, has about 14 million."""
+MOST_BYTES = 10**9
+"""Of the values in memory: an empty list is one byte of a file, and sixty here."""
+POINTER_BYTES, ENTRY_BYTES = 8, 50
+"""Of a place in a list, and of a key or value in a dictionary with the room that it keeps free."""
 LONGEST_NUMBER = 64
 """Bytes of a whole number: an address has 8."""
 
@@ -27,12 +33,15 @@ def read_plain_pickle(path: Path) -> Any:
             problem = FileProblem.folder if path.is_dir() else FileProblem.missing
             raise FileFormatError(f"{path} is not a file.", problem)
         if path.stat().st_size > LARGEST_FILE:
-            raise FileFormatError(f"{path} is larger than any memory snapshot that is read.", FileProblem.other_format)
-        content = path.read_bytes()
+            raise _size_error(path)
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise FileFormatError(f"Cannot read {path}: {error.strerror}.", FileProblem.unreadable) from error
     try:
         return PlainReader(content).read()
+    except TooLarge as error:
+        raise _size_error(path) from error
     except (IndexError, KeyError, struct.error, ValueError, TypeError, RecursionError) as error:
         raise FileFormatError(f"{path} is not a memory snapshot, or it is damaged.", FileProblem.damaged) from error
     except ForbiddenInstruction as error:
@@ -41,6 +50,17 @@ def read_plain_pickle(path: Path) -> Any:
             "and which could run code.",
             FileProblem.other_format,
         ) from error
+
+
+def _size_error(path: Path) -> FileFormatError:
+    return FileFormatError(
+        f"{path} is larger than any memory snapshot that is read; record fewer allocations (max_entries).",
+        FileProblem.other_format,
+    )
+
+
+class TooLarge(Exception):
+    """The values would take more memory or time than those of any snapshot."""
 
 
 class ForbiddenInstruction(Exception):
@@ -62,10 +82,11 @@ class PlainReader:
         self._at = 0
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
+        self._held_bytes = 0
 
     def read(self) -> Any:
         """The value that the pickle holds."""
-        for _ in range(MOST_VALUES):
+        for _ in range(MOST_INSTRUCTIONS):
             code = self._content[self._at]
             self._at += 1
             if code == STOP:
@@ -75,7 +96,9 @@ class PlainReader:
             if instruction is None:
                 raise ForbiddenInstruction(NAMES.get(code, hex(code)))
             instruction(self)
-        raise ValueError("too many values")
+            if self._held_bytes > MOST_BYTES:
+                raise TooLarge
+        raise TooLarge
 
     def _take(self, size: int) -> bytes:
         end = self._at + size
@@ -106,21 +129,22 @@ class PlainReader:
 
     def push(self, value: Any) -> None:
         self._stack.append(value)
+        self._held_bytes += getsizeof(value) + POINTER_BYTES
 
     def push_number(self, form: str) -> None:
-        self._stack.append(self._number(form))
+        self.push(self._number(form))
 
     def push_text(self, form: str) -> None:
-        self._stack.append(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
+        self.push(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
 
     def push_bytes(self, form: str) -> None:
-        self._stack.append(self._take(self._number(form)))
+        self.push(self._take(self._number(form)))
 
     def push_long(self, form: str) -> None:
         size = self._number(form)
         if size > LONGEST_NUMBER:
             raise ValueError("a number is too long")
-        self._stack.append(int.from_bytes(self._take(size), "little", signed=True))
+        self.push(int.from_bytes(self._take(size), "little", signed=True))
 
     def push_line_of_number(self) -> None:
         line = self._line().removesuffix("L")
@@ -132,35 +156,40 @@ class PlainReader:
         self._stack.append(float(self._line()))
 
     def push_line_of_text(self) -> None:
-        self._stack.append(self._line().encode("ascii").decode("raw_unicode_escape"))
+        self.push(self._line().encode("ascii").decode("raw_unicode_escape"))
 
     def collect(self, kind: Callable[[list[Any]], Any]) -> None:
         values = self._since_mark()
-        self._stack.append(kind(values))
+        self.push(kind(values))
 
     def collect_last(self, size: int) -> None:
         values = tuple(self._stack[-size:])
         if len(values) < size or MARK in values:
             raise ValueError("a tuple has too few values")
-        self._stack[-size:] = [values]
+        del self._stack[-size:]
+        self.push(values)
 
     def extend(self, values: list[Any]) -> None:
         target = self._stack[-1]
         if type(target) is not list:
             raise ValueError("values are added to what is no list")
         target.extend(values)
+        self._held_bytes += POINTER_BYTES * len(values)
 
     def set_items(self, values: list[Any]) -> None:
         target = self._stack[-1]
         if type(target) is not dict or len(values) % 2:
             raise ValueError("entries are added to what is no dictionary")
         target.update(_pairs(values))
+        self._held_bytes += ENTRY_BYTES * len(values)
 
     def remember(self, number: int) -> None:
         self._memo[number] = self._stack[-1]
+        self._held_bytes += ENTRY_BYTES
 
     def recall(self, number: int) -> None:
         self._stack.append(self._memo[number])
+        self._held_bytes += POINTER_BYTES
 
 
 def _pairs(values: list[Any]) -> dict[str | int, Any]:
