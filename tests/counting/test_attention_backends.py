@@ -126,3 +126,17 @@ def test_a_kernel_that_is_called_without_the_registry_is_caught_too(
     done = diffprof.profile(pipeline, **SMALL_PIPELINES["stable-diffusion"].arguments())
     # Two batches, four heads, five tokens, size eight, two products; in each of two steps.
     assert done.total.macs - plain.total.macs == 2 * (2 * 2 * 4 * 5 * 5 * 8)
+
+
+@pytest.mark.parametrize("name", ["stable-diffusion", "qwen-image"])
+def test_text_encoders_with_flash_attention_are_counted_without_its_package(name: str) -> None:
+    """As with ``attn_implementation="flash_attention_2"``, for which transformers keeps the kernels to itself."""
+    small = SMALL_PIPELINES[name]
+    pipeline: Any = small.build()
+    plain = diffprof.profile(pipeline, **small.arguments())
+    for module in pipeline.text_encoder.modules():
+        if hasattr(module, "config"):
+            module.config._attn_implementation = "flash_attention_2"
+    flash = diffprof.profile(pipeline, **small.arguments())
+    assert flash.components["text_encoder"].macs == plain.components["text_encoder"].macs > 0
+    assert flash.ledger.unknown == {}

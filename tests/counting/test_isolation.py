@@ -46,6 +46,16 @@ def test_schedulers_are_copies_inside_and_the_pipelines_own_afterwards() -> None
     assert pipeline.scheduler is own
 
 
+def test_what_a_scheduler_keeps_on_a_gpu_is_not_copied_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    pipeline.scheduler.set_timesteps(4)
+    kept = pipeline.scheduler.timesteps
+    monkeypatch.setattr(isolation, "is_accelerator", lambda device: True)
+    with isolation.scheduler_copies(pipeline) as copies:
+        # On a GPU this would be a copy in main memory, which is what the CPU's own tensors are already.
+        assert copies["scheduler"].timesteps is kept
+
+
 def test_a_generator_of_an_accelerator_is_replaced_by_one_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolation, "is_accelerator", lambda device: True)
     generator = torch.Generator()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ BARE_KERNELS = {
     "flash_attn_interface": ("flash_attn_func",),
     "sageattention": ("sageattn",),
     "torch.nn.attention.flex_attention": ("flex_attention",),
+    "transformers.integrations.flash_attention": ("_flash_attention_forward",),
 }
 """Kernels that processors call without diffusers' registry, where their packages are installed."""
 
@@ -47,11 +48,11 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
 
     def attend(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
-        query, key, value = (given[name] if name in given else given[name[0]] for name in ("query", "key", "value"))
+        query, key, value = (_argument(given, name, f"{name}_states", name[0]) for name in ("query", "key", "value"))
         if not any(map(mode.is_virtual, (query, key, value))):
             return backend(*args, **kwargs)
         heads_first = given.get("tensor_layout", "HND" if backend.__name__ in HEADS_FIRST else "NHD") == "HND"
-        mask = given.get("attn_mask", given.get("attn_bias"))
+        mask = _argument(given, "attn_mask", "attn_bias", "attention_mask")
         causal = bool(given.get("is_causal", given.get("causal", False)))
         parallel = _context_parallel(given.get("_parallel_config"))
         if parallel is not None:
@@ -63,6 +64,11 @@ def _wrap_backend(mode: VirtualMode, backend: Callable[..., Any]) -> Callable[..
         return result
 
     return attend
+
+
+def _argument(given: Mapping[str, Any], *names: str) -> Any:
+    """The argument that a kernel has under the first of these names that it knows; None where it has none."""
+    return next((given[name] for name in names if name in given), None)
 
 
 def _attend(

@@ -47,6 +47,8 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     _silence_other_bars(patches)
     supply_transforms(patches)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
+    for name in ("is_autocast_enabled", "get_autocast_dtype"):
+        patches.function(torch, name, _ask_without_meta)
     _disable_offloading(patches)
     if _is_built_without_weights(pipeline):
         for owner in type(pipeline).__mro__:
@@ -241,6 +243,11 @@ def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]
         original(self, "cpu" if device_type == "meta" else device_type, *args, **kwargs)
 
     return init
+
+
+def _ask_without_meta(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for code that asks whether there are casts, such as transformers' flash attention."""
+    return lambda *kinds: original(*("cpu" if kind == "meta" else kind for kind in kinds))
 
 
 def _disable_offloading(patches: Patches) -> None:

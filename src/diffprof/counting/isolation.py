@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from diffprof.counting.boundary import leaves
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.pipeline_state import PipelineState
 from diffprof.errors import DiffprofError, UncountableError
@@ -54,7 +55,7 @@ def single_thread() -> Iterator[None]:
 def scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
     """Use copies of the schedulers: they keep histories in lists, which a dry run would fill."""
     schedulers = schedulers_of(pipeline)
-    copies = {name: copy.deepcopy(scheduler) for name, scheduler in schedulers.items()}
+    copies = {name: _copy_to_host(scheduler) for name, scheduler in schedulers.items()}
     holders = pipelines_in(pipeline)
     before = [(holder, dict(vars(holder))) for holder in holders]
     for holder in holders:
@@ -68,6 +69,12 @@ def scheduler_copies(pipeline: Any) -> Iterator[dict[str, Any]]:
         for holder, attributes in before:
             vars(holder).clear()
             vars(holder).update(attributes)
+
+
+def _copy_to_host(scheduler: Any) -> Any:
+    """A copy whose tensors lie in main memory: its history can be as large as several latents, and a GPU be full."""
+    there = [part for part in leaves(vars(scheduler)) if isinstance(part, torch.Tensor) and is_accelerator(part.device)]
+    return copy.deepcopy(scheduler, {id(tensor): tensor.cpu() for tensor in there})
 
 
 def with_generators_on_host(arguments: dict[str, Any]) -> dict[str, Any]:

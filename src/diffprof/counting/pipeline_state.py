@@ -71,7 +71,9 @@ class PipelineState:
     def remember_tensor(self, tensor: torch.Tensor) -> None:
         """The values of counters and statistics, which code may write into; large tables are only read."""
         if not tensor.is_meta and tensor.numel() <= MOST_KEPT_VALUES and not tensor.is_inference():
-            self._tensors.setdefault(id(tensor), (tensor, tensor._version, tensor.detach().clone()))
+            # Not on the tensor's own device: memory of a GPU is the program's, and may be all in use.
+            values = tensor.detach().to("cpu", copy=True)
+            self._tensors.setdefault(id(tensor), (tensor, tensor._version, values))
 
     def call_on_restore(self, restore: Callable[[], None]) -> None:
         self._others.append(restore)
