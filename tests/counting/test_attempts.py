@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import diffprof
-from diffprof.counting.attempts import _next_attempts
+from diffprof.counting.attempts import _next_attempts, _supply
 from diffprof.errors import PipelineError
+from diffprof.pipelines.arguments import CallArguments
 from tests.small_pipelines import SMALL_PIPELINES
 
 
@@ -81,3 +82,22 @@ def test_a_call_that_works_in_no_way_ends_with_its_own_message() -> None:
     pipeline, arguments = numbers_only("stable-diffusion-inpaint")
     with pytest.raises(PipelineError, match="`prompt` has to be of type"):
         diffprof.profile(pipeline, **arguments | {"prompt": 5})
+
+
+def test_code_that_checks_values_which_depend_on_weights_passes_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline, arguments = numbers_only("stable-diffusion")
+    owner = type(pipeline.unet)
+    original = owner.get_aug_embed
+
+    def check(unet: Any, emb: Any, *args: Any, **kwargs: Any) -> Any:
+        assert (emb == emb).all()
+        return original(unet, emb, *args, **kwargs)
+
+    monkeypatch.setattr(owner, "get_aug_embed", check)
+    done = diffprof.profile(pipeline, **arguments)
+    assert any("depend on weights: taken as true" in sentence for sentence in done.ledger.assumptions)
+
+
+def test_an_input_that_is_made_of_parts_which_the_pipeline_lacks_is_not_supplied() -> None:
+    call = CallArguments({}, {}, ("image_latents", "negative_prompt"), {})
+    assert _supply(object(), call, frozenset({"image_latents", "negative_prompt"})) == {"negative_prompt": ""}

@@ -217,3 +217,29 @@ def test_a_short_name_that_is_misspelt_leads_to_the_pipelines_own() -> None:
     for typed, own in (("step", "num_inference_steps"), ("guidence", "guidance_scale"), ("num_steps", "num_inference")):
         with pytest.raises(RequestError, match=f"did you mean {own}"):
             own_argument_name("SomePipeline", parameters, typed)
+
+
+def test_a_layer_that_transformers_keeps_no_more_is_not_asked_for() -> None:
+    """I2VGen-XL would normalise the layer before the last with a part of the text encoder that has another name now."""
+    small = SMALL_PIPELINES["i2vgen-xl"].build()
+    call = call_arguments(small, {}, {})
+    assert call.stand_ins["clip_skip"] is None
+
+
+def test_values_for_each_step_are_as_many_as_steps_are_requested() -> None:
+    class Scheduled:
+        def __call__(
+            self,
+            num_inference_steps: int = 4,
+            guidance_scale: float | None = None,
+            guidance_schedule: Any = (7.0, 7.0, 7.0, 3.0),
+        ) -> None:
+            """Guided as in Ideogram 4."""  # fmt: skip
+
+    assert call_arguments(Scheduled(), {}, {}).stand_ins == {}
+    assert call_arguments(Scheduled(), {"num_inference_steps": 4}, {}).stand_ins == {}
+    shorter = call_arguments(Scheduled(), {"num_inference_steps": 2}, {}).stand_ins
+    assert shorter == {"guidance_schedule": [7.0, 7.0]}
+    longer = call_arguments(Scheduled(), {"num_inference_steps": 8}, {}).stand_ins
+    assert longer == {"guidance_schedule": [7.0] * 6 + [3.0] * 2}
+    assert call_arguments(Scheduled(), {"guidance_scale": 5.0}, {}).stand_ins == {"guidance_schedule": None}

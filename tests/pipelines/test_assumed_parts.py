@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from diffprof.catalogue import find
 from diffprof.pipelines.assumed_parts import with_assumed_parts
-from diffprof.pipelines.blueprint import Blueprint, from_entry
+from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
 
 
 def sdxl(missing: str) -> Blueprint:
@@ -48,3 +48,17 @@ def test_a_denoiser_that_nobody_knows_gets_encoders_of_the_width_that_it_takes()
         "vae has no configuration: the defaults of AutoencoderKL are assumed, "
         "with latent_channels 12 as the denoiser asks"
     ]
+
+
+def test_a_model_of_texts_and_images_gets_the_width_in_its_part_for_texts() -> None:
+    parts = {
+        "text_encoder": PartPlan("text_encoder", "transformers", "Qwen2_5_VLForConditionalGeneration", is_missing=True),
+        "transformer": PartPlan(
+            "transformer", "diffusers", "QwenImageTransformer2DModel", {"joint_attention_dim": 1280}
+        ),
+    }
+    made = with_assumed_parts(Blueprint("m", "folder", "QwenImagePipeline", parts), frozenset(), [])
+    config = made.parts["text_encoder"].config
+    # Heads stay as wide as they usually are, and the groups that share keys divide them.
+    assert config["text_config"] == {"hidden_size": 1280, "num_attention_heads": 10, "num_key_value_heads": 5}
+    assert config["vision_config"] == {"out_hidden_size": 1280}

@@ -14,7 +14,14 @@ import diffprof
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import build
-from diffprof.pipelines.fitting import fitting_pipeline, is_optional, names_own_code, single_plans
+from diffprof.pipelines.fitting import (
+    fitting_pipeline,
+    is_optional,
+    names_own_code,
+    single_plans,
+    with_class_of_today,
+    with_library_class,
+)
 from tests.pipelines.folders import edit, saved
 
 SIZE = {"height": 16, "width": 16, "num_inference_steps": 1}
@@ -131,3 +138,41 @@ def test_several_controlnets_lie_in_folders_beside_each_other(tmp_path: Path) ->
     assert [plan.class_name for plan in found] == ["ControlNetModel", "ControlNetModel"]
     assert [plan.config["layers_per_block"] for plan in found] == [1, 2]
     assert single_plans(replace(several, class_name="ControlNetModel")) == []
+
+
+UNKNOWN_CLASSES = [
+    ("tokenizer", ["transformers", "UMT5TokenizerFast"], "AutoTokenizer"),
+    ("tokenizer", ["their_code", "OwnTokenizer"], "AutoTokenizer"),
+    ("feature_extractor", ["their_code", "OwnImageProcessor"], "AutoImageProcessor"),
+]
+
+
+@pytest.mark.parametrize(("slot", "names", "general"), UNKNOWN_CLASSES)
+def test_a_tokenizer_or_processor_of_an_unknown_class_is_not_needed(slot: str, names: list[str], general: str) -> None:
+    assumptions: list[str] = []
+    plan = with_library_class(PartPlan(slot, *names), assumptions)
+    assert (plan.library, plan.class_name) == ("transformers", general)
+    sentence = f"{slot}: {'.'.join(names)} is not a class of the libraries: {general} takes its place"
+    assert assumptions == [sentence]
+
+
+def test_a_class_that_is_known_or_no_small_part_stays() -> None:
+    for plan in (PartPlan("tokenizer", "transformers", "CLIPTokenizer"), PartPlan("unet", "theirs", "OwnModel")):
+        assert with_library_class(plan, []) is plan
+
+
+def test_a_folder_whose_tokenizer_has_code_of_its_own_is_counted(model: Path) -> None:
+    whole = diffprof.profile(model, **SIZE)
+    edit(model / "model_index.json", lambda index: index.update(tokenizer=["their_code", "OwnTokenizer"]))
+    assert diffprof.profile(model, **SIZE).total == whole.total
+
+
+def test_a_component_gets_the_class_that_the_pipeline_needs_today() -> None:
+    assumptions: list[str] = []
+    plan = with_class_of_today(
+        "AudioLDM2Pipeline", PartPlan("language_model", "transformers", "GPT2Model"), assumptions
+    )
+    assert plan.class_name == "GPT2LMHeadModel"
+    assert assumptions == [
+        "language_model is a GPT2LMHeadModel, as AudioLDM2Pipeline needs it today, and not a GPT2Model"
+    ]

@@ -96,6 +96,7 @@ def test_a_quantized_component_counts_as_the_layers_it_stands_for(slot: str, mod
     done = diffprof.profile(model, **ARGUMENTS)
     assert done.total.macs == before
     assert [sentence for sentence in done.ledger.assumptions if f"{slot} is published quantized" in sentence]
+    assert "nf4" in done.components[slot].weight_bytes_by_dtype
 
 
 ODDITIES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -108,3 +108,11 @@ def test_more_channels_than_memory_has_are_refused_before_they_are_made() -> Non
     pipeline.__dict__["vae"].config = SimpleNamespace(latent_channels=2**40)
     with pytest.raises(RequestError, match="844,424,930,131,968 numbers"):
         stand_in(pipeline, "latents", {})
+
+
+def test_the_embeddings_of_an_image_are_as_wide_as_the_model_takes_them() -> None:
+    alone = {"encoder_hid_dim": 1280, "encoder_hid_dim_type": "image_proj", "cross_attention_dim": 768}
+    beside_texts = {"encoder_hid_dim": 1024, "encoder_hid_dim_type": "text_image_proj", "cross_attention_dim": 768}
+    for config, width in ((alone, 1280), (beside_texts, 768)):
+        pipeline = SimpleNamespace(unet=SimpleNamespace(config=SimpleNamespace(**config)))
+        assert stand_in(pipeline, "image_embeds", {}).shape == (1, width)

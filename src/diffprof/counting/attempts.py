@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,12 @@ from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.failed_calls import missing_inputs, progress_of
 from diffprof.errors import PipelineError
 from diffprof.pipelines.arguments import CallArguments
-from diffprof.pipelines.stand_ins import OPTIONAL_INPUTS, stand_in
+from diffprof.pipelines.stand_ins import OPTIONAL_INPUTS, NoStandInError, stand_in
 from diffprof.pipelines.switches import enable_feature, has_feature
 from diffprof.record.progress import Progress
 
 MOST_ATTEMPTS = 16
-TILING = "vae_tiling"
+TILING, TRUTH = "vae_tiling", "truth"
 
 
 def count(
@@ -31,38 +32,55 @@ def count(
     The error of a call that works in no way is that of the attempt which came furthest; of those that came equally far
     it is the first, so that of the call as it was asked for.
     """
-    needs_tiling = False
+    needs: frozenset[str] = frozenset()
     attempts: list[frozenset[str]] = [frozenset()]
-    tried: set[tuple[frozenset[str], bool]] = set()
+    tried: set[tuple[frozenset[str], frozenset[str]]] = set()
     furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
     while attempts and len(tried) < MOST_ATTEMPTS:
         names = attempts.pop(0)
-        if (names, needs_tiling) in tried:
+        if (names, needs) in tried:
             continue
-        tried.add((names, needs_tiling))
-        supplied = {name: stand_in(pipeline, name, call.given) for name in call.on_refusal if name in names}
-        used = {**call.stand_ins, **supplied}
+        tried.add((names, needs))
+        used = {**call.stand_ins, **_supply(pipeline, call, names)}
+        arguments, is_tiled = {**call.given, **used}, TILING in needs
         try:
-            prepare_all = _with_tiling(pipeline, prepare, needs_tiling)
-            result = dry_run(pipeline, {**call.given, **used}, prepare_all, progress, counted=counted)
+            prepare_all = _with_tiling(pipeline, prepare, is_tiled)
+            result = dry_run(pipeline, arguments, prepare_all, progress, large_values=TRUTH in needs, counted=counted)
         except PipelineError as error:
             missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
             # At the same line, one that lacks nothing any more came further.
             reached = (progress_of(pipeline, error), not missing)
             if furthest is None or reached > furthest[0]:
                 furthest = (reached, error)
-            if not needs_tiling and _asks_for_tiling(pipeline, error):
-                needs_tiling = True
-                attempts.insert(0, names)
-            else:
-                attempts = [*_next_attempts(names, missing, call.on_refusal), *attempts]
+            more = _needs_of(pipeline, error) - needs
+            needs |= more
+            attempts = [names, *attempts] if more else [*_next_attempts(names, missing, call.on_refusal), *attempts]
             continue
-        return (replace(result, assumptions=(ENABLED, *result.assumptions)) if needs_tiling else result), used
+        return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), used
     assert furthest is not None, "the first attempt is always made"
     raise furthest[1]
 
 
+def _needs_of(pipeline: Any, error: PipelineError) -> frozenset[str]:
+    """What a call cannot do without that is no input."""
+    cause = error.__cause__
+    if isinstance(cause, NotImplementedError) and "tiling" in str(error) and has_feature(pipeline, TILING):
+        return frozenset({TILING})
+    # Code that is sure of its values checks them: what is not known is true then.
+    return frozenset({TRUTH}) if isinstance(cause, AssertionError) else frozenset()
+
+
 ENABLED = f"{TILING} was enabled: the pipeline does not work without it"
+
+
+def _supply(pipeline: Any, call: CallArguments, names: frozenset[str]) -> dict[str, Any]:
+    """Stand-ins for these inputs; none for one that is made of parts which this pipeline does not have."""
+    supplied = {}
+    for name in call.on_refusal:
+        if name in names:
+            with contextlib.suppress(NoStandInError):
+                supplied[name] = stand_in(pipeline, name, call.given)
+    return supplied
 
 
 def _next_attempts(tried: frozenset[str], missing: list[str], optional: Sequence[str]) -> list[frozenset[str]]:
@@ -78,11 +96,6 @@ def _next_attempts(tried: frozenset[str], missing: list[str], optional: Sequence
 
 
 USUAL_INPUTS = {"image", "control_image", "mask_image", "video", "images", "conditioning_image", "condition_image"}
-
-
-def _asks_for_tiling(pipeline: Any, error: PipelineError) -> bool:
-    is_missing = isinstance(error.__cause__, NotImplementedError) and "tiling" in str(error)
-    return is_missing and has_feature(pipeline, TILING)
 
 
 def _with_tiling(pipeline: Any, prepare: Callable[[], None], enable: bool) -> Callable[[], None]:

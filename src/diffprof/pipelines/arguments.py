@@ -65,10 +65,13 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
     if "image_crf" in missing and not is_installed("av"):
         stand_ins["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
+    skips = "clip_skip" in missing and missing["clip_skip"].default
+    if skips and not hasattr(getattr(pipeline, "text_encoder", None), "text_model"):
+        stand_ins["clip_skip"] = None  # I2VGen-XL takes the layer before the last, where transformers keeps it no more
     steps, strength = given.get("num_inference_steps"), getattr(missing.get("strength"), "default", None)
     if isinstance(steps, int) and isinstance(strength, float) and (least := least_strength(steps, strength)):
         stand_ins["strength"] = least
-    stand_ins |= _steps_of_motion(missing, steps)
+    stand_ins |= _steps_of_motion(missing, steps) | _schedules(parameters, missing, given)
     absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
     common = [name for name in OPTIONAL_INPUTS if name in missing]
     absent += [name for name in ("output_type", "use_resolution_binning") if name in missing]
@@ -86,6 +89,22 @@ def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> di
     if not (isinstance(steps, int) and isinstance(first, int) and isinstance(last, int)) or last < steps:
         return {}
     return {"t0": max(steps - 1 - (last - first), 0), "t1": steps - 1}
+
+
+def _schedules(
+    parameters: Mapping[str, inspect.Parameter], missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values for each of the usual steps, as Ideogram's guidance has them, stretched or shrunk to those requested."""
+    steps, usual = given.get("num_inference_steps"), getattr(parameters.get("num_inference_steps"), "default", None)
+    found: dict[str, Any] = {}
+    if isinstance(steps, int) and isinstance(usual, int) and steps not in (0, usual):
+        for name, parameter in missing.items():
+            values = parameter.default
+            if isinstance(values, (list, tuple)) and len(values) == usual > 1:
+                found[name] = [values[step * usual // steps] for step in range(steps)]
+    if given.get("guidance_scale") is not None and "guidance_schedule" in missing:
+        found["guidance_schedule"] = None  # the one excludes the other
+    return found
 
 
 def _is_large(given: Mapping[str, Any]) -> bool:

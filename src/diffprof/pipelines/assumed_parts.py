@@ -19,8 +19,8 @@ from diffprof.pipelines.classes import Kind, kind_of, part_class
 DENOISERS = ("transformer", "unet", "prior", "decoder", "prior_prior")
 
 WIDTHS = re.compile(
-    r"cross_attention_dim|joint_attention_dim|caption_(channels|dim|projection_dim)|cap_feat_dim|text_.*dim|.*pooled.*dim"
-    r"|encoder_hid_dim|image_(dim|embed_dim|proj_dim)|context_dim|projection_class_embeddings_input_dim"
+    r"cross_attention_dim|joint_attention_dim|caption_(channels|dim|projection_dim)|cap_feat_dim|.*text_.*dim|.*pooled.*dim"
+    r"|encoder_hid_dim|image_(dim|embed_dim|proj_dim)|context_(in_)?dim|projection_class_embeddings_input_dim"
 )
 """Keys of a denoiser's configuration that say how wide the texts and images are that it takes."""
 
@@ -137,12 +137,19 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
         usual = config_class()
     except (TypeError, ValueError, DiffprofError):
         return {}
-    key = _output_key(plan, usual)
-    width = getattr(usual, key, None)
+    # A model of texts and images gives what its part for texts gives, to which that for images is fitted.
+    text, vision = getattr(usual, "text_config", None), getattr(usual, "vision_config", None)
+    part = usual if text is None or hasattr(usual, "projection_dim") else text
+    key = _output_key(plan, part)
+    width = getattr(part, key, None)
     wanted = _wanted_width(plan, demands)
     if not isinstance(width, int) or wanted is None or width in demands.values():
         return {}
-    return _scaled(usual, key, width, wanted)
+    sizes = _scaled(part, key, width, wanted)
+    if part is usual:
+        return sizes
+    is_fitted = hasattr(vision, "out_hidden_size")
+    return {"text_config": sizes, **({"vision_config": {"out_hidden_size": wanted}} if is_fitted else {})}
 
 
 def _widths_demanded(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
@@ -189,8 +196,13 @@ def _scaled(usual: Any, key: str, width: int, wanted: int) -> dict[str, Any]:
     has_own_head_size = any(isinstance(getattr(usual, name, None), int) for name in ("head_dim", "d_kv"))
     if key == "hidden_size" and heads is not None and not has_own_head_size:
         head_size = width // getattr(usual, heads)
-        if wanted % getattr(usual, heads):
-            sizes[heads] = wanted // head_size if wanted % head_size == 0 else 1
+        if wanted % head_size == 0:
+            sizes[heads] = wanted // head_size
+        elif wanted % getattr(usual, heads):
+            sizes[heads] = 1
+        groups = getattr(usual, "num_key_value_heads", None)
+        if isinstance(groups, int) and heads in sizes:
+            sizes["num_key_value_heads"] = max(n for n in range(1, groups + 1) if sizes[heads] % n == 0)
     return sizes
 
 

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -25,11 +25,14 @@ from diffprof.pipelines.fitting import (
     names_own_code,
     single_plans,
     stand_in_guard,
+    with_class_of_today,
 )
 from diffprof.pipelines.modular import build_modular, modular_class, register_parts
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
 from diffprof.pipelines.processors import processor_of
+from diffprof.pipelines.published_packing import pack_as_published, packing_sentence
 from diffprof.pipelines.tokenizers import tokenizer_of
+from diffprof.pipelines.transformers_configs import transformers_config
 from diffprof.pipelines.usual_schedulers import usual_scheduler
 
 IGNORED_KEYS = (
@@ -195,6 +198,7 @@ def _part(
             f"{plan.slot}: {plan.library}.{plan.class_name} is not a class of the libraries: it is left out"
         )
         return None
+    plan = with_class_of_today(blueprint.pipeline, plan, assumptions)
     owner = part_class(plan.library, plan.class_name, plan.config)
     _note_own_code(plan, owner, assumptions)
     kind = kind_of(owner)
@@ -212,17 +216,12 @@ def _part(
     except Exception as error:
         if _is_own_mistake(error):
             raise
-        reason = f"{type(error).__name__}: {error}"
-        raise RequestError(
-            f"{plan.class_name} cannot be built from the configuration of {plan.slot} ({reason})"
-        ) from error
+        sentence = f"{plan.class_name} cannot be built from the configuration of {plan.slot}"
+        raise RequestError(f"{sentence} ({type(error).__name__}: {error})") from error
 
 
 def _configuration(blueprint: Blueprint, plan: PartPlan, kind: Kind, assumptions: list[str]) -> Mapping[str, Any]:
-    if "quantization_config" in plan.config:
-        assumptions.append(
-            f"{plan.slot} is published quantized; it is counted as the layers the packed weights stand for"
-        )
+    assumptions += filter(None, [packing_sentence(plan.slot, plan.config)])
     if plan.is_missing and kind is Kind.scheduler:
         return usual_scheduler(blueprint, plan)
     return {name: value for name, value in plan.config.items() if name not in IGNORED_KEYS}
@@ -270,6 +269,7 @@ def build_virtual_model(owner: Any, plan: PartPlan, config: Mapping[str, Any], d
         _make_virtual(module)
     if dtype in (torch.float16, torch.bfloat16):
         keep_in_float32(model, dtype)
+    pack_as_published(plan.slot, model, plan.config)
     return model
 
 
@@ -279,37 +279,12 @@ def construct(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> torch.nn
         model = owner(transformers_config(owner, plan, config))
         model.tie_weights()
     else:
-        model = owner.from_config(dict(config))
+        # Diffusers looks into the configuration for the class that it has today, and early ones do not say.
+        model = owner.from_config({**EARLY_VALUES.get(owner.__name__, {}), **config})
     return model
 
 
-def transformers_config(owner: Any, plan: PartPlan, config: Mapping[str, Any]) -> Any:
-    """The configuration as an object of the class that the model takes."""
-    values = _without_dtypes(config)
-    if plan.only_differences or not values:
-        return owner.config_class(**values)
-    return owner.config_class.from_dict(_own_part(owner.config_class, values))
-
-
-def _own_part(config_class: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """A text or vision model may come with the configuration of the larger model that it was taken from."""
-    key, model_type = config_class.base_config_key, config_class.model_type
-    if key and isinstance(values.get(key), dict):
-        return cast(dict[str, Any], values[key])
-    if values.get("model_type", model_type) != model_type:
-        for value in values.values():
-            if isinstance(value, dict) and value.get("model_type") == model_type:
-                return value
-    return values
-
-
-def _without_dtypes(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Also in the configurations of parts: each would be built in the dtype that it was once saved in."""
-    return {
-        name: _without_dtypes(value) if isinstance(value, Mapping) else value
-        for name, value in config.items()
-        if name not in ("dtype", "torch_dtype", "auto_map", "trust_remote_code")
-    }
+EARLY_VALUES = {"Transformer2DModel": {"norm_type": "layer_norm"}}
 
 
 def _make_virtual(module: torch.nn.Module) -> None:

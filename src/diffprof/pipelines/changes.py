@@ -14,6 +14,7 @@ from diffprof.pipelines.components import components_of, role_of
 from diffprof.pipelines.controlnets import add_controlnets
 from diffprof.pipelines.ip_adapters import add_ip_adapter
 from diffprof.pipelines.lora import add_lora
+from diffprof.pipelines.packed_weights import packed_weight
 from diffprof.pipelines.quantization import plan_quantization
 from diffprof.pipelines.step_caches import enable_cache, parse_cache
 from diffprof.record.changes import EVERY, Changes
@@ -65,6 +66,7 @@ def chosen_components(pipeline: Any, requested: Mapping[str, str], usual_roles: 
 
 def _quantize(pipeline: Any, slot: str, kind: str) -> list[str]:
     model = components_of(pipeline)[slot]
+    _refuse_packed(slot, model, kind)
     done = plan_quantization(slot, model, kind)
     said = [f"{slot} is quantized to {kind}: {done.packed:,} linear layers are packed"]
     if done.left:
@@ -76,9 +78,17 @@ def _quantize(pipeline: Any, slot: str, kind: str) -> list[str]:
     return said
 
 
+def _refuse_packed(slot: str, model: torch.nn.Module, kind: str) -> None:
+    """Weights that are published packed cannot be packed in another way."""
+    packed = next(filter(None, map(packed_weight, model.parameters())), None)
+    if packed is not None:
+        raise RequestError(f"{slot} is packed already ({packed.kind}); it cannot be changed to {kind}")
+
+
 def store_layers(pipeline: Any, slot: str, storage: str, dtype: torch.dtype) -> None:
     """Keep the layers of a component in a smaller dtype, and cast each when it is called."""
     model: Any = components_of(pipeline)[slot]
+    _refuse_packed(slot, model, storage)
     if not hasattr(model, "enable_layerwise_casting"):
         raise RequestError(
             f"{slot} cannot be stored layer by layer: {type(model).__name__} is not a model of diffusers"

@@ -16,6 +16,10 @@ from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.folder import is_pipeline_package, pipeline_packages
 
 
+class UnknownClassError(RequestError):
+    """A class that the installed libraries do not have."""
+
+
 class Kind(Enum):
     """What a component is, as far as it matters for making it."""
 
@@ -70,7 +74,7 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
             f"the model asks for {library}.{class_name}; diffprof only builds classes of diffusers and transformers"
         )
     if owner is None:
-        raise RequestError(
+        raise UnknownClassError(
             f"the installed {library if library == 'transformers' else 'diffusers'} has no class {class_name}; "
             "update it, or check the model's configuration"
         )

@@ -16,6 +16,8 @@ BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
     ("FluxControlNetModel", "joint_attention_dim"): {4096: "flux.1-dev"},
     ("SD3ControlNetModel", "num_attention_heads"): {18: "sd3-medium", 24: "sd3-medium", 38: "sd3.5-large"},
     ("QwenImageControlNetModel", "joint_attention_dim"): {3584: "qwen-image"},
+    ("SanaControlNetModel", "num_attention_heads"): {36: "sana-600m-512", 70: "sana-1.6b-1024"},
+    ("HunyuanDiT2DControlNetModel", "hidden_size"): {1408: "hunyuan-dit"},
 }
 """By the class of a ControlNet, the key of its configuration that tells models apart: the model for each value."""
 

@@ -33,12 +33,10 @@ InstantX, which published the first for each. One for a UNet is its first half."
 
 def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> tuple[Any, list[str]]:
     """The pipeline of diffusers that uses these ControlNets with the same components, and what was assumed."""
-    from diffusers import AutoPipelineForText2Image
-
     assumptions: list[str] = []
     nets = [_controlnet(pipeline, name, dtype, assumptions) for name in names]
     try:
-        made = AutoPipelineForText2Image.from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
+        made = _maker(pipeline).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
     except Exception as error:
         raise RequestError(
             f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__} ({first_line(error)})"
@@ -46,6 +44,16 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
     if "controlnet" not in components_of(made):
         raise RequestError(f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__}")
     return made, assumptions
+
+
+def _maker(pipeline: Any) -> Any:
+    """Of the pipelines with a ControlNet, diffusers' own choice leaves out a few that are named as all others are."""
+    import diffusers
+    from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
+
+    own = getattr(diffusers, type(pipeline).__name__.removesuffix("Pipeline") + "ControlNetPipeline", None)
+    is_left_out = own is not None and own not in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.values()
+    return own if is_left_out else diffusers.AutoPipelineForText2Image
 
 
 def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:

@@ -14,7 +14,7 @@ import torch
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.classes import part_class, pipeline_class
+from diffprof.pipelines.classes import UnknownClassError, part_class, pipeline_class
 from diffprof.pipelines.folder import read_json
 
 NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
@@ -83,11 +83,51 @@ def is_known_class(plan: PartPlan) -> bool:
     """Whether diffusers or transformers have the class, also where a package is missing to use it."""
     try:
         part_class(plan.library, plan.class_name, plan.config)
-    except UnsafeModelError:
+    except (UnsafeModelError, UnknownClassError):
         return False
     except RequestError:
         return True
     return True
+
+
+def with_class_of_today(pipeline: str, plan: PartPlan, assumptions: list[str]) -> PartPlan:
+    """The plan of a component with the class that the pipeline's code needs, where it was published with another."""
+    name = CLASSES_OF_TODAY.get((pipeline, plan.class_name))
+    if name is None:
+        return with_library_class(plan, assumptions)
+    assumptions.append(f"{plan.slot} is a {name}, as {pipeline} needs it today, and not a {plan.class_name}")
+    return replace(plan, class_name=name)
+
+
+CLASSES_OF_TODAY = {("AudioLDM2Pipeline", "GPT2Model"): "GPT2LMHeadModel"}
+"""By the class of a pipeline and that of a component: what has the methods that transformers once gave to all."""
+
+
+def with_library_class(plan: PartPlan, assumptions: list[str]) -> PartPlan:
+    """The plan of a tokenizer or processor with a class that the libraries have: its files say what it does.
+
+    One that a repository has code for, or that a library had under a name of its own, is not needed to count: only the
+    lengths of texts and the sizes of images matter.
+    """
+    general = next((general for ending, general in GENERAL_CLASSES.items() if plan.class_name.endswith(ending)), None)
+    if general is None or is_known_class(plan):
+        return plan
+    assumptions.append(
+        f"{plan.slot}: {plan.library}.{plan.class_name} is not a class of the libraries: {general} takes its place"
+    )
+    named = {"tokenizer_class": plan.class_name} if general == "AutoTokenizer" else {}
+    return replace(plan, library="transformers", class_name=general, config={**named, **plan.config})
+
+
+GENERAL_CLASSES = {
+    "Tokenizer": "AutoTokenizer",
+    "TokenizerFast": "AutoTokenizer",
+    "FeatureExtractor": "AutoImageProcessor",
+    "ImageProcessor": "AutoImageProcessor",
+    "ImageProcessorFast": "AutoImageProcessor",
+    "Processor": "AutoProcessor",
+}
+"""By the end of a class name, the first that fits: the class of transformers that finds out what is meant."""
 
 
 def names_own_code(config: Any) -> bool:

@@ -12,7 +12,7 @@ import torch
 
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import PartPlan
-from diffprof.pipelines.building import transformers_config
+from diffprof.pipelines.transformers_configs import transformers_config
 from diffprof.pipelines.weight_files import WeightFiles, format_names
 
 LONGEST_REASON = 300

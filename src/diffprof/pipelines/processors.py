@@ -14,6 +14,7 @@ import transformers
 from diffprof.errors import RequestError, error_summary
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import is_placeholder, missing_package_error, missing_packages, part_class
+from diffprof.pipelines.fitting import is_known_class
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.tokenizer_families import encoder_of, family_of
 from diffprof.pipelines.tokenizers import StandInTokenizer, has_vocabulary, own_template, tokenizer_of
@@ -42,9 +43,10 @@ def _class_behind(blueprint: Blueprint, plan: PartPlan, owner: Any) -> Any:
     )
     named = [_file(plan, name).get(key) for name in ("processor_config.json", "preprocessor_config.json")]
     named += [plan.config.get(key), _file(plan, "tokenizer_config.json").get(key)]
-    name = next((name for name in named if isinstance(name, str)), None)
-    if name is None:
-        name = _usual_name(blueprint, plan, owner)
+    known = [
+        name for name in named if isinstance(name, str) and is_known_class(replace(plan, class_name=name, config={}))
+    ]
+    name = known[0] if known else _usual_name(blueprint, plan, owner)
     if name is None:
         raise RequestError(f"nothing says which class {plan.slot} ({plan.class_name}) is; add its configuration files")
     return part_class("transformers", name)

@@ -6,7 +6,7 @@ what would be stored, and the products are counted by the same code as those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -28,8 +28,11 @@ class QuantizedModel:
     left: int
 
 
-def plan_quantization(slot: str, model: torch.nn.Module, quantization: str) -> QuantizedModel:
-    """Have the linear layers of a model on virtual weights stand for packed ones; refused where none can be packed."""
+def plan_quantization(slot: str, model: torch.nn.Module, quantization: str, left: Sequence[str] = ()) -> QuantizedModel:
+    """Have the linear layers of a model on virtual weights stand for packed ones; refused where none can be packed.
+
+    `left` names modules that stay as they are, beside those that the libraries never pack.
+    """
     library, _, kind = quantization.partition(":")
     if library == "gguf" and _is_of_transformers(model):
         raise RequestError(
@@ -37,7 +40,7 @@ def plan_quantization(slot: str, model: torch.nn.Module, quantization: str) -> Q
             "use nf4, int8 or fp8 for it"
         )
     layout = LAYOUTS[quantization] if library != "gguf" else _gguf_layout(kind)
-    layers = list(quantizable_layers(model, library))
+    layers = list(quantizable_layers(model, library, left))
     packed = 0
     for _, layer in layers:
         facts = layout(layer.out_features, layer.in_features, layer.weight.dtype)
@@ -52,9 +55,11 @@ def plan_quantization(slot: str, model: torch.nn.Module, quantization: str) -> Q
     return QuantizedModel(packed, len(layers) - packed)
 
 
-def quantizable_layers(model: torch.nn.Module, library: str) -> Iterator[tuple[str, torch.nn.Linear]]:
+def quantizable_layers(
+    model: torch.nn.Module, library: str, left: Sequence[str] = ()
+) -> Iterator[tuple[str, torch.nn.Linear]]:
     """The linear layers that diffusers or transformers would quantize: all but those that they keep as they are."""
-    kept = kept_modules(model)
+    kept = [*kept_modules(model), *left]
     for path, module in model.named_modules():
         if isinstance(module, torch.nn.Linear) and path and not _is_kept(path, kept, library, model):
             yield path, module

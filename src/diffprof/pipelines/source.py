@@ -7,6 +7,7 @@ from pathlib import Path
 
 from diffprof.catalogue.names import Place, ResolvedModel, is_model_folder, resolve
 from diffprof.errors import RequestError
+from diffprof.pipelines.adapter_folders import from_adapter_folder
 from diffprof.pipelines.blueprint import Blueprint, from_entry, needed_arguments
 from diffprof.pipelines.component_files import with_folder_weights, with_hub_weights
 from diffprof.pipelines.denoiser_folders import from_denoiser_folder
@@ -27,7 +28,11 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
         raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
     if resolved.folder is not None and not is_model_folder(resolved.folder):
         around = _pipeline_around(resolved.folder, resolved.name, dtype)
-        alone = around or from_denoiser_folder(resolved.folder, resolved.name)
+        alone = (
+            around
+            or from_denoiser_folder(resolved.folder, resolved.name)
+            or from_adapter_folder(resolved.folder, resolved.name)
+        )
         if alone is not None:
             return alone
     if resolved.folder is not None:

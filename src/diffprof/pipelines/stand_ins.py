@@ -26,13 +26,17 @@ OPTIONAL_INPUTS = (
 GREY, WHITE = "grey", "white"
 
 
+class NoStandInError(RequestError):
+    """An input that is made of what this pipeline does not have."""
+
+
 def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     """What the call argument of this name is when nobody gave it; refused where nothing is known to stand for it."""
     try:
         return _make(pipeline, name, given)
     except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
         # It is made of what the pipeline and its configuration say, which may be anything or nothing.
-        raise RequestError(
+        raise NoStandInError(
             f"nothing can stand in for the call argument {name!r} of {type(pipeline).__name__} "
             f"({error_summary(error)}); check the model's configuration, or give it with --set {name}=VALUE"
         ) from error
@@ -93,7 +97,10 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     image = _plain_image(mode, width, height)
     if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
         return [[image, image], [image, None]]  # an example and a question, whose answer is to be generated
-    nets = getattr(getattr(pipeline, "controlnet", None), "nets", None)
+    adapter = getattr(pipeline, "adapter", None)
+    if getattr(getattr(adapter, "config", None), "in_channels", None) == 1:
+        image = _plain_image("L", width, height)  # of edges or a sketch, as T2I-Adapters take them
+    nets = getattr(getattr(pipeline, "controlnet", None), "nets", None) or getattr(adapter, "adapters", None)
     return [image] * len(nets) if nets is not None and mode == "RGB" else image
 
 
@@ -170,7 +177,10 @@ def _stage_c_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor
 
 
 def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
-    return _zeros(1, pipeline.unet.config.encoder_hid_dim or pipeline.unet.config.cross_attention_dim)
+    """What a prior of Kandinsky hands over; to a model that takes texts beside it, as wide as its attention is."""
+    config = pipeline.unet.config
+    takes_texts = getattr(config, "encoder_hid_dim_type", None) == "text_image_proj"
+    return _zeros(1, (None if takes_texts else config.encoder_hid_dim) or config.cross_attention_dim)
 
 
 def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:

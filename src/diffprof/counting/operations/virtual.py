@@ -388,7 +388,7 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
         mode.recorder.mark_read(tensors)
         return _run_real(mode, func, args, kwargs, tensors)
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in virtual)
-    value = "true" if virtual[0].dtype == torch.bool and virtual[0].dim() else "zero"
+    value = "true" if virtual[0].dtype == torch.bool and (virtual[0].dim() or mode.large_values) else "zero"
     mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {value}")
     args = _as_real(mode, args)
     result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
