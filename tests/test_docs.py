@@ -44,6 +44,7 @@ NOT_RUN = {
     ("docs/reliability.md", "takes hours"): 1,
     ("docs/reliability.md", "takes half an hour, and installs atheris"): 1,
     ("docs/runtime.md", "needs two processes; tests/runtime/test_rank_gathering.py does it"): 1,
+    ("docs/runtime.md", "takes 20 seconds; tests/runtime/test_doctor.py does it"): 1,
     ("docs/shapes-model.md", "takes 30 minutes"): 1,
 }
 """Blocks that no test runs, by page and reason. A new one has to be added here, where it is seen."""
