@@ -60,7 +60,7 @@ class FullyShardedDataParallel(torch.nn.Module):
     """Stands in for the wrapper of the first FSDP."""
 
 
-def test_the_first_fsdp_is_refused_before_anybody_waits() -> None:
+def test_the_first_fsdp_is_refused_before_anybody_waits(mesh: Any) -> None:
     pipeline: Any = SMALL.build()
     pipeline.transformer.wrapped = FullyShardedDataParallel()
     with pytest.raises(UncountableError, match="transformer is wrapped by the first FSDP"):

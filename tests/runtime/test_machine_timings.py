@@ -49,6 +49,35 @@ def test_a_short_call_is_repeated_until_enough_has_passed(monkeypatch: pytest.Mo
     assert len(calls) == 2 + 10 * REPEATS
 
 
+@pytest.mark.parametrize(("place", "waited"), [("cuda", ()), ("cuda:1", (1,)), ("mps:0", ())])
+def test_the_device_that_is_timed_is_waited_for_and_not_the_current_one(
+    place: str, waited: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+    device = torch.device(place)
+    monkeypatch.setattr(getattr(torch, device.type), "synchronize", lambda *place: waits.append(place))
+    clock = Clock()
+    monkeypatch.setattr(machine_timings, "clock_for", lambda device: clock)
+
+    def call() -> None:
+        clock.now += SHORTEST_NS
+
+    Timer(device).seconds(call)
+    assert set(waits) == {waited} and len(waits) == 2 + REPEATS
+
+
+def test_a_dtype_that_the_device_does_not_have_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rate(timer: Timer, dtype: torch.dtype) -> float:
+        if dtype == torch.bfloat16:
+            raise TypeError("BFloat16 is not supported on MPS\nmore")
+        return 1e12
+
+    monkeypatch.setattr(machine_timings, "_product_rate", rate)
+    rates, problems = machine_timings._product_rates(Timer(torch.device("mps")))
+    assert rates == {"float32": 1e12, "float16": 1e12}
+    assert problems == ["products in bfloat16 could not be measured: BFloat16 is not supported on MPS"]
+
+
 def test_one_thread_is_timed_by_what_the_process_itself_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     assert clock_for(torch.device("cpu")) is time.process_time_ns

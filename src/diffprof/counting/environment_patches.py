@@ -108,7 +108,9 @@ def run_uncaptured(patches: Patches, pipeline: Any) -> None:
     """
     for component in components_of(pipeline).values():
         for module in component.modules():
-            for name, method in list(vars(module).items()):
+            # Attributes of every module begin with an underscore, and a large model has a hundred thousand of them.
+            own = [(name, value) for name, value in vars(module).items() if name[0] != "_" and name != "training"]
+            for name, method in own:
                 if is_captured(method) and hasattr(type(module), name):
                     patches.set(module, name, types.MethodType(getattr(type(module), name), module))
 

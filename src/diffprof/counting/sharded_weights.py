@@ -21,7 +21,7 @@ from diffprof.pipelines.components import components_of
 def gather_sharded_weights(pipeline: Any, recorder: OperationRecorder) -> None:
     """Give the modules whole weights without data; who calls this puts attributes of modules back afterwards."""
     states: Any = sys.modules.get("torch.distributed.fsdp._fully_shard._fsdp_state")
-    if states is None:
+    if states is None or not torch.distributed.is_initialized():
         return
     for slot, component in components_of(pipeline).items():
         for module in list(component.modules()):

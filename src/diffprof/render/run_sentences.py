@@ -94,8 +94,8 @@ _LIMITATIONS = {
     "no_device": "the device could not be read: {detail}",
     "no_device_memory": "the memory of the device could not be read: {detail}",
     "more_warmups": "{done} warm-up calls were made instead of {requested}: until then CUDA graphs are captured",
-    "launch_times": "the device could not be timed by its own clock, because it came into use during the call or the "
-    "pipeline itself is on the CPU: its sections have the times of the host",
+    "launch_times": "the device could not be timed by its own clock, because it came into use during the call, the "
+    "pipeline itself is on the CPU, or torch has no clock of it: its sections have the times of the host",
     "time_budget": "only {done} iterations fit into the time budget: a comparison needs {requested} or more "
     "(--iterations, or a larger --time-budget)",
     "incomplete": "the run was incomplete: {done} of {requested} calls were completed",

@@ -15,8 +15,6 @@ from diffprof.record.measured import Device, Iteration, Limitation
 from diffprof.runtime.device import accelerator_at, device_of, processor_of
 from diffprof.runtime.instrumentation.pipeline_devices import execution_device
 
-TIMED_ACCELERATORS = ("cuda", "xpu", "mps")
-
 
 @dataclass(frozen=True)
 class CallDevices:
@@ -37,7 +35,7 @@ def read_devices(pipeline: Any, iteration: Iteration) -> CallDevices:
     problems: list[Limitation] = []
     main = None if place.type == "cpu" else _read_main(pipeline, place, problems)
     others = {name: _read_other(name, problems) for name in names}
-    is_on_accelerator = place.type in TIMED_ACCELERATORS or any(name != "cpu" for name in names)
+    is_on_accelerator = main is not None or any(name != "cpu" for name in names)
     if iteration.samples and iteration.wall.device_ns is None and is_on_accelerator:
         problems.append(Limitation("launch_times"))
     return CallDevices(main, others, tuple(problems))

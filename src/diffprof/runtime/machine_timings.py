@@ -13,6 +13,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from diffprof.errors import first_line
+
 REPEATS = 7
 SHORTEST_NS = 4_000_000
 """A timing repeats what it times until this much has passed."""
@@ -52,8 +54,7 @@ def time_machine(device: torch.device, dtype: torch.dtype, progress: Callable[[s
     """Time everything; two minutes at most."""
     timer = Timer(device)
     progress("matrix products")
-    peaks = {str(kind).removeprefix("torch."): _product_rate(timer, kind) for kind in _dtypes(device)}
-    not_measured = []
+    peaks, not_measured = _product_rates(timer)
     if device.type == "cpu":
         rate, reason = rate_in_child("bfloat16")
         peaks |= {"bfloat16": rate} if rate else {}
@@ -100,7 +101,9 @@ class Timer:
 
     def _wait(self) -> None:
         if self.device.type != "cpu" and self._backend is not None:
-            self._backend.synchronize()
+            # Of several devices, the current one need not be this one; Metal has one and takes no number.
+            place = () if self.device.index is None or self.device.type == "mps" else (self.device.index,)
+            self._backend.synchronize(*place)
 
     def tensor(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
         return torch.randn(*shape, device=self.device).to(dtype)
@@ -114,6 +117,18 @@ def clock_for(device: torch.device) -> Callable[[], int]:
 
 def _dtypes(device: torch.device) -> tuple[torch.dtype, ...]:
     return (torch.float32,) if device.type == "cpu" else (torch.float32, torch.float16, torch.bfloat16)
+
+
+def _product_rates(timer: Timer) -> tuple[dict[str, float], list[str]]:
+    """Operations a second by dtype, and why some have none: an older Mac, for one, has no bfloat16."""
+    rates, not_measured = {}, []
+    for dtype in _dtypes(timer.device):
+        name = str(dtype).removeprefix("torch.")
+        try:
+            rates[name] = _product_rate(timer, dtype)
+        except (RuntimeError, TypeError) as error:
+            not_measured.append(f"products in {name} could not be measured: {first_line(error)}")
+    return rates, not_measured
 
 
 def _product_rate(timer: Timer, dtype: torch.dtype) -> float:
