@@ -213,3 +213,25 @@ def test_the_release_is_built_checked_audited_and_then_published() -> None:
     assert "python -m build" in steps["build"]
     assert "twine check --strict" in steps["build"]
     assert "pip-audit" in steps["audit"]
+
+
+PAGE_WITHOUT_TORCH = """
+import sys
+
+# What is None there cannot be imported, as if it were not installed.
+sys.modules.update(dict.fromkeys(["torch", "diffusers", "transformers", "accelerate", "safetensors"]))
+from diffprof.app.hardware import hardware_view
+from diffprof.app.server import application
+from diffprof.app.setup import Setup
+from diffprof.app.sliders import count_model, slider_values
+
+application(Setup())
+own = count_model("sd-2.1-base", {})
+moved = count_model("sd-2.1-base", {"height": 512, "width": 512, "num_inference_steps": 30})
+print(sorted(slider_values(own)), moved.total.macs, "memory-bar" in hardware_view(moved, "l4"))
+"""
+
+
+def test_the_page_answers_without_torch() -> None:
+    sliders = ["guidance_scale", "height", "num_images_per_prompt", "num_inference_steps", "width"]
+    assert run_child("-c", PAGE_WITHOUT_TORCH).stdout.strip() == f"{sliders} {26_234_368_094_208} True"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from diffprof.app.background import Done, Failed, _latest, run_for_session, stop_all
+from diffprof.app.background import Done, Failed, _latest, error_message, run_for_session, stop_all
 from diffprof.app.session import Session
 from diffprof.errors import RequestError
 from diffprof.record.progress import Activity, Progress, ProgressEvent
@@ -133,3 +133,9 @@ def test_a_reader_gets_a_message_even_while_more_of_them_come() -> None:
             return False
 
     assert _latest(Refilled(), threading.Event()) == COUNTING  # type: ignore[arg-type]
+
+
+def test_a_library_that_is_not_installed_is_no_bug() -> None:
+    sentence = error_message(ModuleNotFoundError("No module named 'torch'", name="torch"))
+    assert sentence.startswith("This needs torch and diffusers, and torch is not installed; install all they need with")
+    assert "bug" in error_message(ModuleNotFoundError("No module named 'own'", name="own"))

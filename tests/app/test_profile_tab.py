@@ -114,7 +114,7 @@ def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPa
     visitor = visit()
     for typed, said in (
         ("sdlx", "Unknown model 'sdlx'; did you mean sdxl"),
-        ("/etc", "Unknown model '/etc'; `diffprof models` lists the known ones. Other folders"),
+        ("/etc", "Unknown model '/etc'; diffprof models lists the known ones. Other folders"),
         ("../../etc", "Unknown model '../../etc'"),
         ("somebody/something", "only if the page was started with --allow-paths"),
         ("<script>alert(1)</script>", "Unknown model '<script>alert(1)</script>'"),

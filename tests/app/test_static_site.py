@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
+from playwright.sync_api import expect
 
 import diffprof
 from diffprof.app.static_site import SLIDERS, model_entry, write_site
 from diffprof.catalogue.accelerators import accelerators
 from diffprof.errors import RequestError
 from diffprof.laws.law_file import packaged_law
+from diffprof.render.charts.style import component_colours
 from tests.browsers import DESKTOP, TELEPHONE, visiting
 
 if TYPE_CHECKING:
@@ -159,6 +161,39 @@ def test_a_size_that_was_not_proved_is_refused_in_a_sentence(site: str, browser:
         visit.page.goto(f"{site}?model=sd-2.1-base&height=9000")
         visit.page.wait_for_selector("body[data-ready=yes]")
         assert visit.page.locator(".result .bad").inner_text().startswith("No law was proved for this request")
+
+
+def test_a_model_is_found_by_any_of_its_names_and_what_is_not_here_is_said(site: str, browser: Browser) -> None:
+    with visiting(browser, site) as visit:
+        page = visit.page
+        page.goto(f"{site}?model=black-forest-labs/FLUX.1-dev,no-such-model&gpu=no-such-gpu")
+        page.wait_for_selector("body[data-ready=yes]")
+        titles = page.locator(".result h2")
+        assert titles.all_inner_texts() == ["FLUX.1 [dev]"]
+        assert page.locator("#message").inner_text() == "There is no model no-such-model here; choose one of the list."
+        for typed, title in (("stabilityai/sdxl-turbo", "SDXL Turbo"), ("2.1 base", "Stable Diffusion 2.1 base")):
+            page.locator("#model").fill(typed)
+            page.locator("#model").press("Enter")
+            expect(titles).to_have_text([title])
+        page.locator("#beside").fill("sdxl")
+        page.locator("#beside").press("Enter")
+        expect(titles).to_have_count(2)
+        page.locator("#beside").fill("<b>nothing</b>")
+        page.locator("#beside").press("Enter")
+        assert page.locator("#message").inner_text() == "There is no model <b>nothing</b> here; choose one of the list."
+        page.locator("#chosen button").click()
+        expect(titles).to_have_count(1)
+        assert "model=sd-2.1-base&" in page.url
+
+
+def test_a_component_has_the_colour_that_it_has_on_the_page(site: str) -> None:
+    law = packaged_law("sdxl")
+    assert law is not None
+    colours = model_entry(law)["colours"]
+    own = component_colours(diffprof.profile("sdxl"))
+    assert {slot: colours[slot] for slot in ("unet", "vae", "text_encoder_2")} == {
+        slot: own[slot] for slot in ("unet", "vae", "text_encoder_2")
+    }
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:

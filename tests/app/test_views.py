@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from diffprof.app.views import error_notice, progress_view, totals_view
+from diffprof.app.views import error_notice, notice, progress_view, totals_view
 from diffprof.record.progress import Activity, ProgressEvent
 from tests.sample_profiles import stable_diffusion
 
@@ -14,6 +14,11 @@ def test_everything_from_outside_is_text() -> None:
     assert html.escape("<b>") in error_notice("Unknown model '<b>'")
     assert "<i>" not in progress_view(ProgressEvent(Activity.opening, "<i>"))
     assert "exactly" in totals_view(stable_diffusion())
+
+
+def test_commands_in_a_sentence_stand_out_as_code() -> None:
+    assert "Use <code>diffprof models</code>, &lt;b&gt;." in error_notice("Use `diffprof models`, <b>.")
+    assert "a ` b" in notice("a ` b")
 
 
 def test_progress_shows_the_times_of_the_steps() -> None:

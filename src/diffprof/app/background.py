@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from diffprof.app.session import Session
-from diffprof.errors import DiffprofError, bounded_message
+from diffprof.errors import DiffprofError, bounded_message, missing_torch
 from diffprof.record.progress import Progress, ProgressEvent
 
 POLL_SECONDS = 0.1
@@ -102,6 +102,8 @@ def stop_all(timeout_seconds: float = 10) -> None:
 
 def error_message(error: BaseException) -> str:
     """A sentence for the visitor. An unforeseen error is a bug: its traceback goes to whoever started the page."""
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_torch(error, "This") or error
     if isinstance(error, DiffprofError):
         sentence = bounded_message(str(error))
         sentence = sentence[:1].upper() + sentence[1:]

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from diffprof import catalogue
+from diffprof.advice.views.fit_charts import ACTIVATIONS, WEIGHTS, WORKSPACE, part_colours
 from diffprof.app.calculator_data import calculator_constants, calculator_device
 from diffprof.catalogue.accelerators import accelerators
+from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.names import resolve
 from diffprof.catalogue.recommended import recommended_settings
 from diffprof.errors import RequestError
@@ -89,7 +91,8 @@ def model_entry(law: Law) -> dict[str, Any]:
     return {
         "name": law.model,
         "title": entry.title if entry is not None else law.model,
-        "aliases": list(entry.aliases) if entry is not None else [],
+        "aliases": list(entry.names) if entry is not None else [],
+        "colours": _colours(entry) if entry is not None else {},
         "file": f"{law.model}.json",
         "sources": sources,
         "sliders": {name: _slider(law, source) for name, source in sources.items()},
@@ -98,6 +101,13 @@ def model_entry(law: Law) -> dict[str, Any]:
         "guidance": _guidance(law, scale),
         "recommended": numbers if scale is None else {**numbers, "guidance": guidance_class(scale) == "above 1"},
     }
+
+
+def _colours(entry: Entry) -> dict[str, str]:
+    """The colours of components and of what is computed, as on every other page."""
+    weights = [f"{WEIGHTS}{slot}" for slot, part in entry.components.items() if part.parameters]
+    colours = part_colours([*weights, ACTIVATIONS, WORKSPACE])
+    return {name.removeprefix(WEIGHTS): colour for name, colour in colours.items()}
 
 
 def _default(law: Law, source: str) -> int:

@@ -37,12 +37,20 @@ def result(*parts: str) -> Markup:
 
 def error_notice(message: str) -> Markup:
     """A sentence about what went wrong."""
-    return result(element("p", message, class_="problem", role="alert"))
+    return result(element("p", *with_code(message), class_="problem", role="alert"))
 
 
 def notice(message: str) -> Markup:
     """A sentence about what happened."""
-    return result(element("p", message, class_="notice", role="status")) if message else NOTHING
+    return result(element("p", *with_code(message), class_="notice", role="status")) if message else NOTHING
+
+
+def with_code(message: str) -> list[str]:
+    """A sentence whose commands, between backticks as a terminal shows them, stand out as code."""
+    parts = message.split("`")
+    if len(parts) % 2 == 0:
+        return [message]  # a backtick without its other half is part of a name
+    return [element("code", part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def status_view(status: ProgressEvent | Failed, step_seconds: Sequence[float] = ()) -> Markup:
@@ -132,4 +140,4 @@ def comparison_view(comparison: Comparison, notes: Sequence[str] = ()) -> Markup
 
 def run_table(runs: Sequence[Column], otherwise: str, keys: Sequence[str] = ()) -> Markup:
     """A table of runs that opens the one that is clicked, or a sentence where there are none."""
-    return result(html_table(runs, keys=keys) or paragraph(otherwise, "notice"))
+    return result(html_table(runs, keys=keys) or element("p", *with_code(otherwise), class_="notice"))

@@ -33,6 +33,9 @@ METRICS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
+KEPT_AT = "kept (UTC)"
+
+
 def print_runs(runs: Sequence[KeptRun], total: int, console: Console, offset: int = 0) -> None:
     """Print the runs as a table, and how many there are in all."""
     if runs:
@@ -44,7 +47,7 @@ def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
     """The columns that distinguish one run from another."""
     columns = [
         Column("run", [str(run.id) for run in runs], style="bold"),
-        Column("kept (UTC)", [_when(run.created_at) for run in runs], rank=3, justify="left"),
+        Column(KEPT_AT, [_when(run.created_at) for run in runs], rank=3, justify="left"),
         Column("kind", [run.kind for run in runs], rank=5, justify="left"),
         Column("model", [numbers.shorten(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
         Column("size", [_size(run) for run in runs], rank=4, justify="left"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from diffprof.render import charts
@@ -17,6 +19,14 @@ def test_each_denoising_step_has_its_macs() -> None:
 
 def test_steps_that_all_cost_the_same_need_no_chart() -> None:
     assert charts.step_macs_chart(stable_diffusion()) is None
+
+
+def test_a_single_iteration_is_drawn_once() -> None:
+    profile = measured_profile(device=GPU)
+    assert profile.measured is not None
+    once = replace(profile, measured=replace(profile.measured, iterations=profile.measured.timed[:1]))
+    (line,) = charts.step_times_chart(once).data
+    assert line.name == "time of the step"
 
 
 def test_step_times_show_every_iteration_and_the_median() -> None:

@@ -15,10 +15,24 @@ const site = await (await fetch("site.json")).json();
 const models = new Map(site.models.map((model) => [model.name, model]));
 const devices = new Map(site.devices.map((device) => [device.name, device]));
 
+const plain = (name) => name.toLowerCase().replace(/[\s_/.·:()[\]-]+/g, "");
+
+/** The model that goes by this name, or whose names have it in them; undefined where there is none. */
+function findModel(typed) {
+  const wanted = plain(typed);
+  const namesOf = (model) => [model.name, model.title, ...model.aliases].map(plain);
+  if (!wanted) return undefined;
+  return (
+    site.models.find((model) => namesOf(model).includes(wanted)) ??
+    site.models.find((model) => namesOf(model).some((name) => name.includes(wanted)))
+  );
+}
+
 /** What is asked: names, and a number for each slider that was moved; others are as each model recommends. */
 function readState(address) {
   const query = new URLSearchParams(address);
-  const chosen = (query.get("model") ?? site.first_model).split(",").filter((name) => models.has(name));
+  const asked = (query.get("model") ?? site.first_model).split(",").filter((name) => name.trim());
+  const chosen = asked.map(findModel).filter(Boolean).map((model) => model.name);
   const numbers = {};
   for (const [name] of SLIDERS) {
     const value = Number.parseInt(query.get(name), 10);
@@ -42,6 +56,15 @@ function addressOf(state) {
   if (state.compiled) query.set("compile", "on");
   if (state.offload !== "none") query.set("offload", state.offload);
   return `?${query}`;
+}
+
+/** What an address asks for that is not here, in a sentence; empty where all of it is. */
+function describeUnknown(address) {
+  const query = new URLSearchParams(address);
+  const unknown = (query.get("model") ?? "").split(",").filter((name) => name.trim() && !findModel(name));
+  if (unknown.length) return `There is no model ${unknown[0].slice(0, 60)} here; choose one of the list.`;
+  const gpu = query.get("gpu");
+  return gpu && !devices.has(gpu) ? `There is no accelerator ${gpu.slice(0, 60)} here; choose one of the list.` : "";
 }
 
 /** What is asked of one model: what it recommends where nothing else was chosen. */
@@ -102,17 +125,18 @@ function drawControls() {
   const [first] = state.models.map((name) => models.get(name));
   const request = requestFor(first, state);
   find("guidance").checked = Boolean(request.guidance);
-  find("guidance").disabled = !state.models.some((name) => models.get(name).guidance);
-  find("chosen").replaceChildren(...state.models.map((name) => chip(name)));
+  // Where it makes no difference to what is computed, there is nothing to switch.
+  find("guidance").parentElement.hidden = !state.models.some((name) => models.get(name).guidance);
+  find("model").value = first.title;
+  find("chosen").replaceChildren(...state.models.slice(1).map((name) => chip(name)));
   for (const [name] of SLIDERS) drawSlider(name, request[name]);
 }
 
 function chip(name) {
   const button = document.createElement("button");
   button.type = "button";
-  button.textContent = state.models.length > 1 ? `${name} ×` : name;
-  button.disabled = state.models.length === 1;
-  button.title = state.models.length > 1 ? `Remove ${name}` : name;
+  button.textContent = `${name} ×`;
+  button.title = `Remove ${name}`;
   button.addEventListener("click", () => change({ models: state.models.filter((other) => other !== name) }));
   return button;
 }
@@ -155,14 +179,38 @@ function buildSliders() {
   }
 }
 
-function addModel(event) {
+const say = (sentence) => (find("message").textContent = sentence);
+
+function typedModel(event) {
   const typed = event.target.value.trim();
-  if (!typed) return;
-  const found = site.models.find((model) => [model.name, ...model.aliases].includes(typed.toLowerCase()));
   event.target.value = "";
-  if (!found) find("message").textContent = `There is no model ${typed} here; choose one of the list.`;
-  else if (state.models.length >= MOST_MODELS) find("message").textContent = `At most ${MOST_MODELS} models stand side by side.`;
-  else if (!state.models.includes(found.name)) change({ models: [...state.models, found.name] });
+  const found = typed && findModel(typed);
+  if (typed && !found) say(`There is no model ${typed.slice(0, 60)} here; choose one of the list.`);
+  return found;
+}
+
+/** Another model in place of the first, with its own settings. */
+function replaceModel(event) {
+  const found = typedModel(event);
+  if (!found) event.target.value = models.get(state.models[0]).title;
+  else change({ models: [...new Set([found.name, ...state.models.slice(1)])], numbers: {}, guidance: null });
+}
+
+function addModel(event) {
+  const found = typedModel(event);
+  if (!found) return;
+  if (state.models.length >= MOST_MODELS) say(`At most ${MOST_MODELS} models stand side by side.`);
+  else change({ models: [...new Set([...state.models, found.name])] });
+}
+
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    find("copy").textContent = "Copied";
+  } catch {
+    // Without https a page may not write to the clipboard.
+    say(`The address of this page is the link: ${location.href}`);
+  }
 }
 
 function option(value, text) {
@@ -176,18 +224,19 @@ buildSliders();
 find("models").append(...site.models.map((model) => option(model.name, model.title)));
 find("gpu").append(...site.devices.map((device) => option(device.name, `${device.name} (${device.title})`)));
 find("footer").textContent = site.about;
-find("model").addEventListener("change", addModel);
+find("model").addEventListener("change", replaceModel);
+find("model").addEventListener("focus", (event) => event.target.select());
+find("beside").addEventListener("change", addModel);
 find("gpu").addEventListener("change", (event) => change({ gpu: event.target.value }));
 find("guidance").addEventListener("change", (event) => change({ guidance: event.target.checked }));
 find("compile").addEventListener("change", (event) => change({ compiled: event.target.checked }));
 find("offload").addEventListener("change", (event) => change({ offload: event.target.value }));
 find("reset").addEventListener("click", () => change({ numbers: {}, guidance: null }));
-find("copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(location.href);
-  find("copy").textContent = "Copied";
-});
+find("copy").addEventListener("click", copyLink);
 find("controls").addEventListener("submit", (event) => event.preventDefault());
 
 window.diffprof = { calculate, readState };
+const unknown = describeUnknown(location.search);
 await draw();
+say(unknown);
 document.body.dataset.ready = "yes";

@@ -2,8 +2,11 @@
 
 import { bytes, count, percent, seconds, whole, work } from "./words.js";
 
-const COLOURS = ["#4269d0", "#efb118", "#3ca951", "#ff725c", "#a463f2", "#6cc5b0", "#ff8ab7", "#97bbf5", "#9c6b4e"];
+// The names that Python gives the colours of what is no component.
+const ACTIVATIONS = "activations";
+const WORKSPACE = "workspace";
 const GREY = "#9498a0";
+const WHEN = { load: "after loading", encode: "while encoding the prompt", denoise: "while denoising", decode: "while decoding" };
 
 /** An element with a class, and texts or elements in it. */
 function make(name, className, ...children) {
@@ -19,13 +22,13 @@ export function failedResult(model, error) {
 
 export function drawResult(result) {
   const { model, request, device, time, memory } = result;
-  const colours = coloursOf(result);
+  const colours = new Map(Object.entries(model.colours));
   return make(
     "article", "result",
     make("h2", "", model.title),
     make("p", "note", describe(model, request)),
     make("div", "answers", memoryAnswer(memory, device), timeAnswer(time)),
-    make("h3", "", `Memory at the peak, in ${memory.peak.stage}`),
+    make("h3", "", `Memory at the peak, ${WHEN[memory.peak.stage]}`),
     memoryBar(memory, device, colours),
     make("h3", "", "What it computes"),
     table(result),
@@ -54,15 +57,11 @@ function timeAnswer(time) {
   return make("div", "", make("b", "", seconds(time.total)), interval);
 }
 
-function coloursOf({ components }) {
-  return new Map(components.map(({ slot }, number) => [slot, COLOURS[number % COLOURS.length]]));
-}
-
 function memoryBar(memory, device, colours) {
   const { peak } = memory;
-  const parts = Object.entries(peak.weights ?? {}).map(([slot, size]) => [`weights of ${slot}`, size, colours.get(slot)]);
-  parts.push(["activations", peak.activations + peak.kept, "#ff8ab7"]);
-  if (peak.workspace) parts.push(["workspace of kernels", peak.workspace, "#9c6b4e"]);
+  const parts = Object.entries(peak.weights ?? {}).map(([slot, size]) => [`weights of ${slot}`, size, colours.get(slot) ?? GREY]);
+  parts.push(["activations", peak.activations + peak.kept, colours.get(ACTIVATIONS)]);
+  if (peak.workspace) parts.push(["workspace of kernels", peak.workspace, colours.get(WORKSPACE)]);
   const named = parts.reduce((sum, [, size]) => sum + size, 0);
   parts.push(["CUDA context and the allocator's reserve", Math.max(0, peak.device - named), GREY]);
   const whole = Math.max(peak.device, device.memory_bytes ?? 0) * 1.02;
@@ -94,7 +93,7 @@ function table({ components, macs, parameters, time }) {
     part.slot, whole(part.calls), `${work(part.macs)}`, percent(Number(part.macs) / Math.max(1, Number(macs))),
     seconds(time.components[part.slot] ?? 0),
   ]);
-  rows.push(["all", "", `${work(macs)}`, "", seconds(time.total)]);
+  rows.push(["total", "", `${work(macs)}`, "", seconds(time.total)]);
   const head = make("tr", "", ...["component", "calls", "MACs", "share", "time"].map((name) => make("th", "", name)));
   const body = rows.map((row) => make("tr", "", ...row.map((cell) => make("td", "", cell))));
   const element = make("table", "", make("thead", "", head), make("tbody", "", ...body));

@@ -19,13 +19,21 @@ export const bytes = (value) => scaled(value, ["bytes", "KiB", "MiB", "GiB", "Ti
 export const count = (value) => scaled(value, ["", "thousand", "million", "billion"], 1000);
 export const work = (value) => scaled(value, ["", "K", "M", "G", "T", "P", "E"], 1000);
 
+/** A time that is only known to about a tenth: two digits, as everywhere else in diffprof. */
 export function seconds(value) {
-  if (value < 1e-3) return `${digits(value * 1e6)} µs`;
-  if (value < 1) return `${digits(value * 1e3)} ms`;
-  if (value < 120) return `${digits(value)} s`;
-  if (value < 7200) return `${digits(value / 60)} min`;
-  return `${digits(value / 3600)} h`;
+  for (const [unit, size, least] of [["h", 3600, 7200], ["min", 60, 600], ["s", 1, 0.995], ["ms", 1e-3, 0.995e-3]]) {
+    if (value >= least) return `${twoDigits(value / size)} ${unit}`;
+  }
+  return value ? `${twoDigits(value * 1e6)} µs` : "0 s";
 }
 
+const twoDigits = (value) => Number(value.toPrecision(2)).toLocaleString("en", { minimumSignificantDigits: Math.abs(value) < 99.5 ? 2 : 1 });
+
 export const whole = (value) => value.toLocaleString("en");
-export const percent = (share) => `${(100 * share).toLocaleString("en", { maximumFractionDigits: share < 0.1 ? 1 : 0 })} %`;
+/** Less than all never reads as 100 %, more than nothing never as 0 %. */
+export function percent(share) {
+  if (share <= 0) return "0 %";
+  if (share < 0.001) return "<0.1 %";
+  if (share >= 1) return "100 %";
+  return share > 0.999 ? ">99.9 %" : `${(100 * share).toFixed(1)} %`;
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ EXAMPLE = "a red circle on a blue background"
 HINT = (
     "Describe the image and press Generate. Here follow the image, its time and memory, what to change, "
     "and where the time went. The included model draws coloured shapes within seconds, on any machine."
+)
+WITHOUT_TORCH = (
+    'Generating needs torch and diffusers, which are not installed here; `pip install "diffprof[torch]"` adds them. '
+    "The other tabs answer without them."
 )
 
 
@@ -77,7 +82,8 @@ class GenerateTab:
     def _add_outputs(self) -> None:
         import gradio as gr
 
-        self.message = html_block("generate-message", views.notice(HINT))
+        hint = HINT if find_spec("torch") else WITHOUT_TORCH
+        self.message = html_block("generate-message", views.notice(hint))
         self.image = gr.Image(
             label="Image", type="pil", format="png", interactive=False, elem_id="generate-picture",
             buttons=["download", "fullscreen"], visible=False,

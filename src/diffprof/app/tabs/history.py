@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from diffprof.app import runs, views
@@ -15,7 +16,7 @@ from diffprof.comparison import compare
 from diffprof.errors import RequestError
 from diffprof.record.history import KINDS, KeptRun
 from diffprof.render import charts, numbers
-from diffprof.render.history import run_columns
+from diffprof.render.history import KEPT_AT, run_columns
 from diffprof.render.report.markup import Markup, element
 
 ANY = "any"
@@ -187,7 +188,10 @@ def _run_lists(found: runs.RunList, empty: str, is_local: bool) -> Markup:
 
 
 def _run_table(place: str, rows: Sequence[KeptRun], empty: str) -> Markup:
-    return views.run_table(run_columns(rows), empty, [runs.run_key(place, run) for run in rows])
+    columns = run_columns(rows)
+    if place == runs.SESSION:  # they are not kept yet
+        columns = [replace(column, heading="made (UTC)") if column.heading == KEPT_AT else column for column in columns]
+    return views.run_table(columns, empty, [runs.run_key(place, run) for run in rows])
 
 
 def _load_image(data: bytes | None) -> Any:

@@ -72,7 +72,10 @@ def step_times_chart(profile: Profile) -> Figure | None:
     place = {(row.scheduler, row.number): number for number, row in enumerate(rows)}
     several = len(schedulers) > 1
     traces, named = [], set()
-    for iteration in dict.fromkeys(sample.iteration for sample in samples):
+    iterations = list(dict.fromkeys(sample.iteration for sample in samples))
+    # Of a single one, a median would be drawn on its own line.
+    middle = "median" if len(iterations) > 1 else "time of the step"
+    for iteration in iterations if len(iterations) > 1 else ():
         steps = [one for one in samples if one.iteration == iteration and (one.scheduler, one.number) in place]
         kind = "warm-up" if steps and steps[0].warmup else "iteration"
         line = _iteration_line(steps, [place[one.scheduler, one.number] for one in steps], kind)
@@ -80,7 +83,7 @@ def step_times_chart(profile: Profile) -> Figure | None:
         named.add(kind)
     for number, scheduler in enumerate(schedulers):
         own = [row for row in rows if row.scheduler == scheduler]
-        name = f"median, {escape(scheduler)}" if several else "median"
+        name = f"{middle}, {escape(scheduler)}" if several else middle
         traces.append(_median_line(own, [place[scheduler, row.number] for row in own], name, COLOURS[number]))
     return make_chart(
         traces, 320,
