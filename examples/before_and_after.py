@@ -10,7 +10,7 @@ from diffprof.model_manager import get_model_manager
 
 
 def main(iterations: int = 8) -> None:
-    """Measure the model on board with two numbers of steps, and compare the runs."""
+    """Measure the bundled model with two numbers of steps, and compare the runs."""
     pipe = get_model_manager().load_model("shapes")
     prompt = "a red circle on a blue background"
     before = diffprof.measure(pipe, prompt=prompt, num_inference_steps=8, iterations=iterations).profile

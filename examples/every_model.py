@@ -13,7 +13,7 @@ from diffprof import catalogue
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Count one step of each model; returns how many failed."""
+    """Count one generation with each model; returns how many failed."""
     failed = 0
     for entry in catalogue.entries():
         if words and not any(word in entry.name for word in words):

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from diffprof.advice.advise import advise
     from diffprof.advice.fit import fit
     from diffprof.advice.predict import predict
-    from diffprof.api import measure, measure_in_turns, profile, profile_module
-    from diffprof.comparison.compare import Comparison, compare
+    from diffprof.advice.scale import Scaling
+    from diffprof.api import compare, measure, measure_in_turns, profile, profile_module, scale
+    from diffprof.comparison.compare import Comparison
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
     from diffprof.record.advised import Advice
@@ -36,6 +37,7 @@ __all__ = [
     "Prediction",
     "Profile",
     "Run",
+    "Scaling",
     "StepProfiler",
     "Watched",
     "__version__",
@@ -51,6 +53,7 @@ __all__ = [
     "profile_module",
     "record_spans",
     "register_formula",
+    "scale",
     "sweep",
     "watch",
 ]
@@ -63,10 +66,11 @@ _MODULES = {
     "Prediction": "diffprof.record.predicted",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
+    "Scaling": "diffprof.advice.scale",
     "StepProfiler": "diffprof.runtime.step_profiler",
     "Watched": "diffprof.runtime.watch",
     "advise": "diffprof.advice.advise",
-    "compare": "diffprof.comparison.compare",
+    "compare": "diffprof.api",
     "fit": "diffprof.advice.fit",
     "load": "diffprof.record.files",
     "measure": "diffprof.api",
@@ -77,6 +81,7 @@ _MODULES = {
     "profile_module": "diffprof.api",
     "record_spans": "diffprof.render.exports.spans",
     "register_formula": "diffprof.counting.formulas.registry",
+    "scale": "diffprof.api",
     "sweep": "diffprof.sweeps.run",
     "watch": "diffprof.runtime.watch",
 }

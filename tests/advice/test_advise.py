@@ -118,7 +118,7 @@ def test_advice_is_saved_and_read_again(advice: Advice, tmp_path: Path) -> None:
         ({"gpu": "t4", "goal": "beauty"}, "Unknown goal 'beauty'; use one of time, memory, cost, energy"),
         ({"gpu": "t4", "max_time": -1.0}, "longest time"),
         ({"gpu": "t4", "max_memory": "little"}, "an amount of memory"),
-        ({"gpu": "t4", "offload": "disk"}, "Unknown way to offload"),
+        ({"gpu": "t4", "offload": "disk"}, "Unknown offload mode"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, object], message: str) -> None:

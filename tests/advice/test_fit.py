@@ -108,7 +108,7 @@ def test_a_fit_is_saved_and_read_again(flux: Profile, tmp_path: Path) -> None:
         ({"gpu": "l4", "memory": "24GB"}, "leave out --memory"),
         ({"memory": "much"}, "an amount of memory"),
         ({"memory": "400MB"}, "so little memory"),
-        ({"offload": "disk"}, "Unknown way to offload"),
+        ({"offload": "disk"}, "Unknown offload mode"),
         ({"quantize": {"unet": "nf5"}}, "Unknown quantization"),
         ({"quantize": {"text_encoder_9": "nf4"}}, "no component"),
         ({"quantize": {"unet": "nf4"}, "layerwise": "fp8"}, "not both|cannot both"),

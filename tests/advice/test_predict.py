@@ -94,7 +94,7 @@ def test_a_run_that_was_faster_than_the_peaks_allow_is_not_believed() -> None:
 
 
 def test_a_profile_that_was_only_counted_calibrates_nothing() -> None:
-    with pytest.raises(RequestError, match="was only counted, so it says nothing about a machine"):
+    with pytest.raises(RequestError, match="was counted, not measured, so it says nothing about a machine"):
         diffprof.predict(FILE, profile=FILE)
 
 

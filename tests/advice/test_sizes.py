@@ -10,10 +10,22 @@ from diffprof.errors import RequestError
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("24GB", 24 * 1024**3), ("24 GiB", 24 * 1024**3), ("1.5g", 3 * 512 * 1024**2), ("512", 512), (7, 7), (None, None)],
+    [
+        ("24GB", 24 * 1024**3),
+        ("24 GiB", 24 * 1024**3),
+        ("1.5g", 3 * 512 * 1024**2),
+        ("2097152", 2**21),
+        (7, 7),
+        (None, None),
+    ],
 )
 def test_an_amount_is_bytes_in_powers_of_1024(text: str | int | None, size: int | None) -> None:
     assert parse_memory("--memory", text) == size
+
+
+def test_a_small_number_without_a_unit_is_not_taken_for_bytes() -> None:
+    with pytest.raises(RequestError, match="an amount of memory with its unit, such as 12GB, not '12'"):
+        parse_memory("--memory", "12")
 
 
 @pytest.mark.parametrize("text", ["much", "-1GB", "24XB", "0", 0, -5, True, "1e3", "2000000T"])

@@ -349,5 +349,5 @@ def test_a_file_that_is_not_toml_is_rejected_with_one_message(tmp_path: Path) ->
 
 
 def test_a_file_that_never_ends_is_refused() -> None:
-    with pytest.raises(FileFormatError, match="too large for a file of accelerators"):
+    with pytest.raises(FileFormatError, match="too large to be an accelerator file"):
         read_accelerators("/dev/zero")

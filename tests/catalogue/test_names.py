@@ -65,7 +65,7 @@ def test_an_invalid_model_name_is_rejected(name: str, model_dir: Path) -> None:
 
 def test_a_file_that_holds_no_weights_is_rejected_with_a_hint(model_dir: Path) -> None:
     Path("p.json").write_text("{}")
-    with pytest.raises(RequestError, match=r"p\.json is a file, but not a weight file .*`diffprof show`"):
+    with pytest.raises(RequestError, match=r"p\.json is not a model; if it is a saved profile, .*`diffprof show"):
         resolve("p.json")
 
 

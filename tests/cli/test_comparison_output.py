@@ -67,7 +67,7 @@ def test_a_page_that_cannot_be_written_is_rejected_before_anything_is_counted(
     [
         (["{before}"], "needs at least two profiles or models"),
         (["{before}", "{after}", "--json", "--csv"], "exclude each other"),
-        (["{before}", "{after}", "--by", "total"], "--by chooses the table for --csv"),
+        (["{before}", "{after}", "--by", "total"], "--by selects the table for --csv"),
         (["{before}", "{after}", "--top", "0"], "--top must be 1 or more"),
         (["{before}", "{after}", "--picture", "a.png"], "--picture is given 1 times for 2 profiles"),
         (["{before}", "{after}", "--picture", "no.png", "--picture", "no.png"], "Cannot read the image no.png"),

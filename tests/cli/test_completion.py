@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from diffprof.cli.completion import accelerator_names, limit_names, model_names
+from pathlib import Path
+
+import pytest
+
+from diffprof.cli.completion import accelerator_names, limit_names, model_names, model_or_file
 
 
 def test_models_accelerators_and_metrics_are_completed_from_their_lists() -> None:
@@ -12,3 +16,16 @@ def test_models_accelerators_and_metrics_are_completed_from_their_lists() -> Non
     assert all(name.startswith("a100-sxm-80gb,h1") for name in accelerator_names("a100-sxm-80gb,h1"))
     assert {"macs=", "time="} <= set(limit_names(""))
     assert limit_names("macs=+0%,pea") == ["macs=+0%,peak_memory="]
+
+
+def test_where_a_profile_may_stand_files_are_completed_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sdxl-before.json").touch()
+    (tmp_path / "sdxl.png").touch()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "one.json.gz").touch()
+    assert {"sdxl", "sdxl-turbo", "sdxl-before.json"} <= set(model_or_file("sdxl"))
+    assert "sdxl.png" not in model_or_file("sdxl")
+    assert model_or_file("run") == ["runs/"]
+    assert model_or_file("runs/") == ["runs/one.json.gz"]
+    assert model_or_file("missing/") == []

@@ -49,7 +49,7 @@ def test_json_and_csv_have_every_setting(run: Run) -> None:
 
 
 def test_without_a_file_it_says_which_would_be_read(run: Run) -> None:
-    assert "No file was read: diffprof.toml in this folder would be." in run("config").out
+    assert "No file was read; diffprof.toml here would be." in run("config").out
 
 
 def test_a_wrong_setting_is_rejected_with_a_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

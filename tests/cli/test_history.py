@@ -251,7 +251,7 @@ def test_pruning_says_what_goes(history: History, run: Run) -> None:
         (["show"], "RUN"),
         (["show", "five"], "RUN"),
         (["show", "99"], "There is no run 99 in"),
-        (["show", "1", "--by", "step"], "run 1 was only counted"),
+        (["show", "1", "--by", "step"], "run 1 was counted, not measured"),
         (["show", "1", "--picture", "p.png"], "No image is kept with run 1"),
         (["trend", "beauty"], "beauty"),
         (["trend", "--json", "--csv"], "exclude each other"),

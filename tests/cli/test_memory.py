@@ -39,6 +39,12 @@ def test_a_table_without_rows_is_refused(run: Run, snapshot: str) -> None:
     assert (ended.code, ended.out) == (2, "") and "--top must be 1 or more, not 0." in ended.err
 
 
+def test_a_saved_profile_is_not_taken_for_a_pickle(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    file.write_text("{}")
+    assert "p.json is JSON, not a memory snapshot" in run("memory", str(file)).err
+
+
 def test_what_is_no_snapshot_is_refused(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "s.pickle"
     file.write_bytes(pickle.dumps(7))

@@ -83,7 +83,7 @@ def test_years_and_licences_that_no_file_confirms_are_marked(run: Run) -> None:
     shown = " ".join(run("models", "show", "flux.1-dev").out.split())
     assert "year and licence: no published file was available" in shown
     assert json.loads(run("models", "show", "flux.1-dev", "--json").out)["unconfirmed_facts"] == ["year", "licence"]
-    assert "Years and licences are not confirmed" in run("models").out
+    assert "Years and licences are unconfirmed" in run("models").out
     assert "year and licence" not in run("models", "show", "shapes").out
 
 

@@ -56,3 +56,17 @@ def test_a_single_file_is_the_model_and_the_model_says_what_it_is() -> None:
     assert (request.model, request.config) == ("flux1-dev.safetensors", "flux.1-dev")
     with pytest.raises(RequestError, match="leave out --config"):
         RunOptions(single_file="flux1-dev.safetensors", config="sdxl").request("flux.1-dev")
+
+
+@pytest.mark.parametrize(
+    ("size", "sides"), [("1024x768", (1024, 768)), ("512", (512, 512)), ("64*32", (64, 32)), ("64×32", (64, 32))]
+)
+def test_a_size_is_width_and_height_or_a_square(size: str, sides: tuple[int, int]) -> None:
+    arguments = CallOptions(size=size).request("sdxl").arguments
+    assert (arguments["width"], arguments["height"]) == sides
+
+
+@pytest.mark.parametrize("size", ["big", "1024x", "x768", "10x20x30"])
+def test_what_is_no_size_is_refused(size: str) -> None:
+    with pytest.raises(RequestError, match="--size takes WIDTHxHEIGHT, such as 1024x768, or one number for a square"):
+        CallOptions(size=size).request("sdxl")

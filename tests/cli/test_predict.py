@@ -63,9 +63,9 @@ def test_each_kind_of_file(ending: str, run: Run, tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--gpu", "h100-sxn"], "Unknown accelerator 'h100-sxn'; did you mean h100-sxm"),
-        (["--gpu", "h100-sxm,,t4"], "--gpu takes names with commas between them"),
+        (["--gpu", "h100-sxm,,t4"], "--gpu takes names separated by commas"),
         (["--gpu", "t4", "--dtype", "bf16"], "t4 does not compute in bfloat16; use one of float32, float16, int8."),
-        (["--offload", "disk"], "Unknown way to offload 'disk'"),
+        (["--offload", "disk"], "Unknown offload mode 'disk'"),
         (["--quantize", "unet=int3"], "Unknown quantization 'int3'"),
         (["--quantize", "transformer=nf4"], "The pipeline has no component 'transformer' with weights"),
         (["--attention", "flash9"], "Unknown attention 'flash9'; use sdpa or math."),
@@ -74,7 +74,7 @@ def test_each_kind_of_file(ending: str, run: Run, tmp_path: Path) -> None:
         (["--layerwise", "int3"], "Layers cannot be stored as 'int3'"),
         (["--json", "--csv"], "--json and --csv exclude each other"),
         (["-o", "times.xls"], "Cannot tell the format of times.xls"),
-        (["--profile", str(FILE)], "was only counted, so it says nothing about a machine"),
+        (["--profile", str(FILE)], "was counted, not measured, so it says nothing about a machine"),
     ],
 )
 def test_a_wrong_request_is_one_sentence(arguments: list[str], sentence: str, run: Run) -> None:

@@ -95,7 +95,7 @@ def test_set_takes_json_or_else_the_text_itself(typed: str, value: object, run: 
         (["--height", "8", "--set", "height=8"], "given twice"),
         (["--set", "x=1", "--set", "x=2"], "given twice"),
         (["--json", "--csv"], "exclude each other"),
-        (["--depth", "2", "--by", "kind"], "--depth belongs to --by module"),
+        (["--depth", "2", "--by", "kind"], "--depth is for --by module"),
         (["--depth", "-1"], "--depth"),
         (["-o", "p.xyz"], "ending"),
         (["-o", "p"], "ending"),

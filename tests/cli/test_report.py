@@ -89,7 +89,7 @@ def test_the_browser_renders_pdf_and_png(
         (["counted.json", "-o", "r.html", "--parquet"], "specify where they go with --tables FOLDER"),
         (["counted.json", "measured.json.gz", "--speedscope", "s"], "--speedscope writes one profile, not 2"),
         (["counted.json", "measured.json.gz", "--chrome-trace", "s"], "--chrome-trace writes one profile, not 2"),
-        (["counted.json", "-o", "x.docx"], "-o writes a page in HTML; name it x.html, not x.docx."),
+        (["counted.json", "-o", "x.docx"], "-o writes an HTML page; name it x.html, not x.docx."),
         (["counted.json", "-o", "same.html", "--pdf", "./same.html"], "to the same file"),
         (["missing.json", "-o", "r.html"], "Cannot read missing.json: No such file or directory"),
         (["other.json", "-o", "r.html"], "is not a diffprof profile"),
@@ -159,5 +159,5 @@ def test_a_saved_profile_is_reported_without_torch(at_work: Path) -> None:
 @pytest.mark.parametrize(("file", "option"), [("r.pdf", "--pdf"), ("r.PNG", "--png"), ("r.csv", "--tables")])
 def test_a_page_is_not_written_under_another_ending(file: str, option: str, run: Run, at_work: Path) -> None:
     ended = run("report", "counted.json", "-o", file)
-    assert ended.err == f"diffprof: error: -o writes a page, such as report.html; for {file} use {option}.\n"
+    assert ended.err == f"diffprof: error: -o writes an HTML page, such as report.html; for {file} use {option}.\n"
     assert (ended.code, written(at_work)) == (2, set())

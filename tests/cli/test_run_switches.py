@@ -147,10 +147,10 @@ def test_a_variant_is_loaded(run: Run, model: Path, tmp_path: Path) -> None:
     [
         (("--compile=fast",), "compile is whole or regional, not 'fast'"),
         (("--parallel", "ulysses=2"), "needs 2 processes and there is 1; start it with `torchrun --nproc-per-node 2"),
-        (("--revision", "main"), "lies on this machine; leave it out"),
+        (("--revision", "main"), "is on this machine; leave it out"),
         (("--variant", "fp16"), "has no weights of the variant fp16"),
         (("--device-map", "unet=cpu"), "has no component unet to place"),
-        (("--device-map", "vae=cpu", "--offload", "group"), "both say where weights lie"),
+        (("--device-map", "vae=cpu", "--offload", "group"), "both decide where the weights are"),
         (("--device", "gpu"), "unknown device 'gpu'"),
     ],
 )

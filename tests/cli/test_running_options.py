@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from diffprof.cli.running_options import PredictedOptions, ResultOptions, RunningOptions, open_model, parse_prices
+from diffprof.cli.running_options import (
+    PredictedOptions,
+    ResultOptions,
+    RunningOptions,
+    answer_of,
+    open_model,
+    parse_prices,
+)
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.record.run_settings import RunSettings
 from tests.advice.views.answers import FIT
@@ -29,7 +36,7 @@ def test_options_become_settings() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"devices": "0"}, "--devices must be a whole number of 1 or more, not '0'"),
+        ({"devices": "0"}, "--devices must be a whole number from 1 to 10,000, not '0'"),
         ({"devices": "1.5"}, "--devices must be a whole number"),
         ({"devices": "٣"}, "--devices must be a whole number"),
         ({"devices": "9" * 5000}, "--devices must be a whole number"),
@@ -60,12 +67,13 @@ def test_a_file_whose_ending_means_nothing_is_refused(tmp_path: Path) -> None:
 def test_the_ending_decides_what_is_written(tmp_path: Path) -> None:
     for ending, content in ((".csv", "as csv"), (".md", "as markdown"), (".json", FIT.to_json())):
         file = tmp_path / f"fit{ending}"
-        ResultOptions(file=file, quiet=True).write(FIT, lambda: "as csv", lambda: "as markdown", lambda console: None)
+        answer = answer_of(FIT, lambda: "as csv", lambda: "as markdown", lambda console: None)
+        ResultOptions(file=file, quiet=True).write(answer)
         assert file.read_text() == content
 
 
 def test_a_saved_profile_has_a_request_of_its_own(tmp_path: Path) -> None:
     file = str(stable_diffusion().save(tmp_path / "p.json"))
     assert open_model(file, PredictedOptions(), quiet=True).profile == stable_diffusion()
-    with pytest.raises(RequestError, match="is a saved profile, which has a request of its own; leave out --height"):
+    with pytest.raises(RequestError, match="is a saved profile with its own request; leave out --height"):
         open_model(file, PredictedOptions(height="512"), quiet=True)

@@ -17,5 +17,5 @@ def test_the_folder_of_a_run_is_loaded(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_model_is_explained() -> None:
-    with pytest.raises(FileFormatError, match="it is a model's name: count it with `diffprof profile sdxl`"):
+    with pytest.raises(FileFormatError, match="sdxl is a model, not a saved profile; count it with"):
         load_named(Path("sdxl"))

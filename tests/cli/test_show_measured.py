@@ -39,7 +39,7 @@ def test_a_depth_asks_for_modules(saved: str, run: Run) -> None:
     assert run("show", saved, "--depth", "2").out == profile_text(measured_profile(), 100, ProfileTable.module, 2)
     refused = run("show", saved, "--depth", "2", "--by", "section")
     assert (refused.code, refused.out) == (2, "")
-    assert "--depth belongs to --by module" in refused.err
+    assert "--depth is for --by module" in refused.err
 
 
 def test_csv_is_by_section_unless_another_table_is_requested(saved: str, run: Run) -> None:
@@ -59,4 +59,4 @@ def test_a_profile_that_was_only_counted_has_no_such_table(by: str, run: Run, tm
     path = str(stable_diffusion().save(tmp_path / "p.json"))
     ended = run("show", path, "--by", by)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert f"was only counted, so it has no table by {by}" in ended.err
+    assert f"was counted, not measured, so it has no table by {by}" in ended.err

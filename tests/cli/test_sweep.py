@@ -46,7 +46,7 @@ def test_a_failed_point_ends_with_1_and_the_others_are_there(run: Run, saved: st
     ("words", "message"),
     [
         (["heights=1..1000", "steps=1..1000"], "This sweep has 1,000,000 points"),
-        (["--address", "auto"], "--address is that of a Ray cluster; add --engine ray."),
+        (["--address", "auto"], "--address is for a Ray cluster; add --engine ray."),
         (["--random-weights"], "--gpus-per-task, --random-weights, --device, --offload and --seed need --measure."),
         (["--workers", "0"], "--workers must be a whole number from 1 to 256, not 0."),
         (["-o", "sweep.xlsx"], "Cannot tell the format of sweep.xlsx"),

@@ -24,7 +24,7 @@ def test_each_profile_is_compared_with_the_first() -> None:
 
 
 def test_one_profile_cannot_be_compared() -> None:
-    with pytest.raises(RequestError, match="two profiles or more, not 1"):
+    with pytest.raises(RequestError, match="at least two profiles, not 1"):
         compare([stable_diffusion()], ["a"])
 
 

@@ -154,6 +154,7 @@ def test_limits_are_read_with_their_units() -> None:
         ("macs=5", r"can mean two things: write macs=\+5% or macs=\+5\."),
         ("calls.unet=0", r"can mean two things: write calls\.unet=\+0% or calls\.unet=\+0\."),
         ("speed=+5%", "There is no metric speed to limit; there are macs,"),
+        ("tim=+5%", r"There is no metric tim to limit; did you mean time\?"),
         ("time=+5", r"must be in percent, such as time=\+5%"),
         ("time=+5ms", "must be in percent"),
         ("step_time.unet=+5%", "limit it without .unet"),

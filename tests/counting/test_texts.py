@@ -19,7 +19,7 @@ def test_padding_is_told_from_tokens() -> None:
         EncodedText("text_encoder", "tokenizer", (2,), 77),
     )
     assert text_lines(done) == []
-    assert text_lines(done, all_texts=True)[0] == "text_encoder: 5 tokens, padded to 77, its own tokenizer's"
+    assert text_lines(done, all_texts=True)[0] == "text_encoder: 5 tokens, padded to 77, by its own tokenizer"
 
 
 def test_a_text_that_is_not_padded_is_shown_with_its_length(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_text_that_is_not_padded_is_shown_with_its_length(tmp_path: Path) -> N
     assert text.is_stand_in
     assert not text.is_padded
     assert text.tokens == (text.length,)
-    assert text_lines(done)[0] == f"text_encoder: {text.length} tokens, a stand-in tokenizer's"
+    assert text_lines(done)[0] == f"text_encoder: {text.length} tokens, by a stand-in tokenizer"
     longer = diffprof.profile(folder, **arguments | {"prompt": "a cat and a dog"})
     assert longer.texts[0].length == text.length + 3
     assert longer.total.macs > done.total.macs

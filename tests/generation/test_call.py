@@ -90,7 +90,7 @@ def test_a_usual_value_that_a_pipeline_lacks_is_left_out_with_a_note(monkeypatch
     call = plan_call(SMALL_PIPELINES["ddpm"].build(), request(), {})
     assert call.arguments == {}
     assert call.notes == (
-        "the default guidance scale was left out: DDPMPipeline has no guidance scale; leave the guidance scale out",
+        "the default guidance scale was left out: DDPMPipeline has no guidance scale; leave it out",
         "DDPMPipeline has no width: the default of 64 was left out",
         "DDPMPipeline has no height: the default of 64 was left out",
     )

@@ -175,7 +175,10 @@ def test_a_model_in_use_does_not_leave(one: Path, two: Path, three: Path, manage
 
 def test_loading_inside_using_fails_instead_of_deadlocking(one: Path, two: Path, manager: ModelManager) -> None:
     limited = ModelManager(device="cpu", memory_limit=size_of(manager, one) + 1)
-    with limited.using(one), pytest.raises(DiffprofError, match="there is no memory for two: the models in use fill"):
+    with (
+        limited.using(one),
+        pytest.raises(DiffprofError, match="no memory left for two: the models in use fill"),
+    ):
         limited.load_model(two)
     limited.load_model(two)
     assert names(limited) == ["two"]
@@ -216,7 +219,7 @@ def test_who_uses_a_model_does_not_wait_for_one_who_waits_for_it(
     with limited.using(one):
         waiting.start()
         assert waits.wait(timeout=600)
-        with pytest.raises(DiffprofError, match="there is no memory for three"):
+        with pytest.raises(DiffprofError, match="there is no memory left for three"):
             limited.load_model(three)
     waiting.join(timeout=600)
     assert names(limited) == ["two"]

@@ -52,7 +52,7 @@ from tests.small_pipelines import SMALL_PIPELINES
         ({"dtype": "int3"}, "Unknown dtype 'int3'"),
         ({"device": "cuda:99"}, "this machine has no cuda device|there is no device cuda:99"),
         ({"fps": 0}, "fps must be a whole number from 1 to 240, not 0."),
-        ({"offload": "cloud"}, "unknown way to offload 'cloud'"),
+        ({"offload": "cloud"}, "unknown offload mode 'cloud'"),
     ],
 )
 def test_bad_input_is_rejected_with_a_message_and_nothing_is_written(

@@ -66,6 +66,6 @@ def test_what_no_model_could_generate_is_rejected(request_of: dict[str, Any], se
 
 def test_a_size_is_a_preset_or_two_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_SIZE_PRESETS", "stamp=48x32")
-    assert (parse_size("stamp"), parse_size("64x32")) == ((48, 32), (64, 32))
+    assert (parse_size("stamp"), parse_size("64x32"), parse_size("64")) == ((48, 32), (64, 32), (64, 64))
     with pytest.raises(RequestError, match="there is no size 'stam'; give one such as 512x768"):
         parse_size("stam")

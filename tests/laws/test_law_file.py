@@ -38,5 +38,5 @@ def test_a_model_without_a_law_has_none() -> None:
 def test_what_is_no_law_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / f"broken{ENDING}"
     path.write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"is not a law|checksum does not fit"):
+    with pytest.raises(FileFormatError, match=r"is not a law|checksum does not match"):
         read_law(path)

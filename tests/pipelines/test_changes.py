@@ -136,13 +136,13 @@ def test_a_cache_that_decides_by_values_gives_a_range(tmp_path: Path) -> None:
         ({"quantize": {"unet": "int4"}}, "unet (UNet2DConditionModel) cannot be quantized to torchao:int4: its linear"),
         (
             {"layerwise": {"text_encoder": "fp8"}},
-            "text_encoder cannot be stored layer by layer: CLIPTextModel is not a",
+            "text_encoder cannot be stored layerwise: CLIPTextModel is not a",
         ),
         ({"attention": "flsh"}, "unknown attention backend 'flsh'; did you mean flash"),
         ({"controlnet": "nosuch-model-at-all"}, ""),
         ({"ip_adapter": "huge"}, "unknown IP-Adapter 'huge'; there are base and plus"),
         ({"lora": "nosuch.safetensors"}, "--lora takes a rank or a .safetensors file, and there is no file nosuch"),
-        ({"lora": "weights.bin"}, "weights.bin may hold code that runs when it is read; convert it to safetensors"),
+        ({"lora": "weights.bin"}, "weights.bin can run code when it is read; convert it to safetensors"),
         ({"lora": 100_000}, "the rank of a LoRA must be a whole number from 1 to 4,096, not 100000"),
         ({"cache": "first-block:0.1"}, "StableDiffusionPipeline cannot use a cache: diffusers has none for its UNet2D"),
     ],
@@ -156,7 +156,7 @@ def test_what_the_model_cannot_take_is_refused(folder: Path, changes: dict[str, 
 def test_a_lora_for_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.safetensors"
     save_file({f"transformer.x.lora_{side}.weight": torch.zeros(4, 4) for side in "AB"}, other)
-    with pytest.raises(RequestError, match=r"other.safetensors is no LoRA for StableDiffusionPipeline"):
+    with pytest.raises(RequestError, match=r"other.safetensors is not a LoRA for StableDiffusionPipeline"):
         requested(folder, lora=str(other))
 
 
@@ -168,7 +168,7 @@ def test_a_lora_of_other_sizes_is_refused(folder: Path, tmp_path: Path) -> None:
              for name, weight in get_peft_model_state_dict(source.unet).items()}  # fmt: skip
     file = tmp_path / "wider.safetensors"
     save_file(wider, file)
-    with pytest.raises(RequestError, match=r"wider.safetensors is no LoRA for StableDiffusionPipeline: size mismatch"):
+    with pytest.raises(RequestError, match=r"is not a LoRA for StableDiffusionPipeline: size mismatch"):
         requested(folder, lora=str(file))
 
 
@@ -177,7 +177,7 @@ def test_a_lora_of_other_sizes_is_refused(folder: Path, tmp_path: Path) -> None:
     [
         (
             {"_class_name": "SD3ControlNetModel", "num_layers": 1},
-            "is a SD3ControlNetModel, which is no ControlNet for a",
+            "is a SD3ControlNetModel, which is not a ControlNet for a",
         ),
         ({"_class_name": "ControlNetModel", "cross_attention_dim": 48}, "its cross_attention_dim is 48 and not 32"),
     ],
@@ -199,5 +199,5 @@ def test_a_file_that_is_no_safetensors_file_is_refused(folder: Path, tmp_path: P
 
 def test_a_live_pipeline_is_changed_by_its_owner() -> None:
     small = SMALL_PIPELINES["stable-diffusion"]
-    with pytest.raises(RequestError, match="quantize belongs to a model that is opened by name"):
+    with pytest.raises(RequestError, match="quantize is for models opened by name"):
         diffprof.profile(small.build(), quantize="nf4", **small.arguments())

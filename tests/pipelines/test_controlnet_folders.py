@@ -39,7 +39,7 @@ def test_every_model_to_count_with_is_in_the_catalogue() -> None:
 
 def test_one_for_an_unknown_model_says_what_to_do(tmp_path: Path) -> None:
     folder = folder_of({"_class_name": "ControlNetModel", "cross_attention_dim": 7}, tmp_path / "net")
-    with pytest.raises(RequestError, match="is a ControlNetModel and no pipeline; count the model that it is for"):
+    with pytest.raises(RequestError, match="is a ControlNetModel, not a pipeline; count the model it was trained for"):
         base_of_controlnet(folder)
 
 
@@ -51,5 +51,5 @@ def test_a_union_under_the_name_of_an_ordinary_one_is_known_by_its_configuration
 def test_another_component_alone_says_how_to_count_it(tmp_path: Path) -> None:
     folder = folder_of({"_class_name": "AutoencoderKL"}, tmp_path / "vae")
     assert base_of_controlnet(folder) is None
-    with pytest.raises(RequestError, match=r"holds one component and no pipeline.*--component NAME"):
+    with pytest.raises(RequestError, match=r"holds a single component, not a pipeline.*--component NAME"):
         diffprof.profile(folder)

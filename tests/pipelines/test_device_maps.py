@@ -43,12 +43,12 @@ def test_a_component_that_is_not_there_is_refused() -> None:
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="shows what a machine without an accelerator says")
 def test_what_this_machine_does_not_have_is_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(RequestError, match="balanced spreads components over accelerators, and this machine has none"):
+    with pytest.raises(RequestError, match="balanced needs accelerators to distribute components over"):
         check_device_map(BALANCED, Target(CPU))
     with pytest.raises(RequestError, match="no cuda device"):
         check_device_map({"vae": "cuda:1"}, Target(CPU))
     with pytest.raises(RequestError, match="unknown device 'gpu'"):
         check_device_map({"vae": "gpu"}, Target(CPU))
-    with pytest.raises(RequestError, match="both say where weights lie"):
+    with pytest.raises(RequestError, match="both decide where the weights are"):
         check_device_map({"vae": "cpu"}, Target(CPU, "group"))
     check_device_map({}, Target(CPU))

@@ -38,7 +38,7 @@ def test_kolors_that_was_published_as_sdxl_is_kolors() -> None:
 
 
 def test_a_pipeline_class_of_the_repository_is_rejected_where_diffusers_has_none() -> None:
-    with pytest.raises(UnsafeModelError, match=r"pipeline code of its own \(mine.MyPipeline\)"):
+    with pytest.raises(UnsafeModelError, match=r"its own pipeline code \(mine.MyPipeline\)"):
         fitting_pipeline(Blueprint("m", "folder", "MyPipeline", {}, own_module="mine"), [])
 
 

@@ -13,7 +13,7 @@ from tests.cli.conftest import Run
 from tests.pipelines.refusals import Damage, assert_one_sentence, change_config, change_index, write_file
 
 UNSAFE: dict[str, tuple[Damage, str]] = {
-    "a pipeline class of its own": (change_index(_class_name=["pipeline", "MyPipeline"]), "pipeline code of its own"),
+    "a pipeline class of its own": (change_index(_class_name=["pipeline", "MyPipeline"]), "its own pipeline code"),
     "a pipeline that diffusers does not have": (
         change_index(_class_name="MyPipeline"),
         "diffusers has no pipeline MyPipeline",

@@ -211,5 +211,5 @@ def test_random_weights_have_neither(files: dict[str, str]) -> None:
 
 
 def test_a_folder_has_no_revision(hub: Hub) -> None:
-    with pytest.raises(RequestError, match="lies on this machine; leave it out"):
+    with pytest.raises(RequestError, match="is on this machine; leave it out"):
         load_pipeline(hub.repository, device="cpu", revision="main")

@@ -112,7 +112,7 @@ def test_other_kinds_of_adapters_are_refused_by_name(
 ) -> None:
     file = tmp_path / "other.safetensors"
     save_file({f"lora_unet_mid_block_attentions_0_proj_in.{name}": torch.zeros(4, 4) for name in names}, file)
-    with pytest.raises(RequestError, match=f"is a {kind}, which diffusers cannot load; extract a LoRA of it"):
+    with pytest.raises(RequestError, match=f"is a {kind}, which diffusers cannot load; extract a LoRA from it"):
         diffprof.profile(folder, lora=str(file), **CALL)
 
 

@@ -67,5 +67,5 @@ def test_what_cannot_be_put_together_is_refused_in_a_sentence() -> None:
         def __init__(self, blocks: Any) -> None:
             raise ValueError("no blocks")
 
-    with pytest.raises(RequestError, match=r"Broken cannot be put together: .*no blocks"):
+    with pytest.raises(RequestError, match=r"Broken cannot be assembled: .*no blocks"):
         build_modular(Broken, blueprint(), lambda plan: None, [])

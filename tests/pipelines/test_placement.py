@@ -49,7 +49,7 @@ def test_the_accelerator_is_the_default() -> None:
         ("toaster", None, "unknown device 'toaster'"),
         (None, "model", "the pipeline runs on the CPU"),
         ("cpu", "sequential", "the pipeline runs on the CPU"),
-        (None, "disk", "unknown way to offload 'disk'; there are model, sequential, group"),
+        (None, "disk", "unknown offload mode 'disk'; there are model, sequential, group"),
     ],
 )
 def test_an_unavailable_device_or_offload_is_rejected(device: str | None, offload: str | None, words: str) -> None:

@@ -72,5 +72,5 @@ def test_every_rank_has_its_own_device_and_more_ranks_than_devices_are_refused(
 
 def test_what_diffusers_cannot_spread_is_refused_in_its_words() -> None:
     preparation = Preparation.create(parallel="ulysses=2")
-    with pytest.raises(RequestError, match="unet cannot be spread over ranks by ulysses=2"):
+    with pytest.raises(RequestError, match="unet cannot be split across ranks with ulysses=2"):
         spread_denoisers(SMALL_PIPELINES["stable-diffusion"].build(), preparation)

@@ -185,7 +185,7 @@ def test_weights_of_other_shapes_than_the_configuration_are_refused(file: Path, 
 
 
 def test_a_config_is_only_for_files(folder: Path) -> None:
-    with pytest.raises(RequestError, match="--config belongs to a weight file"):
+    with pytest.raises(RequestError, match="--config is for weight files"):
         diffprof.profile(folder, config="sd-1.5")
 
 

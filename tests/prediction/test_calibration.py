@@ -32,7 +32,7 @@ def test_a_run_that_took_twice_as_long_has_twice_the_factors() -> None:
 
 
 def test_a_profile_that_was_only_counted_says_nothing_about_a_machine() -> None:
-    with pytest.raises(RequestError, match="was only counted"):
+    with pytest.raises(RequestError, match="was counted, not measured"):
         calibrate_on(stable_diffusion(), accelerators())
 
 

@@ -103,7 +103,7 @@ def test_weights_in_four_bits_have_to_be_unpacked() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"offload": "disk"}, "Unknown way to offload 'disk'; use one of none, model, sequential, group, group-leaf."),
+        ({"offload": "disk"}, "Unknown offload mode 'disk'; use one of none, model, sequential, group, group-leaf."),
         ({"quantize": {"transformer": "bitsandbytes:nf4"}}, "The pipeline has no component 'transformer' with weights"),
         ({"skip_rate": 1.0}, "The share of skipped calls must be from 0 to below 1, not 1."),
     ],

@@ -101,11 +101,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "an iteration shorter than its samples": (
         change("measured.iterations.0.wall.host_ns", 59_000_000),
-        f"row 12 {IN_SAMPLES} does not lie within the time around it",
+        f"row 12 {IN_SAMPLES} is not within the time around it",
     ),
     "an iteration that begins after its samples": (
         change("measured.iterations.0.wall.start_ns", 150_000),
-        f"row 0 {IN_SAMPLES} does not lie within the time around it",
+        f"row 0 {IN_SAMPLES} is not within the time around it",
     ),
     "samples with other columns": (
         change("measured.iterations.0.samples.columns", ["section"]),
@@ -130,11 +130,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "a sample longer than its parent": (
         sample(2, "host_ns", 700_000),
-        f"row 2 {IN_SAMPLES} does not lie within the time around it",
+        f"row 2 {IN_SAMPLES} is not within the time around it",
     ),
     "a sample that lies outside of its parent": (
         sample(3, "parent", 0),
-        f"row 3 {IN_SAMPLES} does not lie within the time around it",
+        f"row 3 {IN_SAMPLES} is not within the time around it",
     ),
     "two samples at the same time": (
         sample(4, "start_ns", 11_499_999),
@@ -155,7 +155,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a call that two samples have": (sample(5, "call", 2), f"row 5 {IN_SAMPLES} points to a call that another row has"),
     "a denoising step that ends after the iteration": (
         change("measured.iterations.0.steps.rows.3.3", 10**9),
-        "row 3 of measured.iterations[0].steps does not lie within the time around it",
+        "row 3 of measured.iterations[0].steps is not within the time around it",
     ),
     "a denoising step that is there twice": (
         change("measured.iterations.0.steps.rows.2.1", 1),

@@ -31,8 +31,8 @@ def make_sparse(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (os.mkfifo, "a pipe, a socket or a device and no file"),
-        (lambda path: path.symlink_to("/dev/zero"), "a pipe, a socket or a device and no file"),
+        (os.mkfifo, "a pipe, a socket or a device, not a file"),
+        (lambda path: path.symlink_to("/dev/zero"), "a pipe, a socket or a device, not a file"),
     ],
     ids=["pipe", "device"],
 )

@@ -81,7 +81,7 @@ def test_inputs_of_a_component_are_names_and_shapes() -> None:
         (["x"], "unet", "--input takes NAME=SHAPE"),
         (["x="], "unet", "--input takes NAME=SHAPE"),
         (["x=1", "x=2"], "unet", "The input x is given twice"),
-        (["x=1"], None, "--input belongs to a component"),
+        (["x=1"], None, "--input is for a single component"),
     ],
 )
 def test_inputs_that_cannot_be_meant_are_refused(texts: list[str], component: str | None, message: str) -> None:

@@ -121,7 +121,7 @@ def test_csv_is_exact_and_rectangular(history: History) -> None:
 
 def test_sentences(history: History) -> None:
     assert render.kept_line(history.get_run(3)) == (
-        "Run 3: kept 2026-02-02 12:00 UTC from `diffprof generate`, tagged baseline, nice, with a picture"
+        "Run 3: kept 2026-02-02 12:00 UTC from `diffprof generate`, tagged baseline, nice, with an image"
     )
     assert (
         render.pruned_line(PruneResult(1, 2_100_000, 1), dry_run=True) == "Would remove 1 run, 2.10 MB; 1 run is left"

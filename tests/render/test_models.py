@@ -22,7 +22,7 @@ def test_the_list_has_a_row_for_each_model() -> None:
     text = render_text(lambda console: print_models([entry(), entry("flux.1-dev")], console), 240)
     *rows, note = text.splitlines()[2:]
     assert [row.split()[0] for row in rows] == ["sd-2.1-base", "flux.1-dev"]
-    assert note.startswith("Years and licences are not confirmed")
+    assert note.startswith("Years and licences are unconfirmed")
     assert "865.91M" in rows[0]
 
 

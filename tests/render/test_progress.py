@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from diffprof.record.progress import Activity, Position, ProgressEvent
@@ -44,4 +46,13 @@ def test_a_callback_gets_the_message_and_how_much_is_done() -> None:
     assert progress is not None
     progress(ProgressEvent(Activity.loading, "unet", 1, 3))
     assert received == [("loading unet", 1, 3)]
+    assert describe_to(None) is None
+
+
+def test_a_program_that_shows_the_log_reads_what_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="diffprof"):
+        progress = describe_to(None)
+        assert progress is not None
+        progress(ProgressEvent(Activity.counting, "unet"))
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [("diffprof", "counting unet")]
     assert describe_to(None) is None

@@ -217,7 +217,7 @@ def test_verbose_has_the_memory_of_all_iterations_and_the_assumptions() -> None:
 
 def test_a_profile_that_was_only_counted_is_rejected() -> None:
     for show in (run_text, timing_text):
-        with pytest.raises(RequestError, match="only counted, not measured"):
+        with pytest.raises(RequestError, match="was counted, not measured"):
             show(stable_diffusion())
 
 

@@ -37,7 +37,7 @@ def lines_of(profile: Profile, label: str) -> list[str]:
 
 
 def test_a_profile_that_was_only_counted_is_rejected() -> None:
-    with pytest.raises(RequestError, match="only counted, not measured"):
+    with pytest.raises(RequestError, match="was counted, not measured"):
         require_measured(stable_diffusion())
 
 

@@ -71,7 +71,7 @@ def test_each_rank_has_its_part_of_the_work_and_says_what_it_communicated(merged
 
 def test_the_tables_show_them(merged: tuple[Profile, Path]) -> None:
     text = run_text(merged[0], 120)
-    assert "spread over ranks (ulysses=2), 2 ranks, everything here but the table of ranks is of rank 0" in text
+    assert "split across ranks (ulysses=2), 2 ranks; everything but the table of ranks is for rank 0" in text
     assert "Ranks in one generation" in text
     assert run_text(merged[0], 120, RunTable.rank).count("transformer") == 2
 

@@ -78,10 +78,10 @@ def test_a_wrong_call_is_rejected_before_anything_runs() -> None:
         diffprof.measure(pipeline, height=33, width=33, callback_on_step_end=lambda *a: ran.append(a))
     assert isinstance(refused.value, RefusedCallError)
     assert refused.value.run is None
-    with pytest.raises(RequestError, match="one iteration or more"):
+    with pytest.raises(RequestError, match="at least one iteration"):
         diffprof.measure(pipeline, iterations=0)
     for numbers in ({"iterations": 2.5}, {"warmup": None}):
-        with pytest.raises(RequestError, match="are whole numbers"):
+        with pytest.raises(RequestError, match="must be whole numbers"):
             diffprof.measure(pipeline, **numbers)
     with pytest.raises(RequestError, match="trace is True, False or the folder"):
         diffprof.measure(pipeline, trace=None)  # type: ignore[arg-type]

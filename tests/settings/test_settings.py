@@ -105,7 +105,7 @@ def test_a_wrong_file_is_named_with_the_key(text: str, sentence: str) -> None:
 
 def test_a_missing_configuration_file_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFPROF_CONFIG", "nowhere.toml")
-    with pytest.raises(RequestError, match=r"DIFFPROF_CONFIG names nowhere.toml, and there is no such file"):
+    with pytest.raises(RequestError, match=r"DIFFPROF_CONFIG names nowhere.toml, which does not exist"):
         settings()
 
 
@@ -131,7 +131,7 @@ def test_a_file_that_no_parser_takes_is_refused(content: str, tmp_path: Path, mo
 def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "diffprof.toml").write_text("#" * (1024 * 1024 + 1))
-    with pytest.raises(RequestError, match="too large for a file of settings"):
+    with pytest.raises(RequestError, match="too large to be a settings file"):
         setting("default_steps")
 
 

@@ -57,14 +57,14 @@ def test_python_takes_numbers_lists_and_ranges() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["sdxl"], "A sweep takes NAME=VALUES, such as heights=512..2048:64, not 'sdxl'."),
+        (["sdxl"], "A sweep takes NAME=VALUES, such as models=sdxl or heights=512..2048:64, not 'sdxl'."),
         (["steps=3"], "A sweep needs models, such as models=flux.1-dev,sdxl."),
         (["models=sdxl", "colours=red"], "A sweep cannot vary colours; it varies models, "),
         (["models=sdxl", "heights=8,abc"], "height must be a whole number from 1 to 16,384, not 'abc'."),
         (["models=sdxl", "heights=512..64"], "height goes from 512 to 64: the smaller number comes first."),
         (["models=sdxl", "heights=1..9:0"], "The step of height must be a whole number above 0, not '0'."),
         (["models=sdxl", "heights=1..9:1.5"], "The step of height must be a whole number above 0, not '1.5'."),
-        (["models=sdxl", "guidances=0..9:0.00001"], "guidance has 900,001 values, and at most 100,000 can be combined"),
+        (["models=sdxl", "guidances=0..9:0.00001"], "guidance has 900,001 values, more than the limit of 100,000"),
         (["models=sdxl", "steps=1", "steps=2"], "steps is given twice"),
         (["models=sdxl", "sizes=512", "widths=512"], "sizes give height and width; leave heights and widths out."),
         (["models=sdxl", "dtypes=int3"], "Unknown dtype 'int3'; use float32, float16 or bfloat16."),

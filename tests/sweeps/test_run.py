@@ -121,7 +121,7 @@ def test_a_million_points_are_named_and_asked_about(answering: type[Answering]) 
     with pytest.raises(RequestError, match=r"This sweep has 1,000,000 points.*; add --yes to run it anyway"):
         run_sweep(sweep, confirm=no)
     assert "1,000,000 points" in asked[0]
-    with pytest.raises(RequestError, match="at most 2,000,000 can be run at once"):
+    with pytest.raises(RequestError, match="more than the limit of 2,000,000"):
         run_sweep(create_sweep(Request(""), models="sdxl", heights="1..3000", steps="1..1000"), confirm=lambda _: True)
     assert not answering.asked
 

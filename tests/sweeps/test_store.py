@@ -69,7 +69,7 @@ def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE precious (id)")
         connection.commit()
-    with pytest.raises(OutputError, match="is the SQLite file of another program; name another file with --store"):
+    with pytest.raises(OutputError, match="is the SQLite file of another program; choose another file with --store"):
         SweepStore(file)
 
 

@@ -42,8 +42,8 @@ def check_sharing(profile: Profile, settings: RunSettings) -> None:
     whole = [slot for slot, part in profile.components.items() if part.role == DENOISER and not _is_transformer(part)]
     if settings.devices > 1 and whole:
         raise RequestError(
-            f"{' and '.join(whole)} cannot be shared by several devices: only the sequence of a transformer is split, "
-            "and this is none; leave the number of devices out."
+            f"{' and '.join(whole)} cannot be split across devices: only the sequence of a transformer can be; "
+            "leave out the number of devices."
         )
 
 

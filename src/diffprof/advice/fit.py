@@ -142,7 +142,7 @@ def outcome_of(profile: Profile, settings: RunSettings, device: DeviceMemory, ra
 
 def _accelerator(request: FitRequest) -> Accelerator | None:
     if request.accelerator is not None and request.memory_bytes is not None:
-        raise RequestError("--gpu says how much memory there is; leave out --memory.")
+        raise RequestError("--gpu already sets the memory; leave out --memory.")
     if request.accelerator is None:
         return None
     if "," in request.accelerator:

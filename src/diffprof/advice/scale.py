@@ -17,6 +17,7 @@ from diffprof.laws.polynomials import Monomial, Polynomial, add, multiply
 from diffprof.laws.programs import OutsideOfLaw, Program
 from diffprof.laws.selection import can_count, refusal
 from diffprof.laws.variables import Variable
+from diffprof.record.display import Displayed
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
@@ -26,8 +27,8 @@ COUNTED_SIDES = (512, 768, 1024, 1536)
 """Few, as each takes a second or more."""
 HALF = 0.5
 NUMBERS = ("height", "width", "num_frames", "num_images_per_prompt", "num_inference_steps")
-DOUBLED = ("num_inference_steps",)
-"""Beside height and width, where it is counted."""
+STEPS = "num_inference_steps"
+USUAL_STEPS = (1, 4, 10, 20, 30, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,16 @@ class FramesPoint:
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """The law of a model around one request."""
+class StepsPoint:
+    """What a generation with one number of steps costs."""
+
+    steps: int
+    macs: int
+
+
+@dataclass(frozen=True, repr=False)
+class Scaling(Displayed):
+    """How the cost of a model grows around one request."""
 
     model: str
     request: Mapping[str, int]
@@ -88,8 +97,13 @@ class Scaling:
     versions: Mapping[str, str]
     frames: tuple[FramesPoint, ...] = ()
     """Lengths of a video at the size of the request, where the law was proved."""
+    steps: tuple[StepsPoint, ...] = ()
+    """Numbers of steps, everything else as requested."""
     counted_because: str | None = None
     """Why there is no formula: the curve was counted, size by size."""
+
+    def __repr__(self) -> str:
+        return f"<Scaling of {self.model}: {len(self.curve)} sizes, {len(self.steps)} numbers of steps>"
 
     @property
     def resolution_power(self) -> float | None:
@@ -125,6 +139,7 @@ def scale_model(request: Request, progress: Progress | None = None) -> Scaling:
         domain={_argument(law, name): " or ".join(found) for name, found in law.proved_values().items()},
         versions=law.versions,
         frames=tuple(_frames(law, complete, numbers)),
+        steps=tuple(_steps(law, complete, numbers)),
     )
 
 
@@ -147,14 +162,12 @@ def _scale_by_counting(request: Request, reason: str, progress: Progress | None)
         point = _count_with(request, {"height": side, "width": side}, progress)
         if point is not None:
             curve.append(_point_of(point, side))
-    doubled = {}
-    changes = {name: {name: 2 * numbers[name]} for name in DOUBLED if name in numbers}
+    changes = {STEPS: {STEPS: 2 * numbers[STEPS]}} if STEPS in numbers else {}
     if {"height", "width"} <= set(numbers):
         changes["height and width"] = {side: 2 * numbers[side] for side in ("height", "width")}
-    for name, change in changes.items():
-        twice = _count_with(request, change, progress)
-        if twice is not None:
-            doubled[name] = twice.total.macs / profile.total.macs
+    counted = {name: _count_with(request, change, progress) for name, change in changes.items()}
+    doubled = {name: twice.total.macs / profile.total.macs for name, twice in counted.items() if twice is not None}
+    points = {numbers[STEPS]: profile, 2 * numbers[STEPS]: counted[STEPS]} if STEPS in numbers else {}
     environment = profile.environment
     return Scaling(
         model=profile.request.model,
@@ -166,6 +179,7 @@ def _scale_by_counting(request: Request, reason: str, progress: Progress | None)
         half_attention_side=_half_attention_side(curve),
         domain={},
         versions={name: getattr(environment, name) or "" for name in ("torch", "diffusers", "transformers")},
+        steps=tuple(StepsPoint(steps, one.total.macs) for steps, one in points.items() if one is not None),
         counted_because=reason,
     )
 
@@ -200,6 +214,16 @@ def _frames(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[
             continue
         macs = sum(cost.work.macs * cost.calls for cost in filled.costs)
         yield FramesPoint(frames, macs, sum(cost.attention_macs * cost.calls for cost in filled.costs))
+
+
+def _steps(law: Law, request: Request, numbers: Mapping[str, int]) -> Iterator[StepsPoint]:
+    """Usual numbers of steps and that of the request, where the law was proved."""
+    if STEPS not in numbers:
+        return
+    for steps in sorted({*USUAL_STEPS, numbers[STEPS]}):
+        macs = _total_macs(law, request, {**numbers, STEPS: steps})
+        if macs is not None:
+            yield StepsPoint(steps, macs)
 
 
 def _components(program: Program) -> Sequence[ComponentLaw]:

@@ -7,6 +7,8 @@ import re
 from diffprof.errors import RequestError
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+LEAST_BYTES = 2**20
+"""A plain number below it was surely not meant in bytes."""
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -21,6 +23,8 @@ def parse_memory(name: str, text: str | int | None) -> int | None:
         if match is None:
             raise RequestError(f"{name} must be an amount of memory such as 24GB, not {text!r}.")
         size = round(float(match[1]) * 1024 ** _POWERS[match[2].lower()])
+        if 0 < size < LEAST_BYTES and str(text).strip().isdecimal():
+            raise RequestError(f"{name} must be an amount of memory with its unit, such as {size}GB, not {text!r}.")
     if not 0 < size <= 1024**6:
         raise RequestError(f"{name} must be above 0 and below an exbibyte, not {text!r}.")
     return size

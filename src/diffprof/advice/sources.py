@@ -66,7 +66,7 @@ def source_of_profile(profile: Profile) -> Source:
 
     def count(request: Request) -> Profile:
         if profile.request.source == "object":
-            raise RequestError("The pipeline of this profile was an object of a program, and has no name to open.")
+            raise RequestError("This profile was made from a live pipeline, which cannot be opened by name.")
         return count_request(request)
 
     # What was recommended is among the arguments already.

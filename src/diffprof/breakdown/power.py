@@ -36,7 +36,7 @@ def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
         return None
     watts = statistics.fmean(point.watts or 0.0 for point in points)
     clocks = [point.mhz for point in points if point.mhz is not None]
-    told = [point.throttle for point in points if point.throttle is not None]
+    known = [point.throttle for point in points if point.throttle is not None]
     heat = [point.celsius for point in points if point.celsius is not None]
     wall_ns = statistics.median(iteration.wall.host_ns for iteration in measured.timed) if measured.timed else 0
     return PowerUse(
@@ -44,8 +44,8 @@ def power_use(profile: Profile, device: str | None = None) -> PowerUse | None:
         joules=watts * wall_ns / NANOSECONDS,
         mhz=(min(clocks), max(clocks)) if clocks else None,
         highest_celsius=max(heat, default=None),
-        throttled_share=sum(map(bool, told)) / len(told) if told else None,
-        reasons=tuple(dict.fromkeys(reason for text in told for reason in text.split(", ") if reason)),
+        throttled_share=sum(map(bool, known)) / len(known) if known else None,
+        reasons=tuple(dict.fromkeys(reason for text in known for reason in text.split(", ") if reason)),
     )
 
 

@@ -230,7 +230,7 @@ def _parse(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE_BYTES + 1)
         if len(data) > LARGEST_FILE_BYTES:
-            raise FileFormatError(f"{path} is too large for a file of accelerators; check that it is the right file.")
+            raise FileFormatError(f"{path} is too large to be an accelerator file; check that it is the right file.")
         return tomllib.loads(data.decode("utf-8"))
     except OSError as error:
         raise RequestError(f"Cannot read {path}: {error.strerror or error}.") from error

@@ -24,7 +24,7 @@ def shapes_folder() -> Path:
 
 
 def is_bundled(model: str | Path) -> bool:
-    """Whether the name, in any case, means the model on board; a path never does, not even ``Path("shapes")``."""
+    """Whether the name, in any case, means the bundled model; a path never does, not even ``Path("shapes")``."""
     return isinstance(model, str) and model.lower() == SHAPES
 
 

@@ -1,4 +1,4 @@
-"""What a model name means: a model on board or of the catalogue, a folder, a file, or one on the hub. Without torch.
+"""What a model name means: a model of the catalogue or the bundled one, a folder, a file, a hub id. Without torch.
 
 Every command, the page and Python ask `resolve`, so that one name is one model everywhere.
 """
@@ -17,7 +17,7 @@ from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.reader import find, unknown_model_message
 from diffprof.errors import RequestError, UnsafeModelError
-from diffprof.record.saved import PICKLE_ENDINGS, WEIGHT_ENDINGS
+from diffprof.record.saved import PICKLE_ENDINGS, PROFILE_ENDINGS, WEIGHT_ENDINGS
 
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"
@@ -62,7 +62,7 @@ class ResolvedModel:
 def resolve(model: str | Path) -> ResolvedModel:
     """The model that the name means; a `RequestError` says that there is none, and what was perhaps meant.
 
-    A name that is not written as a path means, in this order: the model on board, a folder below one of
+    A name that is not written as a path means, in this order: the bundled model, a folder below one of
     `diffprof.config.MODEL_DIRS`, a model of the catalogue, a folder, a weight file, a model on the hub.
     """
     name = str(model)
@@ -144,12 +144,14 @@ def _check_weight_file(file: Path, name: str) -> None:
     if ending in PICKLE_ENDINGS:
         raise UnsafeModelError(
             f"{name} is a pickle, which can run code when it is read; "
-            "convert it to safetensors (diffusers and ComfyUI can) and give that"
+            "convert it to safetensors (diffusers and ComfyUI can) and use that file"
         )
+    if name.lower().endswith(PROFILE_ENDINGS):
+        raise RequestError(f"{name} is not a model; if it is a saved profile, print it with `diffprof show {name}`.")
     if ending not in WEIGHT_ENDINGS:
         raise RequestError(
             f"{name} is a file, but not a weight file ({', '.join(WEIGHT_ENDINGS)}); give one, or a folder in "
-            "diffusers layout (a saved profile opens with `diffprof show`)."
+            "diffusers layout."
         )
 
 

@@ -26,12 +26,12 @@ def suggest_name(source: str | Path) -> str:
 def check_name(name: str, may_replace: bool) -> None:
     """Refuse a name that no entry can have, or, unless it may be replaced, one that a model has already."""
     if not NAME.fullmatch(name) or is_bundled(name):
-        raise RequestError(f"{name!r} cannot be the name of a model; use small letters, digits, dots and dashes.")
+        raise RequestError(f"{name!r} cannot be the name of a model; use lowercase letters, digits, dots and hyphens.")
     taken = find(name)
     if taken is not None and not may_replace:
         raise RequestError(
-            f"{name} is already the name of a model ({taken.title}); give another one with --name, "
-            "or put yours before it with --force."
+            f"{name} is already the name of a model ({taken.title}); choose another with --name, "
+            "or override it with --force."
         )
 
 

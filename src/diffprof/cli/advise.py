@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.running_options import (
     Hardware,
@@ -13,6 +14,7 @@ from diffprof.cli.running_options import (
     PredictedOptions,
     ResultOptions,
     RunningOptions,
+    answer_of,
     open_model,
 )
 from diffprof.record.request import parse_rate
@@ -29,23 +31,30 @@ def advise(
     requested: PredictedOptions,
     running: RunningOptions,
     output: ResultOptions,
-    gpu: Annotated[str, typer.Option(metavar="NAME", help="An accelerator of `diffprof hardware`.")],
-    goal: Annotated[str, typer.Option(metavar="GOAL", help="What matters: time, memory, cost or energy.")] = "time",
+    gpu: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="An accelerator of `diffprof hardware`.",
+            autocompletion=completion.accelerator_names,
+        ),
+    ],
+    goal: Annotated[str, typer.Option(metavar="GOAL", help="What to minimize: time, memory, cost or energy.")] = "time",
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Only what takes no more of the device: 16GB.")
+        str | None, typer.Option(metavar="SIZE", help="Only options that need no more device memory than this: 16GB.")
     ] = None,
     max_time: Annotated[
-        str | None, typer.Option(metavar="SECONDS", help="Only what takes no longer for one call.")
+        str | None, typer.Option(metavar="SECONDS", help="Only options that take no longer than this for one call.")
     ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host: 64GB.")] = None,
-    price: Annotated[str | None, typer.Option(metavar="USD", help="Price of an hour of the accelerator.")] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Host memory: 64GB.")] = None,
+    price: Annotated[str | None, typer.Option(metavar="USD", help="Price of the accelerator per hour.")] = None,
     hardware: Hardware = None,
 ) -> None:
-    """Say what to change about one generation on an accelerator: faster, smaller, cheaper.
+    """Suggest changes that make a generation faster, smaller or cheaper on an accelerator.
 
-    Options are tried on the count, nothing is run. Of those that fit, the ones are shown that no other of the same risk
-    beats in time and memory, with the code for each and the commands that print its figures again. docs/advice.md says
-    what is tried.
+    Changes are tried on the count; nothing is run. Of those that fit, the list has the ones that no other change of the
+    same risk beats in both time and memory, with the code for each and the commands that print its figures again.
+    docs/advice.md says what is tried.
     """
     from diffprof.advice.advise import AdviceRequest, advise_source
     from diffprof.advice.sizes import parse_memory
@@ -64,9 +73,10 @@ def advise(
     )
     request.check()
     result = advise_source(open_model(model, requested, output.quiet, [gpu], hardware), request)
-    output.write(
+    answer = answer_of(
         result,
         lambda: advice_csv(result),
         lambda: advice_markdown(result),
         lambda console: print_advice(result, console, output.verbose),
     )
+    output.write(answer)

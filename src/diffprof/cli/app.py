@@ -56,7 +56,7 @@ def page(
         typer.Option("-o", "--output", metavar="FOLDER", help="With --static: a new or empty folder to write into."),
     ] = None,
 ) -> None:
-    """Open a page in the browser: profile, generate, compare and look at kept runs.
+    """Open the app in a browser: profile, generate, compare, and browse kept runs.
 
     The page loads nothing from other machines. It needs Gradio: pip install 'diffprof[app]'.
     """
@@ -85,9 +85,9 @@ def page(
 
 def _write_calculator(static: bool, output: Path | None) -> None:
     if not static:
-        raise RequestError("-o names the folder of the calculator; add --static.")
+        raise RequestError("-o is the folder of the static calculator; add --static.")
     if output is None:
-        raise RequestError("--static needs a folder to write into; name one with -o.")
+        raise RequestError("--static needs a folder to write to; name one with -o.")
     from diffprof.app.static_site import write_site
 
     models = write_site(output)

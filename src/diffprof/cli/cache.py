@@ -16,7 +16,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def about(context: typer.Context) -> None:
-    """Look at or empty the cache of profiles.
+    """Inspect or clear the cache of profiles.
 
     A profile is counted once, then read from the cache, as long as the model's configuration, the request and the
     versions of diffprof, torch, diffusers and transformers stay the same.

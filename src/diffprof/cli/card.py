@@ -30,7 +30,7 @@ def card(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Print a table for a model card: what one generation costs, as Markdown.
+    """Print a Markdown table for a model card: what one generation costs.
 
     MODEL may also be a saved profile: a measured one adds its time and memory.
     """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.option_groups import ProfileOptions, expand_groups
 from diffprof.cli.optional_values import OptionalValueCommand
@@ -24,12 +25,16 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 def compare(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C...]", help="Saved profiles, models, or both; each is compared with the first."),
+        typer.Argument(
+            metavar="A B [C...]",
+            help="Saved profiles, models, or both; each is compared with the first.",
+            autocompletion=completion.model_or_file,
+        ),
     ],
     requested: ProfileOptions,
     options: ComparisonOptions,
 ) -> None:
-    """Show what differs between profiles: conditions first, then counts, then measurements.
+    """Compare profiles: conditions first, then measurements and counts.
 
     Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
     """

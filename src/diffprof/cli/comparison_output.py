@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli import completion
+from diffprof.cli.answer import check_ending
 from diffprof.cli.options import Quiet, accelerator_names
+from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.comparison.views.data import ComparisonBy
 from diffprof.comparison.views.tables import TOP
@@ -59,22 +62,25 @@ class ComparisonOptions:
     ] = None
     gpu: Annotated[
         str | None,
-        typer.Option(metavar="NAME[,NAME]", help="Also predict memory and time of each on these accelerators."),
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="Also predict memory and time of each on these accelerators.",
+            autocompletion=completion.accelerator_names,
+        ),
     ] = None
     quiet: Quiet = False
 
     def check(self, profiles: int) -> None:
         """Before anything is counted: refuse options that contradict each other, and files that cannot be written."""
         if profiles < 2:
-            raise RequestError("A comparison needs at least two profiles or models; give a second one.")
-        if self.json + self.csv + self.markdown > 1:
-            raise RequestError("--json, --csv and --markdown exclude each other; choose one.")
+            raise RequestError("A comparison needs at least two profiles or models; add another.")
+        check_formats(self.json, self.csv, self.markdown)
         if self.by is not None and not self.csv and (self.file is None or self.file.suffix.lower() != ".csv"):
-            raise RequestError("--by chooses the table for --csv; add --csv, or leave --by out.")
-        if self.file is not None and self.file.suffix.lower() not in ENDINGS:
-            raise RequestError(f"Cannot tell the format of {self.file}; use one of {', '.join(ENDINGS)}.")
+            raise RequestError("--by selects the table for --csv; add --csv, or leave out --by.")
+        if self.file is not None:
+            check_ending(self.file, ENDINGS)
         if self.file is not None and self.json + self.csv + self.markdown:
-            raise RequestError("The ending of the file says the format; leave --json, --csv and --markdown out.")
+            raise RequestError("The ending of the file sets the format; leave out --json, --csv and --markdown.")
         if self.top < 1:
             raise RequestError(f"--top must be 1 or more, not {self.top}.")
         if self.picture and len(self.picture) != profiles:
@@ -157,7 +163,7 @@ def _file_text(comparison: Comparison, options: ComparisonOptions) -> str:
         ".csv": lambda: data.comparison_csv(comparison, options.by or ComparisonBy.profile),
         ".md": lambda: console.comparison_markdown(comparison, options.top),
         ".html": lambda: page.comparison_html(comparison),
-        ".txt": lambda: console.comparison_text(comparison),
+        ".txt": lambda: console.comparison_text(comparison, options.top),
     }[options.file.suffix.lower()]()
 
 

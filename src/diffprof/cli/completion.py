@@ -10,6 +10,20 @@ def model_names(incomplete: str) -> list[str]:
     return _names_that_start_with(incomplete, [entry.name for entry in catalogue.entries()])
 
 
+def model_or_file(incomplete: str) -> list[str]:
+    """Models, and saved profiles in the folder that is being typed."""
+    from pathlib import Path
+
+    typed = Path(incomplete)
+    folder = typed if incomplete.endswith("/") else typed.parent
+    try:
+        files = [file for file in folder.iterdir() if file.is_dir() or file.name.endswith((".json", ".json.gz"))]
+    except OSError:
+        files = []
+    names = sorted(f"{file}/" if file.is_dir() else str(file) for file in files)
+    return [*model_names(incomplete), *_names_that_start_with(incomplete, names)]
+
+
 def accelerator_names(incomplete: str) -> list[str]:
     """Accelerators whose name begins like this; after a comma, one more."""
     from diffprof.catalogue.accelerators import accelerators

@@ -21,10 +21,10 @@ def doctor(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Check on this machine what diffprof promises about measured runs, and print a report for an issue.
+    """Check that measured runs can be trusted on this machine, and print a report for an issue.
 
-    Takes the model on board and layers of the shapes of SDXL with random weights: nothing is fetched. It ends with 1
-    if a promise is broken.
+    Runs the bundled model and SDXL-shaped layers with random weights; nothing is downloaded. Exits with 1 if a check
+    fails.
     """
     from diffprof.render.examination import examination_text
 

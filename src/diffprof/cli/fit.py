@@ -14,6 +14,7 @@ from diffprof.cli.running_options import (
     PredictedOptions,
     ResultOptions,
     RunningOptions,
+    answer_of,
     open_model,
 )
 
@@ -36,15 +37,16 @@ def fit(
         ),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory of a device that is not listed: 24GB.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of a device that `diffprof hardware` does not list: 24GB."),
     ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of the host: 64GB.")] = None,
+    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Host memory: 64GB.")] = None,
     hardware: Hardware = None,
 ) -> None:
-    """Say whether one generation fits in memory, where its peak is, and what would make it fit.
+    """Check whether a generation fits in memory, where it peaks, and what would make it fit.
 
-    Nothing is run: the allocations of the count are followed through PyTorch's allocator. docs/memory.md says how, and
-    how far to trust it.
+    Nothing is run: the allocations of the count are replayed through a model of PyTorch's allocator. docs/memory.md
+    says how, and how far to trust it.
     """
     from diffprof.advice.fit import FitRequest, fit_profile
     from diffprof.advice.sizes import parse_memory
@@ -57,9 +59,10 @@ def fit(
     request.check()
     source = open_model(model, requested, output.quiet, [gpu] if gpu else [], hardware)
     result = fit_profile(source.profile, request, source)
-    output.write(
+    answer = answer_of(
         result,
         lambda: fit_csv(result),
         lambda: fit_markdown(result),
         lambda console: print_fit(result, console, output.verbose),
     )
+    output.write(answer)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli import completion
+from diffprof.cli.answer import check_ending
 from diffprof.cli.options import AsMarkdown, Quiet
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
@@ -30,7 +31,11 @@ def gate(
     baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The saved profile to compare against.")],
     candidate: Annotated[
         str,
-        typer.Argument(metavar="CANDIDATE", help="A saved profile, or a model to count with the baseline's request."),
+        typer.Argument(
+            metavar="CANDIDATE",
+            help="A saved profile, or a model to count with the baseline's request.",
+            autocompletion=completion.model_or_file,
+        ),
     ],
     most: Annotated[
         list[str] | None,
@@ -60,7 +65,7 @@ def gate(
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None,
     quiet: Quiet = False,
 ) -> int:
-    """Fail if generation costs more than the limits allow.
+    """Fail if a generation costs more than the limits allow.
 
     Counts are exact and need no GPU. A measured time fails only if the whole confidence interval of its change is
     beyond the limit. Exits with 0 if all limits are met, 1 if one is exceeded, 3 if the times are too noisy to tell.
@@ -94,8 +99,7 @@ def gate(
 def _targets(files: Sequence[Path], junit: Path | None) -> dict[Path, str]:
     """The files to write, and the format of each; the ending says it, except for --junit."""
     for file in files:
-        if file.suffix.lower() not in ENDINGS:
-            raise RequestError(f"Cannot tell the format of {file}; use one of {', '.join(ENDINGS)}.")
+        check_ending(file, ENDINGS)
     return {**{file: file.suffix.lower() for file in files}, **({junit: ".xml"} if junit else {})}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from diffprof import settings as config
-from diffprof.cli import options
+from diffprof.cli import completion, options
 from diffprof.cli.keeping import Keep, make_history_writer
 from diffprof.cli.option_groups import RequestOptions, expand_groups
 from diffprof.cli.output import check_formats
@@ -40,7 +40,7 @@ class GenerateOptions(RequestOptions):
     width: options.Width = None
     height: options.Height = None
     size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Both: 512x768, or the name of a preset (`diffprof config`).")
+        str | None, typer.Option(metavar="SIZE", help="Width and height: 512x768, or a preset of `diffprof config`.")
     ] = None
     frames: options.Frames = None
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the noise; random by default.")] = None
@@ -59,11 +59,11 @@ class GenerateOutputOptions:
 
     fps: Annotated[str | None, typer.Option(metavar="N", help="Frames per second of the video file.")] = None
     folder: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where the files go.", show_default=False)
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files.", show_default=False)
     ] = None
     profiling: Annotated[
         bool | None,
-        typer.Option("--profiling/--no-profiling", help="Measure and count what it takes.", show_default=False),
+        typer.Option("--profiling/--no-profiling", help="Measure and count the generation.", show_default=False),
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print the results and their profiling data as JSON.")] = False
     csv: options.AsCsv = False
@@ -76,20 +76,25 @@ def generate(
     *,
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", metavar="NAME", help="A folder, a hub id or a name of `diffprof models`. Repeatable."),
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="A name of `diffprof models`, a hub id or a folder. Repeatable.",
+            autocompletion=completion.model_names,
+        ),
     ] = None,
     requested: GenerateOptions,
     output: GenerateOutputOptions,
     keep: Keep = None,
 ) -> None:
-    """Generate an image or a video, and measure what that takes.
+    """Generate an image or a video, and measure what it takes.
 
     Without --model, the small model that comes with diffprof draws: "a red circle on a blue background". Several models
-    get the same prompt one after the other, and write into a folder of their own with a contact sheet.
+    get the same prompt one after the other, and write into a new folder with a contact sheet.
     """
     check_formats(output.json, output.csv)
     if keep and output.profiling is False:
-        raise RequestError("--keep keeps a profile, and with --no-profiling there is none; leave one out.")
+        raise RequestError("--keep needs a profile, and --no-profiling makes none; leave one out.")
     models = models or [config.DEFAULT_MODEL]
     request = _request(models[0], requested)
     fps = None if output.fps is None else parse_number("fps", output.fps)
@@ -113,7 +118,7 @@ def _request(model: str, requested: GenerateOptions) -> Request:
 
     if requested.size is not None:
         if requested.width is not None or requested.height is not None:
-            raise RequestError("--size gives width and height; leave --width and --height out.")
+            raise RequestError("--size sets both width and height; leave out --width and --height.")
         width, height = parse_size(requested.size)
         requested = replace(requested, size=None, width=str(width), height=str(height))
     return complete(requested.request(model))

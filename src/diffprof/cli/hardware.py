@@ -9,9 +9,10 @@ import typer
 
 from diffprof.catalogue.accelerators import SHORT_NAME, Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import keep_accelerator, known_accelerators, own_file
-from diffprof.cli import options
+from diffprof.cli import completion, options
+from diffprof.cli.answer import Answer, AnswerOptions
 from diffprof.cli.models import ListOrShow
-from diffprof.cli.output import check_formats
+from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.terminal import print_progress, print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 
@@ -29,14 +30,15 @@ FileOption = Annotated[
 
 
 @app.callback(invoke_without_command=True)
+@expand_groups
 def hardware(
+    *,
     context: typer.Context,
     match: Annotated[
         str | None, typer.Option(metavar="WORD", help="Only accelerators with this word in a name.")
     ] = None,
-    file: FileOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the list as CSV.")] = False,
+    extra: FileOption = None,
+    output: AnswerOptions,
 ) -> None:
     """List the accelerators that diffprof knows: peaks, memory, bandwidth and power.
 
@@ -44,22 +46,32 @@ def hardware(
     """
     if context.invoked_subcommand is not None:
         return
-    check_formats(json, csv)
+    output.check()
     from diffprof.render import accelerators as render
 
-    known = known_accelerators(file)
+    known = known_accelerators(extra)
     found = [entry for entry in known if match is None or _matches(entry, match)]
     if not found and match is not None:
         found = [find_accelerator(match, known)]
-    if json or csv:
-        write_text(render.accelerators_json(found) if json else render.accelerators_csv(found))
-    else:
-        write_rendered(lambda console: render.print_accelerators(found, console))
+    answer = Answer(
+        lambda console: render.print_accelerators(found, console),
+        lambda: render.accelerators_json(found),
+        lambda: render.accelerators_csv(found),
+        lambda: render.accelerators_markdown(found),
+    )
+    output.write(answer)
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A short name, or the name that torch reports.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A short name, or the name that torch reports.",
+            autocompletion=completion.accelerator_names,
+        ),
+    ],
     file: FileOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the accelerator as JSON.")] = False,
 ) -> None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from diffprof.cli.answer import ON_CONSOLE, Answer, AnswerOptions
 from diffprof.cli.comparison_output import ComparisonOptions, write_comparison
 from diffprof.cli.dates import FORMS, parse_moment
 from diffprof.cli.option_groups import OutputOptions, expand_groups
 from diffprof.cli.options import Quiet
-from diffprof.cli.output import SavedTable, check_formats, write_saved
-from diffprof.cli.terminal import print_progress, print_written, write_rendered, write_text
+from diffprof.cli.output import SavedTable, write_saved
+from diffprof.cli.terminal import print_progress, print_written, write_text
 from diffprof.errors import RequestError
 from diffprof.record.history import Filters, History
 from diffprof.render import history as render
@@ -71,8 +72,6 @@ Tag = Annotated[str | None, typer.Option(metavar="TAG", help="Only runs with thi
 Device = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs on this device: its name, or cpu, cuda...")]
 Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="Only runs in this dtype.")]
 Text = Annotated[str | None, typer.Option(metavar="WORDS", help="Only runs with this text in a name or prompt.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Csv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 Run = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, from `diffprof history list`.")]
 
 
@@ -119,9 +118,9 @@ class DatedFilters(RunFilters):
 
 @app.callback(invoke_without_command=True)
 def history(context: typer.Context) -> None:
-    """Look at runs kept with --keep: list, find, compare, show trends.
+    """Browse runs kept with --keep: list, search, compare, and show trends.
 
-    Without a command it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in
+    Without a command, it lists the newest runs. The history is one SQLite file; DIFFPROF_HISTORY or `history` in
     diffprof.toml sets its location.
     """
     if context.invoked_subcommand is None:
@@ -131,17 +130,17 @@ def history(context: typer.Context) -> None:
 @app.command("list")
 @expand_groups
 def list_runs(
+    *,
     which: DatedFilters,
     order: Annotated[Order, typer.Option(help="Sort by this, the newest or largest first.")] = Order.created_at,
     reverse: Annotated[bool, typer.Option("--reverse", help="Sort the oldest or smallest first.")] = False,
     limit: Annotated[int, typer.Option(metavar="N", help="Show at most this many runs.", min=1)] = NEWEST,
     offset: Annotated[int, typer.Option(metavar="N", help="Skip this many runs.", min=0)] = 0,
-    json: Json = False,
-    csv: Csv = False,
+    output: AnswerOptions,
 ) -> None:
     """List kept runs, the newest first."""
-    check_formats(json, csv)
-    _list(which, order, reverse, limit, offset, json, csv)
+    output.check()
+    _list(which, order, reverse, limit, offset, output)
 
 
 def _list(
@@ -150,8 +149,7 @@ def _list(
     reverse: bool = False,
     limit: int = NEWEST,
     offset: int = 0,
-    json: bool = False,
-    csv: bool = False,
+    output: AnswerOptions = ON_CONSOLE,
 ) -> None:
     history, filters = History(), which.filters()
     found = history.search(
@@ -159,16 +157,17 @@ def _list(
     )
     runs = found.runs
     _warn_of_damage(found.damaged)
-    if csv:
-        write_text(render.runs_csv(runs))
-        return
-    total = history.count(filters)
-    if json:
-        write_text(render.runs_json(runs, total))
-    elif not total:
+    total = 0 if output.csv else history.count(filters)
+    if output.is_console and not total:
         _print_nothing(history)
-    else:
-        write_rendered(lambda console: render.print_runs(runs, total, console, offset))
+        return
+    answer = Answer(
+        lambda console: render.print_runs(runs, total, console, offset),
+        lambda: render.runs_json(runs, total),
+        lambda: render.runs_csv(runs),
+        lambda: render.runs_markdown(runs, total, offset),
+    )
+    output.write(answer)
 
 
 @app.command()
@@ -213,22 +212,26 @@ def compare(
 @app.command()
 @expand_groups
 def trend(
+    *,
     which: DatedFilters,
     metric: Annotated[Metric, typer.Argument(help="The metric to follow.")] = Metric.time,
     limit: Annotated[int, typer.Option(metavar="N", help="Show at most this many series.", min=1)] = 20,
-    json: Json = False,
-    csv: Csv = False,
+    output: AnswerOptions,
 ) -> None:
     """Show how a metric changed over runs of the same request on the same device."""
-    check_formats(json, csv)
+    output.check()
     history = History()
     found = history.trend(COLUMNS.get(metric.value, metric.value), which.filters(), limit=limit)
-    if json or csv:
-        write_text(render.trend_json(found) if json else render.trend_csv(found))
-    elif not found.total:
+    if output.is_console and not found.total:
         _print_nothing(history)
-    else:
-        write_rendered(lambda console: render.print_trend(found, console))
+        return
+    answer = Answer(
+        lambda console: render.print_trend(found, console),
+        lambda: render.trend_json(found),
+        lambda: render.trend_csv(found),
+        lambda: render.trend_markdown(found),
+    )
+    output.write(answer)
 
 
 @app.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +12,10 @@ from diffprof.catalogue.bundled_model import is_bundled, shapes_entry
 from diffprof.catalogue.entry import TASKS
 from diffprof.catalogue.filters import ModelFilter
 from diffprof.catalogue.own_entries import check_name, save_entry, suggest_name
+from diffprof.cli import completion
+from diffprof.cli.answer import Answer, AnswerOptions
+from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.options import Quiet
-from diffprof.cli.output import check_formats
 from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
 from diffprof.record.request import parse_setting
@@ -24,7 +25,7 @@ from diffprof.settings.limits import dtype_name
 class ListOrShow(TyperGroup):
     """``diffprof models WORD`` lists the models that match the word: a word that is no command is a ``--match``."""
 
-    options_with_values = ("--file", "--family", "--task", "--year", "--licence")
+    options_with_values = ("--file", "--family", "--task", "--year", "--licence", "-o", "--output")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for place, word in enumerate(args):
@@ -54,15 +55,16 @@ Licence = Annotated[str | None, typer.Option(metavar="NAME", help="Of its weight
 
 
 @app.callback(invoke_without_command=True)
+@expand_groups
 def models(
+    *,
     context: typer.Context,
     match: Annotated[str | None, typer.Option(metavar="WORD", help="Only models with this word in a name.")] = None,
     family: Family = None,
     task: Task = None,
     year: Year = None,
     licence: Licence = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the list as CSV.")] = False,
+    output: AnswerOptions,
 ) -> None:
     """List the models that diffprof knows by name.
 
@@ -71,20 +73,28 @@ def models(
     """
     if context.invoked_subcommand is not None:
         return
-    check_formats(json, csv)
+    output.check()
     from diffprof.render import models as render
 
-    wanted = ModelFilter.parse(match, family=family, task=task, year=year, licence=licence)
-    found = wanted.select((shapes_entry(), *catalogue.entries()))
-    if json or csv:
-        write_text(render.models_json(found) if json else render.models_csv(found))
-    else:
-        write_rendered(lambda console: render.print_models(found, console))
+    chosen = ModelFilter.parse(match, family=family, task=task, year=year, licence=licence)
+    found = chosen.select((shapes_entry(), *catalogue.entries()))
+    answer = Answer(
+        lambda console: render.print_models(found, console),
+        lambda: render.models_json(found),
+        lambda: render.models_csv(found),
+        lambda: render.models_markdown(found),
+    )
+    output.write(answer)
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A short name, an alias or a hub id.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A short name, an alias or a hub id.", autocompletion=completion.model_names
+        ),
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print the model as JSON.")] = False,
 ) -> None:
     """Print everything known about a model: its sources, and what is not confirmed."""
@@ -100,48 +110,35 @@ def show(
 
 
 @app.command()
+@expand_groups
 def cost(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Models to count, each with its recommended settings."),
+        typer.Argument(
+            metavar="NAME...",
+            help="Models to count, each with its recommended settings.",
+            autocompletion=completion.model_names,
+        ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    file: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to a .md, .json, .csv or .txt file."),
-    ] = None,
-    quiet: Quiet = False,
+    output: AnswerOptions,
 ) -> None:
     """Count several models and print what one generation costs with each, relative to the first."""
     from diffprof.cli.progress import progress_bar
     from diffprof.comparison.model_costs import model_costs
     from diffprof.comparison.views import model_costs as render
     from diffprof.counting.cached import count_request
-    from diffprof.record.atomic_files import check_writable, replace_file
     from diffprof.record.request import Request
 
-    check_formats(json, csv, markdown)
-    formats = {
-        ".md": render.costs_markdown,
-        ".json": render.costs_json,
-        ".csv": render.costs_csv,
-        ".txt": render.costs_text,
-    }
-    if file is not None:
-        if file.suffix.lower() not in formats:
-            raise RequestError(f"Cannot tell the format of {file}; use one of {', '.join(formats)}.")
-        check_writable(file)
-    with progress_bar(quiet) as progress:
+    output.check()
+    with progress_bar(output.quiet) as progress:
         costs = model_costs(names, lambda name: count_request(Request.create(name), progress=progress))
-    if file is not None:
-        replace_file(file, formats[file.suffix.lower()](costs).encode())
-        print_written(file, quiet)
-    elif json or csv or markdown:
-        write_text(formats[".json" if json else ".csv" if csv else ".md"](costs))
-    else:
-        write_rendered(lambda console: render.print_costs(costs, console))
+    answer = Answer(
+        lambda console: render.print_costs(costs, console),
+        lambda: render.costs_json(costs),
+        lambda: render.costs_csv(costs),
+        lambda: render.costs_markdown(costs),
+    )
+    output.write(answer)
 
 
 @app.command()
@@ -171,12 +168,12 @@ def add(
     """
     chosen = name or suggest_name(source)
     check_name(chosen, force)
-    wanted = ModelFilter.parse(None, family=family, task=task, year=year, licence=licence)
+    described = ModelFilter.parse(None, family=family, task=task, year=year, licence=licence)
     settings = dict(parse_setting(setting) for setting in recommend or ())
     from diffprof.pipelines.describing import describe_source
 
     entry = describe_source(
         source, chosen, dtype_name(dtype), title=title, aliases=tuple(alias or ()), recommended=settings,
-        family=wanted.family, task=wanted.task, year=wanted.year, licence=wanted.licence,
+        family=described.family, task=described.task, year=described.year, licence=described.licence,
     )  # fmt: skip
     print_written(save_entry(entry, force), quiet)

@@ -78,15 +78,15 @@ class RequestOptions:
 
 
 def _both_sides(size: str | None, numbers: Mapping[str, str | None]) -> dict[str, str]:
-    """The width and the height that --size gives in one."""
+    """The width and the height that --size sets."""
     if size is None:
         return {}
     if numbers["width"] is not None or numbers["height"] is not None:
-        raise RequestError("--size gives the width and the height; leave --width and --height out.")
-    width, times, height = size.lower().replace("*", "x").partition("x")
-    if not times or not width.strip().isdecimal() or not height.strip().isdecimal():
-        raise RequestError(f"--size takes WIDTHxHEIGHT, such as 1024x768, not {size!r}.")
-    return {"width": width, "height": height}
+        raise RequestError("--size sets both width and height; leave out --width and --height.")
+    width, times, height = size.lower().replace("*", "x").replace("×", "x").partition("x")
+    if not width.strip().isdecimal() or (times and not height.strip().isdecimal()):
+        raise RequestError(f"--size takes WIDTHxHEIGHT, such as 1024x768, or one number for a square, not {size!r}.")
+    return {"width": width, "height": height if times else width}
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class RunOptions(ChangeOptions):
         if self.single_file is None:
             return super().request(model, **others)
         if self.config is not None:
-            raise RequestError(f"--single-file has its configuration from {model}; leave out --config.")
+            raise RequestError(f"--single-file takes its configuration from {model}; leave out --config.")
         return replace(self, single_file=None, config=model).request(self.single_file, **others)
 
 

@@ -23,43 +23,48 @@ Model = Annotated[
 Prompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to generate.")]
 Height = Annotated[str | None, typer.Option(metavar="PIXELS", help="Height of the image.")]
 Width = Annotated[str | None, typer.Option(metavar="PIXELS", help="Width of the image.")]
-Size = Annotated[str | None, typer.Option(metavar="WxH", help="Width and height of the image in one: 1024x768.")]
+Size = Annotated[
+    str | None, typer.Option(metavar="WxH", help="Width and height of the image: 1024x768, or 1024 for a square.")
+]
 Steps = Annotated[str | None, typer.Option(metavar="N", help="Denoising steps.")]
 Guidance = Annotated[str | None, typer.Option(metavar="SCALE", help="Guidance scale.")]
 Batch = Annotated[str | None, typer.Option(metavar="N", help="Images per prompt (num_images_per_prompt).")]
 Frames = Annotated[str | None, typer.Option(metavar="N", help="Frames of a video.")]
 Image = Annotated[
     list[str] | None,
-    typer.Option("--image", metavar="WxH", help="Give the call an image of this size: 1024x768. Repeatable."),
+    typer.Option("--image", metavar="WxH", help="Pass an image of this size to the call: 1024x768. Repeatable."),
 ]
-Mask = Annotated[list[str] | None, typer.Option("--mask", metavar="WxH", help="Give the call a mask of this size.")]
+Mask = Annotated[list[str] | None, typer.Option("--mask", metavar="WxH", help="Pass a mask of this size to the call.")]
 Control = Annotated[
     list[str] | None,
-    typer.Option("--control", metavar="WxH", help="Give the call a control image of this size. Repeatable."),
+    typer.Option("--control", metavar="WxH", help="Pass a control image of this size to the call. Repeatable."),
 ]
 Video = Annotated[
-    list[str] | None, typer.Option("--video", metavar="FxWxH", help="Give the call a video of this size: 81x832x480.")
+    list[str] | None,
+    typer.Option("--video", metavar="FxWxH", help="Pass a video of this size to the call: 81x832x480."),
 ]
 AssumeDefaults = Annotated[
     bool,
-    typer.Option("--assume-defaults", help="Build a model whose configuration is missing from its class's defaults."),
+    typer.Option(
+        "--assume-defaults", help="Build a model with a missing configuration from the defaults of its class."
+    ),
 ]
 NegativePrompt = Annotated[str | None, typer.Option(metavar="TEXT", help="What to avoid in the result.")]
 Dtype = Annotated[str | None, typer.Option(metavar="NAME", help="float32, float16 or bfloat16.")]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Use another scheduler, by its class name; short names work: ddim, euler..."),
+    typer.Option(metavar="NAME", help="Use another scheduler, by class name or short name: ddim, euler..."),
 ]
 Config = Annotated[
     str | None,
-    typer.Option(metavar="MODEL", help="The model or folder that a weight file has its configuration from."),
+    typer.Option(metavar="MODEL", help="The model or folder to take the configuration of a weight file from."),
 ]
 SingleFile = Annotated[
     str | None,
     typer.Option(
         "--single-file",
         metavar="FILE",
-        help="Take the weights from this file, as in `run FILE --config MODEL`.",
+        help="Load the weights from this file, as in `run FILE --config MODEL`.",
     ),
 ]
 Component = Annotated[
@@ -67,7 +72,8 @@ Component = Annotated[
     typer.Option(metavar="NAME", help="Count one call of this component alone; MODEL may be its folder."),
 ]
 Method = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Call this method of the component, such as decode; else forward.")
+    str | None,
+    typer.Option(metavar="NAME", help="Call this method of the component, such as decode, instead of forward."),
 ]
 Inputs = Annotated[
     list[str] | None,
@@ -86,12 +92,10 @@ Enable = Annotated[
 PipelineDefaults = Annotated[
     bool,
     typer.Option(
-        "--pipeline-defaults", help="The pipeline's own defaults instead of what is recommended for the model."
+        "--pipeline-defaults", help="Use the pipeline's defaults instead of the settings recommended for the model."
     ),
 ]
-Count = Annotated[
-    bool, typer.Option("--count", help="Count by a dry run also where a law of the model was proved to say the same.")
-]
+Count = Annotated[bool, typer.Option("--count", help="Count with a dry run even if the model has a proved law.")]
 Seed = Annotated[str | None, typer.Option(metavar="N", help="Random seed, used for every iteration.")]
 RandomWeights = Annotated[
     bool, typer.Option("--random-weights", help="Use random weights in the real architecture; nothing is downloaded.")
@@ -101,22 +105,22 @@ Device = Annotated[
     typer.Option(metavar="NAME", help="cpu, cuda, cuda:1, mps... By default the accelerator, if there is one."),
 ]
 Offload = Annotated[
-    str | None, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential or group.")
+    str | None, typer.Option(metavar="WAY", help="Offload weights to the CPU: model, sequential or group.")
 ]
 Compile = Annotated[
     str | None,
     typer.Option(
-        metavar="[regional]", help="Compile every denoiser, or with regional each of its repeated blocks.",
+        metavar="[regional]", help="Compile every denoiser, or with regional only its repeated blocks.",
     ),
 ]  # fmt: skip
 DeviceMap = Annotated[
     str | None,
-    typer.Option(metavar="balanced|COMPONENT=DEVICE,...", help="Spread the components over several devices."),
+    typer.Option(metavar="balanced|COMPONENT=DEVICE,...", help="Distribute the components over several devices."),
 ]
 Parallel = Annotated[
     str | None,
     typer.Option(
-        metavar="WAY=N[,WAY=N]", help="Spread the denoiser over ranks of torchrun: ulysses=2, ring=2 or tensor=2."
+        metavar="WAY=N[,WAY=N]", help="Split the denoiser across the ranks of torchrun: ulysses=2, ring=2 or tensor=2."
     ),
 ]
 Revision = Annotated[str | None, typer.Option(metavar="NAME", help="A branch, tag or commit of the hub.")]
@@ -129,14 +133,14 @@ Quantize = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[COMPONENT=]KIND",
-        help="Pack weights: nf4, int8, fp8, int4, gguf:Q4_K, quanto:int8... Denoisers and text encoders, or one "
-        "component. Repeatable.",
+        help="Quantize weights: nf4, int8, fp8, int4, gguf:Q4_K, quanto:int8... By default those of denoisers and "
+        "text encoders. Repeatable.",
     ),
 ]
 Layerwise = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="[COMPONENT=]DTYPE", help="Store layers in fp8 and cast each when it is called. Denoisers, or one."
+        metavar="[COMPONENT=]DTYPE", help="Store layers in fp8 and cast each when it runs. By default in denoisers."
     ),
 ]
 Lora = Annotated[
@@ -149,16 +153,16 @@ Controlnet = Annotated[
 ]
 IpAdapter = Annotated[str | None, typer.Option(metavar="[base|plus]", help="Add an IP-Adapter.")]
 Attention = Annotated[
-    str | None, typer.Option(metavar="BACKEND", help="Who computes attention: native, flash, sage, xformers...")
+    str | None, typer.Option(metavar="BACKEND", help="Attention backend: native, flash, sage, xformers...")
 ]
 GuidanceInterval = Annotated[
-    str | None, typer.Option(metavar="START:END", help="Guide only in this part of the steps, such as 0.2:0.8.")
+    str | None, typer.Option(metavar="START:END", help="Use guidance only in this part of the steps, such as 0.2:0.8.")
 ]
 LimitMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory that opening and counting a model may take: 16GB. 6 GB by default.",
+        help="Memory limit for opening and counting a model: 16GB. By default 6 GB.",
         callback=lambda text: set_option("memory", text),
     ),
 ]
@@ -166,7 +170,7 @@ LimitTime = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help="Seconds of the processor that opening and counting a model may take. 300 by default.",
+        help="CPU time limit for opening and counting a model. By default 300.",
         callback=lambda text: set_option("time", text),
     ),
 ]
@@ -174,7 +178,7 @@ Gpu = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[,NAME]",
-        help="Also say what these accelerators of `diffprof hardware` make of it.",
+        help="Also predict memory and time on these accelerators of `diffprof hardware`.",
         autocompletion=completion.accelerator_names,
     ),
 ]
@@ -183,13 +187,13 @@ AsCsv = Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")]
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="No progress and no messages; of files that are written, nothing is printed."),
+    typer.Option("--quiet", "-q", help="No progress bar and no messages."),
 ]
 
 
 def accelerator_names(text: str | None) -> tuple[str, ...]:
-    """The names that --gpu gives, with commas between them."""
+    """The names that --gpu gives, separated by commas."""
     names = tuple(name.strip() for name in text.split(",")) if text else ()
     if any(not name for name in names):
-        raise RequestError(f"--gpu takes names with commas between them, not {text!r}.")
+        raise RequestError(f"--gpu takes names separated by commas, not {text!r}.")
     return names

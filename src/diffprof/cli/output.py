@@ -81,7 +81,7 @@ def choose_output(options: OutputOptions, by: ProfileTable | RunTable | None) ->
     """The output that the options describe; a `RequestError` when they contradict each other or cannot be met."""
     check_formats(options.json, options.csv, options.markdown)
     if options.depth is not None and by not in (None, ProfileTable.module):
-        raise RequestError(f"--depth belongs to --by module; it cannot be used with --by {by.value if by else ''}.")
+        raise RequestError(f"--depth is for --by module; it cannot be combined with --by {by.value if by else ''}.")
     chosen = {"json": options.json, "csv": options.csv, "markdown": options.markdown}
     export_format = next((FORMATS[name] for name, is_chosen in chosen.items() if is_chosen), None)
     if options.file is not None:
@@ -107,7 +107,7 @@ def write_saved(
     profile = load()
     if profile.measured is None and isinstance(table, RunTable):
         raise RequestError(
-            f"{name} was only counted, so it has no table by {table.value}; use one of "
+            f"{name} was counted, not measured, so it has no table by {table.value}; use one of "
             f"{', '.join(ProfileTable.__members__)}, or measure a run."
         )
     if profile.measured is not None and options.depth is None and (by is None or by.value in RunTable.__members__):
@@ -128,13 +128,11 @@ def _format_of(file: Path, option: ExportFormat | None) -> ExportFormat:
     """The format that the option or the file's ending asks for."""
     by_ending = format_for(file)
     if by_ending is not None and option not in (None, by_ending):
-        raise RequestError(
-            f"--{option.name if option else ''} and the ending of {file} contradict each other; leave one out."
-        )
+        raise RequestError(f"--{option.name if option else ''} contradicts the ending of {file}; leave one out.")
     chosen = by_ending or option
     if chosen is None and file.suffix.lower() in (".html", ".htm", ".pdf", ".png"):
         option_name = "-o" if file.suffix.lower().startswith(".htm") else f"--{file.suffix.lower()[1:]}"
-        raise RequestError(f"A page is written by `diffprof report MODEL {option_name} {file}`, with the same options.")
+        raise RequestError(f"Use `diffprof report MODEL {option_name} {file}`, with the same options, to write a page.")
     if chosen is None:
         raise RequestError(f"Cannot tell the format of {file} from its ending; use one of {', '.join(ENDINGS)}.")
     return chosen

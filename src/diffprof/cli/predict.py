@@ -17,6 +17,7 @@ from diffprof.cli.running_options import (
     Price,
     ResultOptions,
     RunningOptions,
+    answer_of,
     open_model,
     parse_prices,
 )
@@ -51,10 +52,10 @@ def predict(
     price: Price = None,
     hardware: Hardware = None,
 ) -> None:
-    """Predict how long one generation takes on any accelerator.
+    """Predict how long a generation takes on any accelerator.
 
-    The count of the model is combined with what accelerators are known to reach. docs/prediction.md says how, and how
-    far to trust it.
+    The count is combined with what accelerators are known to achieve. docs/prediction.md says how, and how far to trust
+    it.
     """
     from diffprof.advice.predict import PredictionRequest, check_request, predict_profile
     from diffprof.advice.views.prediction_console import prediction_markdown, print_prediction
@@ -74,9 +75,10 @@ def predict(
     named = request.accelerators if measured is None else ()
     source = open_model(model, requested, output.quiet, named, hardware)
     result = predict_profile(source.profile, request, measured)
-    output.write(
+    answer = answer_of(
         result,
         lambda: prediction_csv(result, by or PredictionTable.accelerator),
         lambda: prediction_markdown(result, by, output.verbose),
         lambda console: print_prediction(result, console, by, output.verbose),
     )
+    output.write(answer)

@@ -35,8 +35,8 @@ def profile(
 ) -> None:
     """Count what one generation with a model costs, without its weights.
 
-    Only configuration files are downloaded, and only if MODEL is a hub id that diffprof does not know by name. Options
-    that are not given are those that are recommended for the model, else the pipeline's own defaults.
+    Only configuration files are downloaded, and only if MODEL is a hub id that diffprof does not know by name. Without
+    options, the settings recommended for the model are used, else the pipeline's defaults.
     """
     from diffprof.counting.cached import count_request
 

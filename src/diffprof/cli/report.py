@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli import completion
 from diffprof.cli.option_groups import ProfileOptions, expand_groups
 from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.options import Quiet
@@ -54,7 +55,11 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
 def report(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="PROFILE...", help="Saved profiles, or models to count; several are compared."),
+        typer.Argument(
+            metavar="PROFILE...",
+            help="Saved profiles, or models to count; several are compared.",
+            autocompletion=completion.model_or_file,
+        ),
     ],
     requested: ProfileOptions,
     file: Annotated[
@@ -103,9 +108,11 @@ def _check(
 ) -> None:
     """Refuse contradictory options and missing libraries before anything is read or counted."""
     if file is not None and file.suffix.lower() in WRITTEN_BY:
-        raise RequestError(f"-o writes a page, such as report.html; for {file} use {WRITTEN_BY[file.suffix.lower()]}.")
+        raise RequestError(
+            f"-o writes an HTML page, such as report.html; for {file} use {WRITTEN_BY[file.suffix.lower()]}."
+        )
     if file is not None and file.suffix.lower() not in PAGE_ENDINGS:
-        raise RequestError(f"-o writes a page in HTML; name it {file.with_suffix('.html')}, not {file}.")
+        raise RequestError(f"-o writes an HTML page; name it {file.with_suffix('.html')}, not {file}.")
     targets = [one for one in (file, pdf, png, *exports.values()) if one is not None]
     if not targets and tables is None:
         options = ", ".join(f"--{entry.name}" for entry in report_formats())

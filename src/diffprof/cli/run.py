@@ -35,21 +35,25 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 class MeasurementOptions:
     """How it is measured."""
 
-    warmup: Annotated[str, typer.Option(metavar="N", help="Calls before the timed ones.")] = "1"
+    warmup: Annotated[
+        str, typer.Option(metavar="N", help="Calls before the timed ones, not counted in the results.")
+    ] = "1"
     iterations: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Calls to time; by default 5 or more, until the interval is narrow."),
+        typer.Option(metavar="N", help="Calls to time; by default at least 5, until the median is known well."),
     ] = None
     time_budget: Annotated[
-        str, typer.Option(metavar="SECONDS", help="For the timed calls together, if --iterations is not given.")
+        str, typer.Option(metavar="SECONDS", help="Time limit for all timed calls, if --iterations is not given.")
     ] = "60"
     trace: Annotated[bool, typer.Option("--trace", help="Record a Chrome trace of one more call with a few steps.")] = (
         False
     )
     memory_snapshot: Annotated[
-        bool, typer.Option("--memory-snapshot", help="Record who allocates memory of the GPU, for diffprof memory.")
+        bool, typer.Option("--memory-snapshot", help="Record which code allocates GPU memory, for `diffprof memory`.")
     ] = False
-    sample_hz: Annotated[float, typer.Option(metavar="N", help="Samples of the machine per second; 0 for none.")] = 10
+    sample_hz: Annotated[
+        float, typer.Option(metavar="N", help="How often per second to sample CPU, disk and GPU; 0 for never.")
+    ] = 10
 
 
 @dataclass(frozen=True)
@@ -82,11 +86,11 @@ def run(
     output: RunOutputOptions,
     keep: Keep = None,
 ) -> None:
-    """Run a model for real and measure where its time and memory go.
+    """Run a model and measure where its time and memory go.
 
     Loads the weights from a folder or the hub, calls the pipeline a few times, and writes profiling_report.json,
-    memory_log.json, timing_summary.txt and, with --trace, trace.json. Options that are not given are those that are
-    recommended for the model, else the pipeline's own defaults.
+    memory_log.json, timing_summary.txt and, with --trace, trace.json. Without options, the settings recommended
+    for the model are used, else the pipeline's defaults.
     """
     printed = OutputOptions(
         json=output.json, csv=output.csv, markdown=output.markdown, verbose=output.verbose, quiet=output.quiet

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli import completion, options
+from diffprof.cli.answer import Answer, PageOptions
 from diffprof.cli.option_groups import CountOptions
-from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import print_written, write_rendered, write_text
 from diffprof.errors import RequestError
-from diffprof.record.atomic_files import check_writable
 from diffprof.record.changes import Changes
 from diffprof.record.request import parse_rate
 from diffprof.record.run_settings import ATTENTIONS, RunSettings
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
     from diffprof.advice.sources import Source
     from diffprof.record.results import Result
-
-ENDINGS = (".json", ".csv", ".md", ".html", ".txt")
 
 Model = Annotated[
     str,
@@ -41,7 +37,7 @@ Hardware = Annotated[
 ]
 Price = Annotated[
     list[str] | None,
-    typer.Option(metavar="[NAME=]USD", help="Price of an hour, of one accelerator or of each. Repeatable."),
+    typer.Option(metavar="[NAME=]USD", help="Price per hour, of one accelerator or of all. Repeatable."),
 ]
 
 
@@ -60,29 +56,29 @@ class RunningOptions:
     """How the pipeline is run, beside what is counted."""
 
     offload: Annotated[
-        str, typer.Option(metavar="WAY", help="Keep weights off the device: model, sequential, group or group-leaf.")
+        str, typer.Option(metavar="WAY", help="Offload weights to the CPU: model, sequential, group or group-leaf.")
     ] = "none"
     no_stream: Annotated[
-        bool, typer.Option("--no-stream", help="Group offload without a stream: nothing is fetched ahead or pinned.")
+        bool, typer.Option("--no-stream", help="Group offload without a stream: no prefetching, no pinned memory.")
     ] = False
     blocks_per_group: Annotated[str, typer.Option(metavar="N", help="Blocks that group offload moves together.")] = "1"
     quantize: options.Quantize = None
     layerwise: options.Layerwise = None
     drop_text_encoders: Annotated[
-        bool, typer.Option("--drop-text-encoders", help="Text encoders are deleted when the prompt is encoded.")
+        bool, typer.Option("--drop-text-encoders", help="Delete the text encoders once the prompt is encoded.")
     ] = False
-    attention: Annotated[str, typer.Option(metavar="NAME", help="sdpa, or math for attention not fused.")] = "sdpa"
-    compile: Annotated[bool, typer.Option("--compile", help="The models are compiled with torch.compile.")] = False
+    attention: Annotated[str, typer.Option(metavar="NAME", help="sdpa, or math for unfused attention.")] = "sdpa"
+    compile: Annotated[bool, typer.Option("--compile", help="Compile the models with torch.compile.")] = False
     devices: Annotated[
         str, typer.Option(metavar="N", help="Devices that share the denoiser's sequence (context parallelism).")
     ] = "1"
     skip_rate: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="A cache skips this share of the denoiser's calls.")
+        str | None, typer.Option(metavar="SHARE", help="Share of the denoiser's calls that a cache skips: 0.4.")
     ] = None
 
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="COMPONENT", help="Not loaded: safety_checker, text_encoder_3... Repeatable."),
+        typer.Option(metavar="COMPONENT", help="Do not load it: safety_checker, text_encoder_3... Repeatable."),
     ] = None
 
     def run_settings(self) -> RunSettings:
@@ -101,50 +97,22 @@ class RunningOptions:
 
 def _whole(option: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= 10_000):
-        raise RequestError(f"{option} must be a whole number of 1 or more, not {text!r}.")
+        raise RequestError(f"{option} must be a whole number from 1 to 10,000, not {text!r}.")
     return int(text)
 
 
 @dataclass(frozen=True)
-class ResultOptions:
-    """What is written, and where."""
+class ResultOptions(PageOptions):
+    """The format of the answer, and where it goes."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
-    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False
-    markdown: options.AsMarkdown = False
-    file: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to a .json, .csv, .md, .html or .txt file."),
-    ] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List every assumption.")] = False
-    quiet: options.Quiet = False
 
-    def check(self) -> None:
-        """Before anything is counted."""
-        check_formats(self.json, self.csv, self.markdown)
-        if self.file is not None:
-            if self.file.suffix not in ENDINGS:
-                raise RequestError(f"Cannot tell the format of {self.file}; use one of {', '.join(ENDINGS)}.")
-            check_writable(self.file)
 
-    def write(
-        self, result: Result, csv: Callable[[], str], markdown: Callable[[], str], show: Callable[[Console], None]
-    ) -> None:
-        """Write the result to the file, to standard output or to the console."""
-        if self.file is None:
-            if self.json or self.csv or self.markdown:
-                write_text(result.to_json() if self.json else csv() if self.csv else markdown())
-            else:
-                write_rendered(show)
-            return
-        if self.file.suffix == ".html":
-            result.report(self.file)
-        else:
-            from diffprof.record.atomic_files import replace_file
-
-            texts = {".json": result.to_json, ".csv": csv, ".md": markdown, ".txt": lambda: str(result)}
-            replace_file(self.file, texts[self.file.suffix]().encode())
-        print_written(self.file, self.quiet)
+def answer_of(
+    result: Result, csv: Callable[[], str], markdown: Callable[[], str], show: Callable[[Console], None]
+) -> Answer:
+    """A result that is saved, read and shown like a profile, in all its formats."""
+    return Answer(show, result.to_json, csv, markdown, {".html": lambda: result.to_html().encode()})
 
 
 def open_model(
@@ -176,7 +144,7 @@ def _refuse_given(model: str, requested: CountOptions) -> None:
     if given:
         option = {"settings": "set"}.get(given[0], given[0]).replace("_", "-")
         raise RequestError(
-            f"{model} is a saved profile, which has a request of its own; leave out --{option}, or name the model."
+            f"{model} is a saved profile with its own request; leave out --{option}, or name the model instead."
         )
 
 

@@ -17,5 +17,5 @@ def load_named(name: Path) -> Profile:
     except FileFormatError as error:
         if error.reason is not FileProblem.missing or catalogue.content(str(name)) is None:
             raise
-        message = f"{str(error).rstrip('.')}; it is a model's name: count it with `diffprof profile {name}`."
+        message = f"{name} is a model, not a saved profile; count it with `diffprof profile {name}`."
         raise FileFormatError(message) from error

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffprof.cli import options
+from diffprof.cli.answer import Answer, PageOptions
 from diffprof.cli.option_groups import RequestOptions, expand_groups
-from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import print_written, write_rendered, write_text
+from diffprof.cli.terminal import write_rendered
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.record.atomic_files import check_writable
 from diffprof.record.request import parse_number
 from diffprof.sweeps.axes import parse_sweep
 from diffprof.sweeps.records import SweepMeasurement
@@ -71,50 +70,48 @@ class EngineOptions:
     """Where the points are computed, and what is kept of them."""
 
     engine: Annotated[
-        EngineName, typer.Option(help="Processes of this machine, or a Ray cluster.", show_default=False)
+        EngineName, typer.Option(help="Processes on this machine, or a Ray cluster.", show_default=False)
     ] = EngineName.local
-    address: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Of the Ray cluster: auto, or HOST:PORT.")] = (
-        None
-    )
+    address: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address of the Ray cluster: auto, or HOST:PORT.")
+    ] = None
     workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Processes of this machine; as many as cores, four at most.")
+        int | None, typer.Option(metavar="N", help="Processes on this machine; by default one per core, at most four.")
     ] = None
-    to: Annotated[Tracker | None, typer.Option(help="Log every point there too.", show_default=False)] = None
+    to: Annotated[Tracker | None, typer.Option(help="Also log every point to this tracker.", show_default=False)] = None
     store: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the answers here instead of in the cache.")
+        Path | None, typer.Option(metavar="FILE", help="Store the results here instead of in the cache.")
     ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Answer points again that an earlier sweep answered.")] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute points again that an earlier sweep computed.")] = False
 
     def options(self) -> SweepOptions:
         """The same, checked."""
         if self.address is not None and self.engine is not EngineName.ray:
-            raise RequestError("--address is that of a Ray cluster; add --engine ray.")
+            raise RequestError("--address is for a Ray cluster; add --engine ray.")
         if self.workers is not None and not 1 <= self.workers <= 256:
             raise RequestError(f"--workers must be a whole number from 1 to 256, not {self.workers}.")
         return SweepOptions(self.engine, self.address, self.workers, self.store, self.fresh, self.to)
 
 
 @dataclass(frozen=True)
-class SweepOutputOptions:
-    """What is written, and where."""
+class SweepOutputOptions(PageOptions):
+    """The format of the answer, and where it goes."""
 
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False
-    csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False
     file: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write a .csv, .json, .parquet, .html or .txt file."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write to a .csv, .json, .parquet, .md, .html or .txt file instead."
+        ),
     ] = None
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a very large sweep.")] = False
-    quiet: options.Quiet = False
 
-    def check(self) -> None:
+    def check(self, *others: str) -> None:
         """Before anything is computed."""
         from diffprof.sweeps.views.files import check_ending
 
-        check_formats(self.json, self.csv)
         if self.file is not None:
-            check_ending(self.file)
-            check_writable(self.file)
+            check_ending(self.file)  # Parquet needs a library
+        super().check(".parquet", *others)
 
 
 @app.command()
@@ -133,10 +130,10 @@ def sweep(
     engine: EngineOptions,
     output: SweepOutputOptions,
 ) -> None:
-    """Say what every combination of models, sizes, steps and accelerators costs.
+    """Tabulate what every combination of models, sizes, steps and accelerators costs.
 
-    A sweep that was ended goes on where it was when the same command is given again. Points that fail are listed, and
-    the rest is finished. docs/sweeps.md has examples.
+    An interrupted sweep continues where it stopped when the same command is run again. Points that fail are listed, and
+    the others are finished. docs/sweeps.md has examples.
     """
     output.check()
     others = {"random_weights": measured.random_weights, "device": measured.device, "offload": measured.offload}
@@ -159,18 +156,19 @@ def _ask(message: str) -> bool:
 
 
 def write(result: SweepResult, output: SweepOutputOptions) -> None:
-    """Write the result as the options say."""
-    from diffprof.sweeps.views.files import sweep_csv, sweep_json, write_file
-    from diffprof.sweeps.views.tables import print_sweep, sweep_blocks
+    """Write the result as the options say; what failed is also shown where a file has the rest."""
+    from diffprof.sweeps.views import files, tables
 
-    if output.file is not None:
-        write_file(result, output.file)
-        print_written(output.file, output.quiet)
-        if result.failures:
-            from diffprof.render.blocks import print_blocks
+    output.write(
+        Answer(
+            lambda console: tables.print_sweep(result, console),
+            lambda: files.sweep_json(result),
+            lambda: files.sweep_csv(result),
+            lambda: tables.sweep_markdown(result),
+            {".html": lambda: files.sweep_page(result).encode(), ".parquet": lambda: files.sweep_parquet(result)},
+        )
+    )
+    if output.file is not None and result.failures:
+        from diffprof.render.blocks import print_blocks
 
-            write_rendered(lambda console: print_blocks(sweep_blocks(result)[-1:], console))
-    elif output.json or output.csv:
-        write_text(sweep_json(result) if output.json else sweep_csv(result))
-    else:
-        write_rendered(lambda console: print_sweep(result, console))
+        write_rendered(lambda console: print_blocks(tables.sweep_blocks(result)[-1:], console))

@@ -7,19 +7,24 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli.terminal import print_written, write_rendered, write_text
+from diffprof.cli.answer import Answer, PageOptions
+from diffprof.cli.option_groups import expand_groups
+from diffprof.cli.terminal import print_written
 from diffprof.errors import RequestError
-from diffprof.record.atomic_files import check_writable
+from diffprof.record.atomic_files import check_writable, replace_file
+from diffprof.render.charts.style import graph_objects
 from diffprof.traces.request import GAP_MICROSECONDS, TraceRequest, explain_request, trace_files
 from diffprof.traces.result import TraceResult
-from diffprof.traces.views.console import TOP, print_result
+from diffprof.traces.views.console import TOP, print_result, result_markdown
 from diffprof.traces.views.tables import TraceBy
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
+@expand_groups
 def trace(
+    *,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -37,8 +42,7 @@ def trace(
     gap: Annotated[
         float, typer.Option(metavar="MICROSECONDS", help="Sum up gaps shorter than this, without their causes.")
     ] = GAP_MICROSECONDS,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print one table as CSV.")] = False,
+    output: PageOptions,
     overlay: Annotated[
         Path | None,
         typer.Option(
@@ -49,43 +53,49 @@ def trace(
         Path | None, typer.Option(metavar="FILE", help="Also write everything as one page with charts.")
     ] = None,
 ) -> None:
-    """Explain a trace of torch.profiler: where the GPU time went, why the GPU was idle, what to do about it.
+    """Explain a torch.profiler trace: where the GPU time went, why the GPU sat idle, what to do about it.
 
     Nothing is run, and torch is not needed. Traces of any size are read in bounded memory.
     """
-    if json and csv:
-        raise RequestError("--json and --csv exclude each other; choose one.")
+    output.check()
     if top < 1:
         raise RequestError(f"--top must be 1 or more, not {top}.")
     if against is not None and by is not None:
         raise RequestError("--by cannot be used with --against; leave one out.")
-    request = TraceRequest(trace_files(files), against, gap, overlay, html)
+    request = TraceRequest(trace_files(files), against, gap, overlay, html, output.file)
     if html is not None:
-        _check_page(html)
+        graph_objects()
+        check_writable(html)
     result = explain_request(request)
     if overlay is not None:
-        print_written(overlay)
+        print_written(overlay, output.quiet)
     if html is not None:
-        _write_page(result, html)
-    if json or csv:
-        from diffprof.traces.views.data import result_csv, result_json
-
-        write_text(result_json(result) if json else result_csv(result, by or TraceBy.timeline))
-    else:
-        write_rendered(lambda console: print_result(result, console, by, top))
+        replace_file(html, _page(result))
+        print_written(html, output.quiet)
+    output.write(_answer(result, by, top))
 
 
-def _check_page(html: Path) -> None:
-    """Find out before minutes of reading whether the page can be drawn and written."""
-    from diffprof.render.charts.style import graph_objects
+def _answer(result: TraceResult, by: TraceBy | None, top: int) -> Answer:
+    def csv() -> str:
+        from diffprof.traces.views.data import result_csv
 
-    graph_objects()
-    check_writable(html)
+        return result_csv(result, by or TraceBy.timeline)
+
+    def json() -> str:
+        from diffprof.traces.views.data import result_json
+
+        return result_json(result)
+
+    return Answer(
+        lambda console: print_result(result, console, by, top),
+        json,
+        csv,
+        lambda: result_markdown(result, by, top),
+        {".html": lambda: _page(result)},
+    )
 
 
-def _write_page(result: TraceResult, html: Path) -> None:
-    from diffprof.record.atomic_files import replace_file
+def _page(result: TraceResult) -> bytes:
     from diffprof.traces.views.page import result_html
 
-    replace_file(html, result_html(result).encode())
-    print_written(html)
+    return result_html(result).encode()

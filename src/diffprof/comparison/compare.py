@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from diffprof.comparison.conditions import Condition, differing_conditions
 from diffprof.comparison.counts import ComponentChange, CountChange, component_changes, total_changes
@@ -15,7 +16,8 @@ from diffprof.comparison.memory_change import MemoryChange, memory_change
 from diffprof.comparison.parts import PartChange, part_changes
 from diffprof.comparison.times import TimeChange, time_changes
 from diffprof.errors import RequestError
-from diffprof.record.display import Displayed
+from diffprof.record.atomic_files import replace_file
+from diffprof.record.display import Displayed, find_function
 from diffprof.record.profile import Profile
 
 if TYPE_CHECKING:
@@ -61,6 +63,15 @@ class Comparison(Displayed):
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)}>"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that differs, as ``--json`` prints it: dictionaries, lists, texts and exact numbers."""
+        return cast("dict[str, Any]", json.loads(find_function("diffprof.comparison.views.data:comparison_json")(self)))
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page with charts."""
+        page: str = find_function("diffprof.comparison.views.page:comparison_html")(self)
+        return replace_file(path, page.encode())
+
 
 def compare(
     profiles: Sequence[Profile],
@@ -77,7 +88,7 @@ def compare(
     and time are predicted for the `accelerators`.
     """
     if len(profiles) < 2:
-        raise RequestError(f"A comparison needs two profiles or more, not {len(profiles)}.")
+        raise RequestError(f"A comparison needs at least two profiles, not {len(profiles)}.")
     first, *others = profiles
     names = unique_names(names)
     return Comparison(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Sequence
@@ -157,8 +158,10 @@ def _parse_limit(text: str) -> GateLimit:
         raise RequestError(f"Cannot read the limit {text!r}; write NAME=+NUMBER or NAME=+NUMBER%, such as macs=+0%.")
     figure, part, unit = match["figure"].lower(), match["part"], match["unit"].upper()
     if figure not in METRICS and figure not in TIMES and figure not in PREDICTED:
-        known = ", ".join((*METRICS, *TIMES, *PREDICTED))
-        raise RequestError(f"There is no metric {figure} to limit; there are {known}.")
+        known = (*METRICS, *TIMES, *PREDICTED)
+        near = difflib.get_close_matches(figure, known, n=1, cutoff=0.75)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        raise RequestError(f"There is no metric {figure} to limit; {hint}")
     if figure in PREDICTED:
         return _parse_prediction(text, match)
     if match["accelerator"]:
@@ -225,8 +228,8 @@ def _check_prediction(limit: GateLimit, pair: Pair) -> GateCheck:
             sides.append(round(side.total_seconds * NANOSECONDS))
         elif side.device_bytes is None:
             raise RequestError(
-                f"There is no {limit.name} to limit: a profile does not say what memory comes and goes, as one of an "
-                "earlier version; count the model again."
+                f"There is no {limit.name} to limit: one of the profiles was saved by an earlier version, without its "
+                "allocations; count the model again."
             )
         else:
             sides.append(side.device_bytes)

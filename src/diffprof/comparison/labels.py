@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diffprof.comparison.compare import unique_names
+from diffprof.record.profile import Profile
 from diffprof.record.saved import profile_label, saved_file
+
+
+def profile_name(source: str | None, profile: Profile) -> str:
+    """What a comparison calls a profile: its file or model as it was named, else the model that it is of."""
+    return profile_label(source) if source is not None else profile.request.model
 
 
 def distinct_labels(names: Sequence[str]) -> list[str]:

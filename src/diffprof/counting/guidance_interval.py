@@ -30,7 +30,7 @@ def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[flo
     Of n steps those from ``int(START * n)`` to before ``int(END * n)`` are guided, as in diffusers' guiders.
     """
     if len(guided.stages) != 1 or len(unguided.stages) != 1:
-        raise RequestError(f"{pipeline} has {len(guided.stages)} denoising loops; a guidance interval belongs to one")
+        raise RequestError(f"{pipeline} has {len(guided.stages)} denoising loops; a guidance interval works with one")
     stage, other = guided.stages[0], unguided.stages[0]
     if stage.count != other.count or stage.step_macs == other.step_macs:
         raise RequestError(

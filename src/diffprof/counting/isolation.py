@@ -97,7 +97,7 @@ def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
     name = type(pipeline).__name__
     if state.kernels:
         raise UncountableError(
-            f"{name} was not run without data: code in it that is unknown to diffprof calls {state.kernels[0]}, "
+            f"{name} was not dry-run: it contains code unknown to diffprof, which calls {state.kernels[0]}, "
             "which is not an operation of PyTorch and would be launched on memory that does not exist"
         )
     if state.unknown:

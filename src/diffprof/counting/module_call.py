@@ -55,7 +55,7 @@ def _change(opened: OpenedPipeline, slot: str, changes: Changes) -> None:
     """Make the changes that one component can have by itself; a change of all components is one of this."""
     for name in ("controlnet", "ip_adapter", "guidance_interval", "cache"):
         if getattr(changes, name):
-            raise RequestError(f"{name} belongs to the call of a pipeline; leave it out for one component")
+            raise RequestError(f"{name} is for the call of a pipeline; leave it out for a single component")
     changes = replace(changes, quantize=_own(changes.quantize, slot), layerwise=_own(changes.layerwise, slot))
     dtype = torch_dtype(str(opened.dtype))
     _, opened.changes, assumed = apply_changes(opened.pipeline, changes, dtype, {})

@@ -78,15 +78,15 @@ def profile_call(
         return profile_model(request, progress)
     for name, value in changes.items():
         if value:
-            raise RequestError(f"{name} belongs to a model that is opened by name; change a live pipeline yourself")
+            raise RequestError(f"{name} is for models opened by name; change a live pipeline yourself")
     if is_blocks(model):
         request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
         with DRY_RUN_LOCK, quiet_libraries():
             return _profile(open_blocks(model, dtype, config), request, progress)
     if dtype is not None:
-        raise RequestError("dtype belongs to a model that is opened by name; cast a live pipeline with pipe.to(dtype)")
+        raise RequestError("dtype is for models opened by name; cast a live pipeline with pipe.to(dtype)")
     if config is not None:
-        raise RequestError("config belongs to a weight file; a live pipeline has its own")
+        raise RequestError("config is for weight files; a live pipeline has its own")
     request = Request.create(type(model).__name__, arguments, scheduler=scheduler, enable=enable)
     return profile_pipeline(model, request, progress)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from diffprof.crosscheck.differences import CountDifference, CrosscheckRow, crosscheck_table
 from diffprof.crosscheck.result import DIFFPROF, REAL_PRODUCTS, SQUARED, Count, Crosscheck
 from diffprof.render import numbers
-from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.blocks import Block, markdown, print_blocks
+from diffprof.render.columns import Column
 from diffprof.render.csv import table_csv
 
 if TYPE_CHECKING:
@@ -21,12 +21,17 @@ COLUMNS = ("tool", "macs", "share", "seconds", "peak_bytes", "missed", "counted_
 
 def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
     """The tools side by side, and what each missed."""
-    from rich.text import Text
+    print_blocks(crosscheck_blocks(crosscheck), console)
 
+
+def crosscheck_markdown(crosscheck: Crosscheck) -> str:
+    """The same as Markdown, for an issue."""
+    return markdown(crosscheck_blocks(crosscheck))
+
+
+def crosscheck_blocks(crosscheck: Crosscheck) -> list[Block]:
+    """The call, a row for each tool, and how to read the table."""
     rows = crosscheck_table(crosscheck)
-    console.print(Text(clean(_headline(crosscheck)), style="bold"))
-    console.print(Text(clean(f"inputs: {crosscheck.inputs}"), style="dim"))
-    console.print()
     columns = [
         Column("tool", [row.count.title for row in rows], justify="left", least=16),
         Column("MACs", [_macs(row) for row in rows]),
@@ -35,16 +40,17 @@ def print_crosscheck(crosscheck: Crosscheck, console: Console) -> None:
         Column("memory", [_memory(row) for row in rows], rank=1),
         Column("what it missed or overcounted", [_findings(row) for row in rows], justify="left", least=28),
     ]
-    print_table(fit_columns(columns, console.width), console)
-    console.print()
-    for line in NOTES:
-        console.print(Text(line, style="dim"))
+    return [
+        Block(_headline(crosscheck), [f"inputs: {crosscheck.inputs}"]),
+        Block(columns=columns),
+        Block(lines=NOTES),
+    ]
 
 
 NOTES = (
-    "Time: of the count alone, model and inputs ready. Memory: the most that its whole process held.",
-    "Weights are random ones of the true architecture, in float32; inputs are those that the pipeline passes.",
-    "The patch for attention takes N² for query times key tokens, as the guides that it comes from do.",
+    "Time is that of the count alone, with model and inputs ready; memory is the peak of the whole process.",
+    "Weights are random, in float32, in the real architecture; inputs are those that the pipeline passes.",
+    "The attention patch (thop-sdpa) uses N² for query tokens times key tokens, as in the guides it comes from.",
 )
 
 

@@ -31,9 +31,7 @@ def guidance_for(pipeline: Any, parameters: Iterable[str], scale: float, negativ
         return _true_cfg_guidance(owner, names, scale, negative_prompt)
     if "guidance_scale" in names:
         if embedded is False and not hasattr(type(pipeline), "do_classifier_free_guidance"):
-            raise RequestError(
-                f"{owner} would ignore the guidance scale: its model takes none; leave the guidance scale out"
-            )
+            raise RequestError(f"{owner} would ignore the guidance scale, which its model does not use; leave it out")
         return Guidance({"guidance_scale": scale})
     if "distilled_guidance_scale" in names and embedded:
         return Guidance({"distilled_guidance_scale": scale})
@@ -42,7 +40,7 @@ def guidance_for(pipeline: Any, parameters: Iterable[str], scale: float, negativ
         return Guidance(guider=guider.new(guidance_scale=scale))
     other = next((name for name in OTHER_NAMES if name in names), None)
     if other is None:
-        raise RequestError(f"{owner} has no guidance scale; leave the guidance scale out")
+        raise RequestError(f"{owner} has no guidance scale; leave it out")
     return Guidance({other: scale}, notes=(f"{owner} takes the guidance scale as {other}",))
 
 

@@ -306,7 +306,7 @@ class ModelManager:
         """Refuse to wait for memory in a thread that itself uses a model: it could wait forever."""
         if any(threading.get_ident() in entry.users for entry in self._entries.values()):
             raise DiffprofError(
-                f"there is no memory for {name}: the models in use fill the limit of "
+                f"there is no memory left for {name}: the models in use fill the limit of "
                 f"{numbers.gigabytes(self.memory_limit or 0)}; raise model_memory_limit or use one after the other"
             )
 

@@ -49,12 +49,12 @@ def seed_of(request: Request) -> int:
 
 
 def parse_size(name: str) -> tuple[int, int]:
-    """Width and height of a preset, or of ``512x768``."""
+    """Width and height of a preset, of ``512x768``, or of ``512`` for a square."""
     presets = config.SIZE_PRESETS
     if name in presets:
         return presets[name]
     try:
-        return size(name)
+        return size(f"{name}x{name}" if name.isascii() and name.isdecimal() else name)
     except ValueError:
         hint = suggest(name, presets)
         raise RequestError(f"there is no size {name!r}; give one such as 512x768, or a preset: {hint}") from None

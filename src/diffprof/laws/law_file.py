@@ -72,7 +72,7 @@ def read_law(path: Path) -> Law:
     packed = data[begin:]
     if hashlib.sha256(packed).digest() != data[len(MAGIC) : begin]:
         raise FileFormatError(
-            f"{path} was changed since it was written: its checksum does not fit; "
+            f"{path} was changed since it was written (its checksum does not match); "
             "reinstall diffprof, or count with --count."
         )
     text = lzma.LZMADecompressor().decompress(packed, MOST_BYTES)

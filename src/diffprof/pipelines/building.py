@@ -94,7 +94,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         if packages:
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
-        raise RequestError(f"{owner.__name__} cannot be put together from these components: {reason}") from error
+        raise RequestError(f"{owner.__name__} cannot be assembled from these components: {reason}") from error
 
 
 def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:

@@ -31,8 +31,8 @@ def apply_changes(
     """The changed pipeline, the changes by the components that they were made to, and what was assumed."""
     assumptions: list[str] = []
     if changes.controlnet:
-        pipeline, said = add_controlnets(pipeline, changes.controlnet, dtype)
-        assumptions += said
+        pipeline, notes = add_controlnets(pipeline, changes.controlnet, dtype)
+        assumptions += notes
     if changes.ip_adapter:
         assumptions += add_ip_adapter(pipeline, changes.ip_adapter, dtype)
     every = changes.quantize.get(EVERY, "")
@@ -68,14 +68,14 @@ def _quantize(pipeline: Any, slot: str, kind: str) -> list[str]:
     model = components_of(pipeline)[slot]
     _refuse_packed(slot, model, kind)
     done = plan_quantization(slot, model, kind)
-    said = [f"{slot} is quantized to {kind}: {done.packed:,} linear layers are packed"]
+    notes = [f"{slot} is quantized to {kind}: {done.packed:,} linear layers are packed"]
     if done.left:
-        said[0] += f", {done.left:,} do not have the sizes for it"
+        notes[0] += f", {done.left:,} do not have the sizes for it"
     if kind.startswith("gguf:"):
-        said.append(f"all linear layers of {slot} are {kind.removeprefix('gguf:')}; published files mix several types")
+        notes.append(f"all linear layers of {slot} are {kind.removeprefix('gguf:')}; published files mix several types")
     if kind == "bitsandbytes:int8":
-        said.append(f"no feature of {slot} is an outlier that bitsandbytes would compute in float16")
-    return said
+        notes.append(f"no feature of {slot} is an outlier that bitsandbytes would compute in float16")
+    return notes
 
 
 def _refuse_packed(slot: str, model: torch.nn.Module, kind: str) -> None:
@@ -90,9 +90,7 @@ def store_layers(pipeline: Any, slot: str, storage: str, dtype: torch.dtype) -> 
     model: Any = components_of(pipeline)[slot]
     _refuse_packed(slot, model, storage)
     if not hasattr(model, "enable_layerwise_casting"):
-        raise RequestError(
-            f"{slot} cannot be stored layer by layer: {type(model).__name__} is not a model of diffusers"
-        )
+        raise RequestError(f"{slot} cannot be stored layerwise: {type(model).__name__} is not a model of diffusers")
     try:
         model.enable_layerwise_casting(storage_dtype=getattr(torch, storage), compute_dtype=dtype)
     except Exception as error:

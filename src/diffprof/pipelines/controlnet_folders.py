@@ -36,7 +36,7 @@ def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
         if owner == name and isinstance(value, int) and value in models:
             return folder, models[value]
     raise RequestError(
-        f"{folder} is a {name} and no pipeline; count the model that it is for with --controlnet {folder}"
+        f"{folder} is a {name}, not a pipeline; count the model it was trained for with --controlnet {folder}"
     )
 
 

@@ -89,11 +89,11 @@ def _check_fit(name: str, net: Any, denoiser: Any) -> None:
     if owner in USUAL_DEPTHS:
         known = [USUAL_DEPTHS[owner][0]]
     if known and type(net).__name__ not in known:
-        raise RequestError(f"{name} is a {type(net).__name__}, which is no ControlNet for a {owner}")
+        raise RequestError(f"{name} is a {type(net).__name__}, which is not a ControlNet for a {owner}")
     for key in ("cross_attention_dim", "joint_attention_dim"):
         own, expected = net.config.get(key), denoiser.config.get(key)
         if own is not None and expected is not None and own != expected:
-            raise RequestError(f"{name} is no ControlNet for this {owner}: its {key} is {own} and not {expected}")
+            raise RequestError(f"{name} is not a ControlNet for this {owner}: its {key} is {own} and not {expected}")
 
 
 def _parameters(owner: Any) -> Collection[str]:
@@ -106,7 +106,7 @@ def _published_controlnet(name: str, dtype: torch.dtype) -> Any:
     config = {key: value for key, value in plan.config.items() if key != "quantization_config"}
     owner = part_class(plan.library, plan.class_name, plan.config)
     if "ControlNet" not in owner.__name__:
-        raise RequestError(f"{name} is a {owner.__name__} and no ControlNet")
+        raise RequestError(f"{name} is a {owner.__name__}, not a ControlNet")
     return build_virtual_model(owner, plan, config, dtype)
 
 

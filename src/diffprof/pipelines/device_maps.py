@@ -18,10 +18,12 @@ def check_device_map(devices: Mapping[str, str], target: Target) -> None:
     if not devices:
         return
     if target.offload is not None:
-        raise RequestError("--device-map and --offload both say where weights lie; leave one out")
+        raise RequestError("--device-map and --offload both decide where the weights are; leave one out")
     if devices.get(EVERY) == BALANCED:
         if not accelerator_memory():
-            raise RequestError("--device-map balanced spreads components over accelerators, and this machine has none")
+            raise RequestError(
+                "--device-map balanced needs accelerators to distribute components over, and there are none"
+            )
         return
     for name in devices.values():
         requested_device(name)
@@ -67,5 +69,5 @@ def spread_components(pipeline: Any, devices: Mapping[str, str], main: torch.dev
             # As diffusers does it: the hook moves the inputs there, and the result back to where they came from.
             dispatch_model(part, {"": places[slot]}, force_hooks=True)
     except Exception as error:
-        raise PipelineError(f"{type(pipeline).__name__} cannot be spread over devices: {first_line(error)}") from error
+        raise PipelineError(f"{type(pipeline).__name__} cannot be split across devices: {first_line(error)}") from error
     pipeline.hf_device_map = places

@@ -38,7 +38,7 @@ def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
         if blueprint.own_module is None:
             raise
         raise UnsafeModelError(
-            f"the model asks for pipeline code of its own ({blueprint.own_module}.{name}); "
+            f"the model requires its own pipeline code ({blueprint.own_module}.{name}); "
             "diffprof only builds pipeline classes of diffusers and runs nothing from a model folder"
         ) from None
     if blueprint.own_module is not None:

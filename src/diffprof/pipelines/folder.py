@@ -33,7 +33,7 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
     if not index_file.is_file() and (folder / "config.json").is_file():
         raise RequestError(
-            f"{folder} holds one component and no pipeline: it has no model_index.json; "
+            f"{folder} holds a single component, not a pipeline (there is no model_index.json); "
             "count the component alone with --component NAME and --input NAME=SHAPE"
         )
     if not index_file.is_file():
@@ -125,7 +125,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise RequestError(f"{path} is no file; correct or replace it")
+            raise RequestError(f"{path} is not a file; correct or replace it")
         if status.st_size > LARGEST_TEXT_BYTES:
             raise RequestError(f"{path} is too large for a configuration file; check that it is the right file")
         value = parse_json(path.read_text(encoding="utf-8"), MOST_ITEMS)

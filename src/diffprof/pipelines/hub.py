@@ -75,7 +75,7 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | N
         raise DiffprofError(f"the hub did not answer for {hub_id} ({error}); try again later") from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise DiffprofError(f"the disk is full: {hub_id} could not be fetched to its end") from None
+            raise DiffprofError(f"the disk is full: {hub_id} could not be downloaded completely") from None
         raise _offline_error(hub_id, for_weights, str(error)) from None
 
 

@@ -37,7 +37,7 @@ def lora_file(path: str) -> Path:
     file = Path(path).expanduser()
     file = file / USUAL_FILE if file.is_dir() else file
     if file.suffix in (".bin", ".pt", ".ckpt", ".pth"):
-        raise RequestError(f"{file} may hold code that runs when it is read; convert it to safetensors")
+        raise RequestError(f"{file} can run code when it is read; convert it to safetensors")
     if not file.is_file():
         raise RequestError(f"--lora takes a rank or a .safetensors file, and there is no file {file}")
     return file
@@ -66,7 +66,7 @@ def _add_rank(pipeline: Any, rank: int, dtype: torch.dtype, name: str) -> list[s
             denoiser.add_adapter(config, adapter_name=name)
         adapted += len(layers)
     if not adapted:
-        raise RequestError(f"{type(pipeline).__name__} has no attention projections to give a LoRA of a rank to")
+        raise RequestError(f"{type(pipeline).__name__} has no attention projections for a LoRA of that rank")
     return [f"the LoRA of rank {rank} adapts the {adapted} projections of attention, as training scripts usually do"]
 
 
@@ -85,7 +85,7 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
     tensors = read_header(file)
     refuse_other_adapters(file, tensors)
     before, mode = _parameters(pipeline), _Conversion()
-    other = f"{file} is no LoRA for {type(pipeline).__name__}"
+    other = f"{file} is not a LoRA for {type(pipeline).__name__}"
     with Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _conversion_mode(pipeline, mode):
         pipeline.load_lora_weights(with_slots(pipeline, tensors), adapter_name=name)
     added = _parameters(pipeline) - before
@@ -141,7 +141,7 @@ def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
     """Refuse what is no LoRA: diffusers has no layers for it."""
     for kind, mark in {"LoHa": ".hada_w1_a", "LoKr": ".lokr_w1"}.items():
         if any(mark in name for name in tensors):
-            raise RequestError(f"{file} is a {kind}, which diffusers cannot load; extract a LoRA of it and give that")
+            raise RequestError(f"{file} is a {kind}, which diffusers cannot load; extract a LoRA from it and use that")
 
 
 @contextlib.contextmanager

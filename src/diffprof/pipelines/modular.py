@@ -29,7 +29,7 @@ def build_modular(
         pipeline = owner(blocks=_blocks(owner, blueprint, assumptions))
         register_parts(pipeline, blueprint, make_part)
     except (TypeError, ValueError, AttributeError, ImportError) as error:
-        raise RequestError(f"{owner.__name__} cannot be put together: {error_summary(error)}") from error
+        raise RequestError(f"{owner.__name__} cannot be assembled: {error_summary(error)}") from error
     return pipeline
 
 

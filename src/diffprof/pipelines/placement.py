@@ -33,10 +33,10 @@ def target_of(device: str | None, offload: str | None, spread: bool = False) -> 
     """The requested device and way to offload; refused where this machine lacks it, or where it makes no sense."""
     target = Target(device_of_rank(requested_device(device), this_rank()), offload, spread)
     if offload is not None and offload not in OFFLOADS:
-        raise RequestError(f"unknown way to offload {offload!r}; there are {', '.join(OFFLOADS)}")
+        raise RequestError(f"unknown offload mode {offload!r}; there are {', '.join(OFFLOADS)}")
     if offload in ("model", "sequential") and target.device.type == "cpu":
         raise RequestError(
-            f"--offload {offload} moves weights between the CPU and an accelerator, and the pipeline runs on the CPU; "
+            f"--offload {offload} moves weights between the CPU and an accelerator, but the pipeline runs on the CPU; "
             "leave it out"
         )
     return target

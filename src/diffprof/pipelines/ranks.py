@@ -40,7 +40,7 @@ def this_rank() -> Rank:
         number, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         return Rank(number, int(os.environ.get("LOCAL_RANK", number)), count)
     except ValueError:
-        raise RequestError("RANK, LOCAL_RANK and WORLD_SIZE are set to no numbers; start it with torchrun") from None
+        raise RequestError("RANK, LOCAL_RANK and WORLD_SIZE must be numbers; start it with torchrun") from None
 
 
 def check_ranks(preparation: Preparation) -> Rank:
@@ -113,14 +113,14 @@ def spread_denoisers(pipeline: Any, preparation: Preparation) -> None:
     ways = preparation.texts["parallel"]
     able = {slot: part for slot, part in denoisers.items() if hasattr(part, "enable_parallelism")}
     if not able:
-        raise RequestError(f"{type(pipeline).__name__} has no denoiser that diffusers can spread over ranks")
+        raise RequestError(f"{type(pipeline).__name__} has no denoiser that diffusers can split across ranks")
     for slot, part in able.items():
         denoiser: Any = part
         try:
             with _one_device_at_least():
                 denoiser.enable_parallelism(config=_config(preparation))
         except Exception as error:
-            raise RequestError(f"{slot} cannot be spread over ranks by {ways}: {first_line(error)}") from error
+            raise RequestError(f"{slot} cannot be split across ranks with {ways}: {first_line(error)}") from error
 
 
 def _config(preparation: Preparation) -> Any:

@@ -25,7 +25,7 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
     if resolved.file is not None:
         return from_file(resolved.file, resolved.name, config, blueprint_of)
     if config is not None:
-        raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
+        raise RequestError(f"--config is for weight files, and {resolved.name} has its own configuration")
     if resolved.folder is not None and not is_model_folder(resolved.folder):
         around = _pipeline_around(resolved.folder, resolved.name, dtype)
         alone = (

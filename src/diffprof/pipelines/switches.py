@@ -18,7 +18,7 @@ def enable_feature(pipeline: Any, name: str) -> None:
     """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
     switches = _switches(pipeline)
     if "offload" in name:
-        raise RequestError(f"{name} changes where the weights lie and not what is computed; leave it out of a profile")
+        raise RequestError(f"{name} changes where the weights are, not what is computed; leave it out of a profile")
     if name not in switches:
         known = sorted(other for other in switches if "offload" not in other)
         hints = difflib.get_close_matches(name, known, n=2)

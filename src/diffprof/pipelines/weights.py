@@ -196,9 +196,9 @@ def _origin(request: Request) -> _Origin:
         return _Origin(replace(blueprint_of(model, config), assume_defaults=request.assume_defaults))
     resolved = resolve(model)
     if config is not None and resolved.file is None:
-        raise RequestError(f"--config belongs to a weight file, and {resolved.name} has a configuration of its own")
+        raise RequestError(f"--config is for weight files, and {resolved.name} has its own configuration")
     if resolved.folder is not None or resolved.file is not None:
-        _refuse_revision(revision, f"{resolved.name} lies on this machine")
+        _refuse_revision(revision, f"{resolved.name} is on this machine")
     if resolved.folder is not None:
         plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder)
         return _Origin(with_entry(plan, resolved), resolved.folder)

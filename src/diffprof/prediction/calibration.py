@@ -35,8 +35,8 @@ def calibrate_on(profile: Profile, known: Sequence[Accelerator]) -> Calibration:
     measured = profile.measured
     if measured is None or not measured.timed:
         raise RequestError(
-            f"The profile of {profile.request.model} was only counted, so it says nothing about a machine; "
-            "give one that `diffprof run` wrote."
+            f"The profile of {profile.request.model} was counted, not measured, so it says nothing about a machine; "
+            "use one that `diffprof run` wrote."
         )
     accelerator = accelerator_of(measured.device, known)
     device = device_of(accelerator)

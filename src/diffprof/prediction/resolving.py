@@ -37,7 +37,7 @@ def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
 
 def _check(settings: RunSettings) -> None:
     if settings.offload not in OFFLOADS:
-        raise RequestError(f"Unknown way to offload {settings.offload!r}; use one of {', '.join(OFFLOADS)}.")
+        raise RequestError(f"Unknown offload mode {settings.offload!r}; use one of {', '.join(OFFLOADS)}.")
     if settings.attention not in ATTENTIONS:
         raise RequestError(f"Unknown attention {settings.attention!r}; use {' or '.join(ATTENTIONS)}.")
     if settings.devices < 1 or settings.blocks_per_group < 1:

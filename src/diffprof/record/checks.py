@@ -159,7 +159,7 @@ def _check_nesting(iteration: Iteration) -> None:
             raise DecodingError("points to a parent that does not come before it", "samples", number)
         around = iteration.wall if sample.parent is None else iteration.samples[sample.parent].span
         if not _lies_within(sample.span, around):
-            raise DecodingError("does not lie within the time around it", "samples", number)
+            raise DecodingError("is not within the time around it", "samples", number)
         if sample.span.start_ns < ends.get(sample.parent, 0):
             raise DecodingError("overlaps with the one beside it", "samples", number)
         if sample.span.start_ns < latest:
@@ -173,7 +173,7 @@ def _check_steps(iteration: Iteration) -> None:
     counts: dict[str, int] = {}
     for number, step in enumerate(iteration.steps):
         if not _lies_within(step.span, iteration.wall):
-            raise DecodingError("does not lie within the time around it", "steps", number)
+            raise DecodingError("is not within the time around it", "steps", number)
         if step.number != counts.get(step.scheduler, 0):
             raise DecodingError("does not have the next number of its scheduler", "steps", number)
         counts[step.scheduler] = step.number + 1

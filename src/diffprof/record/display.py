@@ -17,6 +17,8 @@ TEXT = {
     "Prediction": "diffprof.advice.views.prediction_console:prediction_text",
     "Profile": "diffprof.render.notebook:profile_text",
     "Run": "diffprof.render.notebook:runs_text",
+    "Scaling": "diffprof.advice.views.scale_views:scale_text",
+    "SweepResult": "diffprof.sweeps.views.tables:sweep_text",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_text",
 }
 """By the name of the record: the function that gives the text which the command prints."""
@@ -29,6 +31,8 @@ HTML = {
     "Prediction": "diffprof.advice.views.prediction_console:prediction_notebook",
     "Profile": "diffprof.render.notebook:profile_notebook",
     "Run": "diffprof.render.notebook:runs_notebook",
+    "Scaling": "diffprof.advice.views.scale_views:scale_notebook",
+    "SweepResult": "diffprof.sweeps.views.tables:sweep_notebook",
     "TraceExplanation": "diffprof.traces.views.notebook:trace_notebook",
 }
 """The same for the HTML that a notebook shows."""

@@ -99,7 +99,7 @@ def from_json(values: object) -> Profile:
         message = "This is a trace, not a diffprof profile; read it with `diffprof trace`."
         raise FileFormatError(message, FileProblem.other_format)
     if isinstance(form, dict) and isinstance(form.get("name"), str) and form["name"] in OTHER_FILES:
-        message = f"This is no profile; read it with `diffprof.{OTHER_FILES[form['name']]}.load`."
+        message = f"This is not a profile; read it with `diffprof.{OTHER_FILES[form['name']]}.load`."
         raise FileFormatError(message, FileProblem.other_format)
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         message = "This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`."

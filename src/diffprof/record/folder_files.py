@@ -29,7 +29,7 @@ def check_files(folder: Path) -> None:
         except OSError:
             continue  # a link that leads nowhere is no file, and whoever needs it says so
         if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-            raise RequestError(f"{path} is a pipe, a socket or a device and no file; remove it")
+            raise RequestError(f"{path} is a pipe, a socket or a device, not a file; remove it")
         if path.suffix.lower() in TEXT_ENDINGS and status.st_size > LARGEST_TEXT_BYTES and not path.is_dir():
             raise RequestError(
                 f"{path} has {status.st_size:,} bytes, which is too large for a configuration or a vocabulary; "

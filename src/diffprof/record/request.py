@@ -170,7 +170,7 @@ def parse_rate(option: str, text: str, most: float = 1.0) -> float:
 def parse_inputs(texts: Iterable[str], component: str | None, method: str | None = None) -> dict[str, str]:
     """``NAME=SHAPE`` of every input of a component."""
     if method is not None and component is None:
-        raise RequestError("--method belongs to a component; name it with --component.")
+        raise RequestError("--method is for a single component; name it with --component.")
     inputs: dict[str, str] = {}
     for text in texts:
         name, equals, shape = text.partition("=")
@@ -180,7 +180,7 @@ def parse_inputs(texts: Iterable[str], component: str | None, method: str | None
             raise RequestError(f"The input {name} is given twice; leave one out.")
         inputs[name] = shape
     if inputs and component is None:
-        raise RequestError("--input belongs to a component; name it with --component.")
+        raise RequestError("--input is for a single component; name it with --component.")
     return inputs
 
 

@@ -56,7 +56,11 @@ class Result(Displayed):
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page with a chart."""
-        return replace_file(path, str(find_function(self.page)(self)).encode())
+        return replace_file(path, self.to_html().encode())
+
+    def to_html(self) -> str:
+        """The page that `report` writes."""
+        return str(find_function(self.page)(self))
 
 
 def _read(path: Path, kind: type[Result]) -> Any:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.catalogue.accelerators import DTYPES, Accelerator
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.columns import Column
 from diffprof.render.csv import table_csv
 
 if TYPE_CHECKING:
@@ -31,11 +32,21 @@ COLUMNS = (
 )
 
 NOT_KNOWN = "not published or not confirmed"
-MEANING = "Peaks are dense, at the boost clock, 16 bit and 8 bit accumulated in float32"
+MEANING = "Peaks are dense, at the boost clock; 16-bit and 8-bit products accumulate in float32"
 
 
 def print_accelerators(entries: Sequence[Accelerator], console: Console) -> None:
     """The list of accelerators as a table."""
+    print_blocks(accelerator_blocks(entries), console)
+
+
+def accelerators_markdown(entries: Sequence[Accelerator]) -> str:
+    """The same as Markdown."""
+    return markdown(accelerator_blocks(entries))
+
+
+def accelerator_blocks(entries: Sequence[Accelerator]) -> list[Block]:
+    """A row for each accelerator, and what its numbers mean."""
     columns = [
         Column("name", [entry.name for entry in entries], justify="left", style="bold"),
         Column("memory", [_gibibytes(entry.memory_bytes) for entry in entries], rank=1),
@@ -54,9 +65,7 @@ def print_accelerators(entries: Sequence[Accelerator], console: Console) -> None
         Column("power", [_watts(entry) or "" for entry in entries], rank=9),
         Column("architecture", [entry.architecture for entry in entries], rank=10, justify="left", style="dim"),
     ]
-    print_table(fit_columns(columns, console.width), console)
-    console.print()
-    _print_line(console, f"{MEANING}; TFLOP/s, and TOP/s for int8.", style="dim")
+    return [Block(columns=columns), Block(lines=[f"{MEANING}; TFLOP/s, and TOP/s for int8."])]
 
 
 def accelerators_json(entries: Sequence[Accelerator]) -> str:

@@ -205,7 +205,7 @@ def recommended_settings(profile: Profile) -> list[str]:
     named = [f"{name} {_scalar(given[name]) or given[name]}" for name in profile.request.recommended if name in given]
     if not named:
         return []
-    return [f"{', '.join(named)} as recommended for the model; --pipeline-defaults for the pipeline's own"]
+    return [f"{', '.join(named)} as recommended for the model; --pipeline-defaults uses the pipeline's own"]
 
 
 def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
@@ -215,7 +215,7 @@ def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
         if all_texts or not text.is_padded:
             counts = " and ".join(numbers.exact(count) for count in text.tokens)
             padded = f", padded to {numbers.exact(text.length)}" if any(n < text.length for n in text.tokens) else ""
-            whose = "a stand-in tokenizer's" if text.is_stand_in else "its own tokenizer's"
+            whose = "by a stand-in tokenizer" if text.is_stand_in else "by its own tokenizer"
             lines.append(f"{text.encoder}: {counts} tokens{padded}, {whose}")
     return lines
 
@@ -223,7 +223,7 @@ def text_lines(profile: Profile, all_texts: bool = False) -> list[str]:
 def describe_macs_range(between: MacsRange) -> str:
     """Why one number of MACs is not the whole truth."""
     least, most = numbers.exact(between.least), numbers.exact(between.most)
-    return f"from {least} to {most} MACs: how much the cache skips depends on the weights; counted is the most"
+    return f"from {least} to {most} MACs: how much the cache skips depends on the weights; the count is the maximum"
 
 
 def size_changes(profile: Profile) -> list[str]:

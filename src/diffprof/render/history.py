@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from diffprof.breakdown.trends import TrendRow, trend_table
 from diffprof.record.history import KeptRun, PruneResult, RepairResult, Trend
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.columns import Column
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,9 +39,16 @@ KEPT_AT = "kept (UTC)"
 
 def print_runs(runs: Sequence[KeptRun], total: int, console: Console, offset: int = 0) -> None:
     """Print the runs as a table, and how many there are in all."""
-    if runs:
-        print_table(fit_columns(run_columns(runs), console.width), console)
-    _print_line(console, _range("run", len(runs), total, offset))
+    print_blocks([_runs_block(runs, total, offset)], console)
+
+
+def runs_markdown(runs: Sequence[KeptRun], total: int, offset: int = 0) -> str:
+    """The same as Markdown."""
+    return markdown([_runs_block(runs, total, offset)])
+
+
+def _runs_block(runs: Sequence[KeptRun], total: int, offset: int) -> Block:
+    return Block(columns=run_columns(runs) if runs else (), after=[_range("run", len(runs), total, offset)])
 
 
 def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
@@ -64,9 +72,17 @@ def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
 
 def print_trend(trend: Trend, console: Console) -> None:
     """Print the trend: a row for each request and device, with a sparkline."""
+    print_blocks([_trend_block(trend, console.options.ascii_only)], console)
+
+
+def trend_markdown(trend: Trend) -> str:
+    """The same as Markdown."""
+    return markdown([_trend_block(trend)])
+
+
+def _trend_block(trend: Trend, ascii_only: bool = False) -> Block:
     rows = trend_table(trend)
     title, _ = METRICS[trend.metric]
-    ascii_only = console.options.ascii_only
 
     def cells(value: Callable[[TrendRow], float]) -> list[str]:
         return [_format_metric(trend.metric, value(row)) for row in rows]
@@ -95,10 +111,8 @@ def print_trend(trend: Trend, console: Console) -> None:
         Column("last\nrun", [str(row.last_run) for row in rows], rank=6),
         Column("request", [row.request for row in rows], rank=8, justify="left", style="dim"),
     ]
-    if rows:
-        _print_line(console, title, style="bold")
-        print_table(fit_columns(_non_empty(columns), console.width), console)
-    _print_line(console, _range("series", len(rows), trend.total, plural="series"))
+    count = _range("series", len(rows), trend.total, plural="series")
+    return Block(title, columns=_non_empty(columns), after=[count]) if rows else Block(lines=[count])
 
 
 def runs_json(runs: Sequence[KeptRun], total: int) -> str:
@@ -139,7 +153,7 @@ def trend_csv(trend: Trend) -> str:
 def kept_line(run: KeptRun) -> str:
     """``Run 7: kept 2026-01-31 12:00 UTC from `diffprof run`, tagged baseline``"""
     tags = f", tagged {', '.join(run.tags)}" if run.tags else ""
-    picture = ", with a picture" if run.picture else ""
+    picture = ", with an image" if run.picture else ""
     return clean(f"Run {run.id}: kept {_when(run.created_at)} UTC from `diffprof {run.kind}`{tags}{picture}")
 
 
@@ -229,9 +243,3 @@ def _range(noun: str, shown: int, total: int, offset: int = 0, plural: str | Non
         return f"None of {numbers.exact(total)} {all_of_them} from number {numbers.exact(offset + 1)} on"
     numbered = f"{numbers.exact(offset + 1)} to {numbers.exact(offset + shown)}"
     return f"{all_of_them.capitalize()} {numbered} of {numbers.exact(total)}; --limit shows more"
-
-
-def _print_line(console: Console, text: str, style: str = "dim") -> None:
-    from rich.text import Text
-
-    console.print(Text(text, style=style))

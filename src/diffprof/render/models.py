@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.catalogue import Entry, Part
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.columns import Column
 from diffprof.render.csv import table_csv
 
 if TYPE_CHECKING:
@@ -21,11 +22,22 @@ COLUMNS = (
     *("denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id"),
 )
 
-ON_BOARD = "comes with diffprof"
+BUNDLED = "comes with diffprof"
+UNCONFIRMED = "Years and licences are unconfirmed unless `diffprof models show NAME` says otherwise."
 
 
 def print_models(entries: Sequence[Entry], console: Console) -> None:
     """Print the list of models as a table."""
+    print_blocks([models_block(entries)], console)
+
+
+def models_markdown(entries: Sequence[Entry]) -> str:
+    """The same as Markdown."""
+    return markdown([models_block(entries)])
+
+
+def models_block(entries: Sequence[Entry]) -> Block:
+    """A row for each model."""
     columns = [
         Column("name", [entry.name for entry in entries], justify="left", style="bold"),
         Column("title", [entry.title for entry in entries], rank=6, justify="left"),
@@ -37,9 +49,8 @@ def print_models(entries: Sequence[Entry], console: Console) -> None:
         Column("pipeline", [entry.pipeline for entry in entries], rank=8, justify="left", style="dim"),
         Column("hub id", [_place(entry) for entry in entries], rank=7, justify="left", style="dim"),
     ]
-    print_table(fit_columns(columns, console.width), console)
-    if any(entry.unconfirmed_facts for entry in entries):
-        _line(console, "Years and licences are not confirmed unless `diffprof models show NAME` says so.", style="dim")
+    unconfirmed = any(entry.unconfirmed_facts for entry in entries)
+    return Block(columns=columns, after=[UNCONFIRMED] if unconfirmed else [])
 
 
 def models_json(entries: Sequence[Entry]) -> str:
@@ -141,7 +152,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
 
 
 def _place(entry: Entry) -> str:
-    return entry.hub_id or entry.path or ON_BOARD
+    return entry.hub_id or entry.path or BUNDLED
 
 
 def _denoiser(entry: Entry) -> int:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from diffprof.record.progress import Activity, Position, Progress, ProgressCallback, ProgressEvent
 from diffprof.render import numbers
 from diffprof.render.progress_bar import ProgressBar
+
+LOGGER = logging.getLogger("diffprof")
+"""What goes on, for a program that shows the level INFO of this logger."""
 
 _CALLS = {Activity.warming_up: "warm-up", Activity.measuring: "iteration"}
 
@@ -32,11 +37,22 @@ def progress_message(event: ProgressEvent) -> str:
 
 
 def describe_to(callback: ProgressCallback | bool | None) -> Progress | None:
-    """Events for a callback that takes ``(message, done, total)``; True is a progress bar."""
-    if callback is None or callback is False:
+    """Events for a callback that takes ``(message, done, total)``, True for a progress bar, and for the log."""
+    receivers: list[ProgressCallback] = [_log] if LOGGER.isEnabledFor(logging.INFO) else []
+    if callback is not None and callback is not False:
+        receivers.append(ProgressBar() if callback is True else callback)
+    if not receivers:
         return None
-    call = ProgressBar() if callback is True else callback
-    return lambda event: call(progress_message(event), event.done, event.total)
+
+    def report(event: ProgressEvent) -> None:
+        for receive in receivers:
+            receive(progress_message(event), event.done, event.total)
+
+    return report
+
+
+def _log(message: str, done: int | None, total: int | None) -> None:
+    LOGGER.info(message)
 
 
 def _sentence(event: ProgressEvent) -> str:

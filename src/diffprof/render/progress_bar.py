@@ -16,7 +16,7 @@ class ProgressBar:
         self._message = ""
 
     def __call__(self, message: str, done: int | None, total: int | None) -> None:
-        """Draw how far it is."""
+        """Draw the progress."""
         if message != self._message or self._bar is None:
             self.close()
             self._message, self._bar = message, self._draw(message, total)
@@ -28,7 +28,7 @@ class ProgressBar:
             self.close()
 
     def close(self) -> None:
-        """End the bar that is drawn."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

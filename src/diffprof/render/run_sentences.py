@@ -25,7 +25,7 @@ SPARKLINE_WIDTH = 60
 def require_measured(profile: Profile) -> Measured:
     """The measured part of the profile; a `RequestError` if there is none."""
     if profile.measured is None:
-        raise RequestError("This profile was only counted, not measured; measure a run with `diffprof run`.")
+        raise RequestError("This profile was counted, not measured; measure a run with `diffprof run`.")
     return profile.measured
 
 
@@ -205,8 +205,8 @@ def _stages(profile: Profile) -> Iterator[str]:
     if rows:
         sizes = [numbers.gigabytes(row.rss_peak_bytes) for row in rows]
         peaks = [f"{row.part} {size}" for row, size in zip(rows, sizes, strict=True)]
-        said = f"{sizes[0]} throughout" if len(set(sizes)) == 1 < len(sizes) else ", ".join(peaks)
-        yield f"highest resident memory (RSS): {said}"
+        peak = f"{sizes[0]} throughout" if len(set(sizes)) == 1 < len(sizes) else ", ".join(peaks)
+        yield f"highest resident memory (RSS): {peak}"
 
 
 def _system(measured: Measured) -> Iterator[str]:
@@ -249,9 +249,9 @@ def _failures(measured: Measured) -> Iterator[str]:
 
 PREPARATIONS: dict[str, str | dict[str, str]] = {
     "compile": {"whole": "denoisers compiled", "regional": "repeated blocks of the denoisers compiled"},
-    "offload": "offload by {}",
+    "offload": "{} offload",
     "device_map": "components on several devices ({})",
-    "parallel": "spread over ranks ({})",
+    "parallel": "split across ranks ({})",
     "revision": "revision {}",
     "variant": "weights of the variant {}",
 }
@@ -265,7 +265,7 @@ def _preparation(measured: Measured) -> list[str]:
         parts.append(words.get(value, value) if isinstance(words, dict) else words.format(value))
     ranks = {row.rank for row in measured.ranks}
     if len(ranks) > 1:
-        parts.append(f"{len(ranks)} ranks, everything here but the table of ranks is of rank 0")
+        parts.append(f"{len(ranks)} ranks; everything but the table of ranks is for rank 0")
     return [", ".join(parts)] if parts else []
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffprof.render.clean import clean
-from diffprof.render.columns import Column, fit_columns, print_table
+from diffprof.render.blocks import Block, markdown, print_blocks
+from diffprof.render.columns import Column
 from diffprof.render.csv import table_csv
 from diffprof.settings import Setting
 
@@ -21,8 +21,16 @@ NOT_SET = "-"
 
 def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], console: Console) -> None:
     """Print the settings in effect, where each comes from, and the files that were read."""
-    from rich.text import Text
+    print_blocks([settings_block(settings, files)], console)
 
+
+def settings_markdown(settings: Mapping[str, Setting], files: Sequence[Path]) -> str:
+    """The same as Markdown, for an issue."""
+    return markdown([settings_block(settings, files)])
+
+
+def settings_block(settings: Mapping[str, Setting], files: Sequence[Path]) -> Block:
+    """A row for each setting."""
     found = list(settings.values())
     columns = [
         Column("setting", [one.option.key for one in found], justify="left", style="bold"),
@@ -30,9 +38,8 @@ def print_settings(settings: Mapping[str, Setting], files: Sequence[Path], conso
         Column("from", [one.source for one in found], justify="left", least=34, style="cyan"),
         Column("description", [one.option.about for one in found], rank=1, justify="left", least=24, style="dim"),
     ]
-    print_table(fit_columns(columns, console.width), console)
     read = ", ".join(str(file) for file in files)
-    console.print(Text(clean(f"Read: {read}" if read else "No file was read: diffprof.toml in this folder would be.")))
+    return Block(columns=columns, after=[f"Read: {read}" if read else "No file was read; diffprof.toml here would be."])
 
 
 def settings_json(settings: Mapping[str, Setting], files: Sequence[Path]) -> str:

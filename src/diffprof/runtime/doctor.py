@@ -1,6 +1,6 @@
 """``diffprof doctor``: are the promises about a measured run kept on this machine, with its device and its libraries?
 
-It takes the model on board, which has weights, and layers of the shapes of SDXL with random ones.
+It runs the bundled model, which has weights, and SDXL-shaped layers with random ones.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def equal_images(patient: Patient) -> str:
     pipeline = patient.pipeline()
     alone = [patient.call(pipeline) for _ in range(2)]
     if not torch.equal(*alone):
-        raise Skipped("two unwatched calls differ: this device does not compute the same twice")
+        raise Skipped("two unobserved calls differ: this device does not compute the same result twice")
     profile_call(pipeline, CALL)
     with measuring(pipeline):
         watched = patient.call(pipeline)

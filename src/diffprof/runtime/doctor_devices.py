@@ -44,7 +44,7 @@ def device_rows(patient: Patient) -> str:
     """What the tables say of a device: memory that is reserved, shares of its peak and of its bandwidth."""
     pipeline = patient.pipeline()
     if torch.device(pipeline._execution_device).type == "cpu":
-        raise Skipped("there is no device beside the CPU")
+        raise Skipped("there is no device besides the CPU")
     patient.call(pipeline)
     profile = measured_run(patient, pipeline).profile
     (row, *_) = device_table(profile)
@@ -188,8 +188,8 @@ def sensor_readings(patient: Patient) -> str:
         "throttling": reading.throttle,
     }
     missing = [name for name, value in sensors.items() if value is None]
-    told = [name for name in sensors if name not in missing]
-    return f"it reports {', '.join(told)}" + (f", but not {', '.join(missing)}" if missing else "")
+    reported = [name for name in sensors if name not in missing]
+    return f"it reports {', '.join(reported)}" + (f", but not {', '.join(missing)}" if missing else "")
 
 
 def allocation_snapshot(patient: Patient) -> str:

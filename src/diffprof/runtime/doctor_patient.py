@@ -21,7 +21,7 @@ class Skipped(Exception):
 
 
 class Patient:
-    """The model on board, on the device that is examined; a fresh one for every check."""
+    """The bundled model, on the device that is examined; a fresh one for every check."""
 
     def __init__(self, device: str | None) -> None:
         self.device = device

@@ -61,7 +61,7 @@ def _entry(device: torch.device, name: str | None, reported: str, memory: int, t
 
 
 def with_host_costs(entry: Accelerator, device: torch.device) -> Accelerator:
-    """The entry with the host's costs as they are in a pipeline: those of the model on board, called for real.
+    """The entry with the host's costs as they are in a pipeline: those of the bundled model, really called.
 
     A pipeline does more in Python for each operation and module than a loop that launches the same one again and again.
     """

@@ -23,7 +23,7 @@ def measure_interleaved(
 ) -> tuple[Profile, ...]:
     """Call every pipeline once in each round, in a random order; one profile for each pipeline."""
     if len(pipelines) < 2 or len({id(pipeline) for pipeline in pipelines}) < len(pipelines):
-        raise RequestError("measuring in turns takes two different pipelines or more; `diffprof.measure` takes one")
+        raise RequestError("measuring in turns needs at least two different pipelines; `diffprof.measure` takes one")
     for pipeline in pipelines:
         if not is_pipeline(pipeline):
             raise RequestError(f"cannot measure a {type(pipeline).__name__}; give live diffusers pipelines")

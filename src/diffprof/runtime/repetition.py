@@ -32,9 +32,9 @@ _ABSENT = object()
 def check_repeats(warmup: Any, iterations: Any) -> None:
     """Refuse numbers of calls that cannot be made; None iterations are as many as the statistics need."""
     if not all(isinstance(number, int) for number in (warmup, 1 if iterations is None else iterations)):
-        raise RequestError(f"warmup and iterations are whole numbers; got {warmup=}, {iterations=}")
+        raise RequestError(f"warmup and iterations must be whole numbers; got {warmup=}, {iterations=}")
     if warmup < 0 or (iterations is not None and iterations < 1):
-        raise RequestError(f"a measurement needs one iteration or more; got {warmup=}, {iterations=}")
+        raise RequestError(f"a measurement needs at least one iteration; got {warmup=}, {iterations=}")
 
 
 def warmups_for(pipeline: Any, warmup: int) -> int:

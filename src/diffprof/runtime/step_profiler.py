@@ -1,4 +1,4 @@
-"""`diffprof.StepProfiler`: times the steps of a call through ``callback_on_step_end``, where that is all one has.
+"""`diffprof.StepProfiler`: times the steps of a call through ``callback_on_step_end``, for code that takes a callback.
 
 steps = diffprof.StepProfiler()
 pipe("a cat", callback_on_step_end=steps)
@@ -13,10 +13,10 @@ from typing import Any
 
 
 class StepProfiler:
-    """A ``callback_on_step_end`` that times denoising steps; an own callback can be passed on to.
+    """A ``callback_on_step_end`` that times denoising steps, and then calls a `callback` of yours.
 
-    The end of a step says nothing about its beginning: the first step of each call is timed from the end of nothing,
-    so that its time is None. `diffprof.measuring` has it, and everything else too.
+    Only the ends of steps are seen, so the first step of each call has no time (None). `diffprof.measuring` times it
+    too, along with everything else.
     """
 
     def __init__(

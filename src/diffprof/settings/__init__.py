@@ -116,7 +116,7 @@ def files() -> tuple[Path, ...]:
     if named:
         file = Path(named).expanduser()
         if not file.is_file():
-            raise RequestError(f"DIFFPROF_CONFIG names {named}, and there is no such file.")
+            raise RequestError(f"DIFFPROF_CONFIG names {named}, which does not exist.")
         return (file,)
     return tuple([Path(file) for file in (FILE, str(user_file())) if os.path.isfile(file)])  # noqa: PTH113  twice as fast
 
@@ -152,7 +152,7 @@ def _parse(file: Path, changed_ns: int, size: int) -> Mapping[str, Any]:
     else:
         import tomli as tomllib
     if size > LARGEST_FILE_BYTES:
-        raise RequestError(f"{file} is too large for a file of settings; check that it is the right file.")
+        raise RequestError(f"{file} is too large to be a settings file; check that it is the right file.")
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

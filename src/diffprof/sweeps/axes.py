@@ -42,7 +42,7 @@ def parse_sweep(words: Sequence[str], base: Request, measurement: SweepMeasureme
         name, equals, text = word.partition("=")
         name = PLURALS.get(name, name)
         if not equals or not text:
-            raise RequestError(f"A sweep takes NAME=VALUES, such as heights=512..2048:64, not {word!r}.")
+            raise RequestError(f"A sweep takes NAME=VALUES, such as models=sdxl or heights=512..2048:64, not {word!r}.")
         if name in values:
             raise RequestError(f"{name} is given twice; list its values once, separated by commas.")
         values[name] = text
@@ -114,9 +114,7 @@ def _range(name: str, first: Any, last: Any, step: str | None) -> Iterable[Any]:
         raise RequestError(f"{name} goes from {first} to {last}: the smaller number comes first.")
     count = int((end - start) / each) + 1
     if count > MOST_VALUES:
-        raise RequestError(
-            f"{name} has {count:,} values, and at most {MOST_VALUES:,} can be combined; take larger steps."
-        )
+        raise RequestError(f"{name} has {count:,} values, more than the limit of {MOST_VALUES:,}; use larger steps.")
     return [int(start + each * place) if whole else float(start + each * place) for place in range(count)]
 
 

@@ -72,26 +72,26 @@ class RayCluster:
             dashboard = {"include_dashboard": False} if address in (None, "local") else {}
             self._ray.init(address=address, log_to_driver=False, logging_level="error", **dashboard)
         except (OSError, RuntimeError, ValueError) as error:
-            where = f"the Ray cluster at {address}" if address else "a Ray of this machine's own"
+            where = f"the Ray cluster at {address}" if address else "a local Ray cluster"
             raise DiffprofError(
-                f"Cannot connect to {where} ({error_summary(error)}); `ray status` says whether it runs, "
-                "and without --engine ray the sweep runs here."
+                f"Cannot connect to {where} ({error_summary(error)}); check it with `ray status`, "
+                "or leave out --engine ray to run the sweep here."
             ) from error
 
     def _gpus_for_each(self, measurement: SweepMeasurement | None) -> float:
         there = self._resource("GPU")
         if measurement is None:
             return 0.0
-        wanted = measurement.gpus_per_task
-        if wanted is None:
+        requested = measurement.gpus_per_task
+        if requested is None:
             return 1.0 if there else 0.0
-        if wanted > there:
+        if requested > there:
             self.close()
             raise RequestError(
-                f"--gpus-per-task asks for {wanted:g} of the cluster's GPUs, and it has {there:g}; "
+                f"--gpus-per-task requests {requested:g} of the cluster's GPUs, and it has {there:g}; "
                 "take fewer, or 0 to measure on CPUs."
             )
-        return wanted
+        return requested
 
     def _resource(self, name: str) -> float:
         return float(self._ray.cluster_resources().get(name, 0.0))

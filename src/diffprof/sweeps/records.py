@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from diffprof.record.display import find_function
+from diffprof.record.display import Displayed, find_function
 from diffprof.record.request import Request
 
 LAW, COUNT, PROFILE, RUN = "law", "count", "profile", "run"
@@ -154,7 +154,7 @@ class TaskOutcome:
 
 
 @dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Displayed):
     """The table of a sweep, in the order in which its values were given, and what failed."""
 
     sweep: Sweep
@@ -169,17 +169,22 @@ class SweepResult:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __str__(self) -> str:
-        return cast(str, find_function("diffprof.sweeps.views.tables:sweep_text")(self))
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<SweepResult of {len(self.rows)} points{failed}>"
 
     def save(self, path: str | Path) -> Path:
-        """Write the table to a .csv, .json, .parquet, .html or .txt file."""
+        """Write the table to a .csv, .json, .parquet, .md, .html or .txt file."""
         return cast(Path, find_function("diffprof.sweeps.views.files:write_file")(self, Path(path)))
 
     def chart(self) -> Any:
         """The plotly figure of the page: time over what was varied, or MACs where no accelerator was named."""
         return find_function("diffprof.sweeps.views.charts:sweep_chart")(self)
 
-    def to_pandas(self) -> Any:
-        """The table as a DataFrame."""
+    def to_dataframe(self) -> Any:
+        """The table as a pandas DataFrame; needs the extra `pandas`."""
         return find_function("diffprof.sweeps.views.files:data_frame")(self)
+
+    def to_pandas(self) -> Any:
+        """The same as `to_dataframe`."""
+        return self.to_dataframe()

@@ -108,8 +108,8 @@ def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
     """Ask before a sweep that is larger than anybody means by accident."""
     if sweep.points > MOST_POINTS:
         raise RequestError(
-            f"This sweep has {sweep.points:,} points, and at most {MOST_POINTS:,} can be run at once; "
-            "take larger steps, or several sweeps."
+            f"This sweep has {sweep.points:,} points, more than the limit of {MOST_POINTS:,}; "
+            "use larger steps, or several sweeps."
         )
     # Whether a request is answered at once depends on its model: a million of them need not be looked at.
     tasks = [Task(replace(sweep.base, model=model), sweep.gpus, sweep.measurement) for model in sweep.models]
@@ -120,7 +120,7 @@ def check_amount(sweep: Sweep, confirm: Confirm | None = None) -> None:
     known = "" if slow <= COUNTS_WITHOUT_ASKING else f", and {slow:,} of its requests take seconds each"
     message = f"This sweep has {sweep.points:,} points{known}"
     if confirm is None or not confirm(message):
-        raise RequestError(f"{message}; add --yes to run it anyway, or take larger steps.")
+        raise RequestError(f"{message}; add --yes to run it anyway, or use larger steps.")
 
 
 class _Run:

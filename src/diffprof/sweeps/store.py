@@ -105,7 +105,7 @@ class SweepStore:
         others = "SELECT count(*) FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
         has_others = bool(self._connection.execute(others).fetchone()[0])
         if has_others or (tables and application != APPLICATION_ID):
-            raise OutputError(f"{self.path} is the SQLite file of another program; name another file with --store.")
+            raise OutputError(f"{self.path} is the SQLite file of another program; choose another file with --store.")
 
     @contextlib.contextmanager
     def _explain(self) -> Iterator[None]:
@@ -113,7 +113,7 @@ class SweepStore:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise OutputError(
-                f"The answers of sweeps cannot be kept in {self.path} ({error}); name another file with --store."
+                f"The results of sweeps cannot be stored in {self.path} ({error}); name another file with --store."
             ) from error
         except OSError as error:
             raise OutputError(f"Cannot write {self.path}: {error.strerror or error}.") from error

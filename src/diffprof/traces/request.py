@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from os.path import realpath  # unlike Path.resolve, it takes links that lead in circles
 from pathlib import Path
 
@@ -44,6 +45,8 @@ class TraceRequest:
     """Where to write a copy of the trace with the findings as tracks."""
     html: Path | None = None
     """Where the page will be written: it must not be one of the other files."""
+    output: Path | None = None
+    """Where the answer will be written, likewise."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap_microseconds < 1e9:
@@ -60,13 +63,16 @@ class TraceRequest:
         return round(self.gap_microseconds * 1000)
 
     def _check_targets(self) -> None:
-        """No file that is written may be one that is read, or the other one that is written."""
+        """No file that is written may be one that is read, or another one that is written."""
         traces = {realpath(file) for file in (*self.files, *((self.against,) if self.against else ()))}
-        for option, target in (("--overlay", self.overlay), ("--html", self.html)):
-            if target is not None and realpath(target) in traces:
-                raise RequestError(f"{target} is the trace itself; name another file for {option}.")
-        if self.html is not None and self.overlay is not None and realpath(self.overlay) == realpath(self.html):
-            raise RequestError("--html and --overlay name the same file; name another one.")
+        options = {"--overlay": self.overlay, "--html": self.html, "-o": self.output}
+        targets = {option: realpath(target) for option, target in options.items() if target is not None}
+        for option, target in targets.items():
+            if target in traces:
+                raise RequestError(f"{options[option]} is the trace itself; name another file for {option}.")
+        for option, other in combinations(targets, 2):
+            if targets[option] == targets[other]:
+                raise RequestError(f"{other} and {option} name the same file; name another one.")
 
 
 def explain_request(request: TraceRequest) -> TraceResult:

@@ -17,8 +17,8 @@ def test_the_summary_names_the_best_and_the_best_without_a_risk() -> None:
     requested, tried, best, safe = summary_block(ADVICE).lines
     assert requested == "as requested: 8.0 s, 10.00 GiB as nvidia-smi shows it; it does not fit"
     assert tried == "272 options tried"
-    assert best == "the quickest: 20 steps + batch 4, 4.0 s for each, 6.00 GiB; risk for the result: medium"
-    assert safe == "the quickest without a risk for the result: offload model, 12 s for each, 10.00 GiB"
+    assert best == "fastest: 20 steps + batch 4, 4.0 s each, 6.00 GiB; quality risk: medium"
+    assert safe == "fastest without quality risk: offload model, 12 s each, 10.00 GiB"
 
 
 def test_nothing_that_fits_is_said() -> None:

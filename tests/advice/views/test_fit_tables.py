@@ -18,7 +18,7 @@ from tests.advice.views.answers import FIT, GIB
         (replace(FIT, fits=True, usable_bytes=12 * GIB), "fits on t4: 2.00 GiB of the usable 12.00 GiB to spare"),
         (
             replace(FIT, fits=True),
-            "fits on t4, with cached memory given back now and then: all of the usable 8.00 GiB is used",
+            "fits on t4, but only by releasing cached memory: all of the usable 8.00 GiB is used",
         ),
         (replace(FIT, fits=None), "needs 10.00 GiB"),
         (replace(FIT, ram_bytes=5 * GIB), "does not fit: the host lacks 1.00 GiB of 6.00 GiB"),

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 
+from diffprof.advice.scale import StepsPoint
 from diffprof.advice.views.scale_views import (
     formula,
     scale_chart,
@@ -13,6 +14,7 @@ from diffprof.advice.views.scale_views import (
     scale_data,
     scale_html,
     scale_json,
+    scale_markdown,
     scale_text,
     sentences,
 )
@@ -21,28 +23,39 @@ from tests.advice.views.answers import SCALING
 
 def test_a_formula_is_written_with_the_smallest_powers_first() -> None:
     polynomial = {(("height", 2),): Fraction(1), (): Fraction(12345), (("width", 1),): Fraction(3, 2)}
-    assert formula(polynomial) == "12,345 + 3/2 width + height^2"
+    assert formula(polynomial) == "12,345 + 3/2 * width + height^2"
     assert formula({}) == "0"
 
 
 def test_the_law_is_in_the_numbers_of_the_request() -> None:
-    assert "  transformer = 3 + 2 height width" in scale_text(SCALING)
+    assert "  transformer = 3 + 2 * height * width" in scale_text(SCALING)
 
 
 def test_a_table_is_relative_to_the_square_next_to_the_request() -> None:
-    lines = [line.split() for line in scale_text(SCALING).splitlines()]
-    (small,) = [line for line in lines if line[:1] == ["512x512"]]
-    (large,) = [line for line in lines if line[:1] == ["1024x1024"]]
+    text = scale_text(SCALING)
+    assert "relative to 512 x 512, 1 frame, 10 steps" in text
+    lines = [line.split() for line in text.splitlines()]
+    (small,) = [line for line in lines if line[:3] == ["512", "x", "512"]]
+    (large,) = [line for line in lines if line[:3] == ["1024", "x", "1024"]]
     assert "1.00x" in small and "8.00x" in large
 
 
 def test_growth_is_said_in_words() -> None:
     assert list(sentences(SCALING)) == [
-        "Twice the height and width, 4x the pixels, is 8.00x the compute, not 16x.",
-        "Twice the steps is 2.00x the compute.",
-        "From 1024x1024 on, products of queries, keys and values are more than half of the MACs.",
-        "At 1024x1024 the compute grows with the power 3.00 of the side.",
+        "Twice the height and width (4x the pixels) takes 8.00x the compute, not 16x.",
+        "Twice the steps takes 2.00x the compute.",
+        "From 1024 x 1024 on, attention (QKᵀ and AV) is more than half of the MACs.",
+        "Near 1024 x 1024, compute grows as the side to the power of 3.00.",
     ]
+
+
+def test_steps_have_a_table_of_their_own() -> None:
+    scaling = replace(SCALING, steps=(StepsPoint(5, 500), StepsPoint(10, 1_000)))
+    assert ["5", "500", "MACs", "0.500x"] in [line.split() for line in scale_text(scaling).splitlines()]
+    assert "| steps | MACs | relative |" in scale_markdown(scaling)
+    assert scale_data(scaling)["steps"] == [{"steps": 5, "macs": 500}, {"steps": 10, "macs": 1_000}]
+    assert "<table>" in scaling._repr_html_() and str(scaling) == scale_text(scaling)
+    assert repr(scaling) == "<Scaling of dit: 2 sizes, 2 numbers of steps>"
 
 
 def test_without_a_law_the_reason_stands_where_the_formula_would() -> None:

@@ -26,7 +26,7 @@ def test_too_few_samples_and_a_busy_machine_come_with_advice() -> None:
     assert "3 and 3 iterations are too few to tell a difference from noise; measure 5 or more" in few
     waited = [run_of([SECOND] * 9, device=CPU, cpu_share=share) for share in (1.0, 0.4)]
     busy = " ".join(console_text(compare_as_letters(*waited)).split())
-    assert "Other processes used the CPU meanwhile: B had 40.0 % of one core; measure on a quieter machine" in busy
+    assert "Other processes used the CPU: B had 40.0 % of one core; measure on a quieter machine" in busy
 
 
 def test_what_was_measured_leads_and_a_change_from_few_samples_is_unsure() -> None:

@@ -75,7 +75,7 @@ def test_a_law_file_that_was_changed_is_refused(law: Law, tmp_path: Path) -> Non
     data = bytearray(path.read_bytes())
     data[-20] ^= 1
     path.write_bytes(data)
-    with pytest.raises(FileFormatError, match="checksum does not fit"):
+    with pytest.raises(FileFormatError, match="checksum does not match"):
         read_law(path)
 
 

@@ -48,5 +48,5 @@ def test_every_section_is_a_span_inside_its_iteration(monkeypatch: pytest.Monkey
 
 
 def test_a_profile_that_was_only_counted_has_no_spans() -> None:
-    with pytest.raises(RequestError, match="only counted"):
+    with pytest.raises(RequestError, match="was counted, not measured"):
         record_spans(stable_diffusion(), Tracer())

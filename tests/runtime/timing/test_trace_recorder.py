@@ -273,7 +273,7 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_a_disk_that_fills_up_under_torch_is_noticed(full_disk: dict[str, Any]) -> None:
-    assert full_disk["problems"] == ["The trace 'my_trace' could not be written to its end: is the disk full?"] * 2
+    assert full_disk["problems"] == ["The trace 'my_trace' could not be written completely: is the disk full?"] * 2
     assert full_disk["folder"] == []
 
 
@@ -331,7 +331,7 @@ def test_a_trace_that_was_cut_off_is_noticed(tmp_path: Path, monkeypatch: pytest
         Path(path).write_text('{"traceEvents": [{"name": ')
 
     monkeypatch.setattr(torch.profiler.profile, "export_chrome_trace", cut)
-    assert "could not be written to its end" in trace_error(TraceRecorder(tmp_path), add)
+    assert "could not be written completely" in trace_error(TraceRecorder(tmp_path), add)
 
 
 def test_a_profiler_that_fails_in_a_step_does_not_break_the_code(

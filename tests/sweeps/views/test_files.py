@@ -43,5 +43,5 @@ def test_the_page_has_charts_and_the_table(result: SweepResult, tmp_path: Path) 
 
 
 def test_an_ending_that_means_nothing_is_refused(result: SweepResult, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match=r"use one of \.csv, \.json, \.parquet, \.html, \.txt"):
+    with pytest.raises(RequestError, match=r"use one of \.csv, \.json, \.parquet, \.md, \.html, \.txt"):
         result.save(tmp_path / "s.xlsx")

@@ -28,7 +28,7 @@ def test_the_table_shows_the_settings_and_what_they_take(result: SweepResult) ->
 
 def test_a_long_table_is_cut_and_says_where_the_rest_is(result: SweepResult) -> None:
     text = sweep_text(replace(result, rows=result.rows * 100))
-    assert "and 340 points more: -o sweep.csv has them all" in text
+    assert "and 340 points more: -o sweep.csv writes them all" in text
 
 
 def test_points_that_failed_for_one_reason_stand_together(result: SweepResult) -> None:

@@ -6,7 +6,14 @@ import json
 from dataclasses import replace
 
 from diffprof.render.console import render_text
-from diffprof.traces.memory.views import device_lines, print_snapshot, share_columns, snapshot_json
+from diffprof.traces.memory.views import (
+    device_lines,
+    print_snapshot,
+    share_columns,
+    snapshot_csv,
+    snapshot_json,
+    snapshot_markdown,
+)
 from tests.traces.memory.snapshots import DEVICE, FAILURE, MB
 
 
@@ -54,7 +61,21 @@ def test_the_console_shows_the_calls_that_led_to_an_allocation() -> None:
     assert "    unet.py:7 forward\n    pipeline.py:2 __call__" in text
     assert "alone" not in text  # a line by itself is in the table
     empty = render_text(lambda console: print_snapshot([], console, 5), 100)
-    assert empty.strip() == "The snapshot has no memory of any device in it."
+    assert empty.strip() == "The snapshot holds no device memory."
+
+
+def test_markdown_has_the_lines_and_the_tables() -> None:
+    text = snapshot_markdown([DEVICE], 5)
+    assert text.startswith(f"## Device {DEVICE.device}\n\n- Peak: 400.00 MB allocated at the peak\n")
+    assert "| owner | at the peak | share | allocations |" in text
+    assert snapshot_markdown([], 5) == "## The snapshot holds no device memory.\n"
+
+
+def test_csv_has_a_row_for_each_owner_module_and_line() -> None:
+    first, *rows = snapshot_csv([DEVICE]).splitlines()
+    assert first == "device,by,name,held_bytes,allocations"
+    assert len(rows) == len(DEVICE.owners) + len(DEVICE.modules) + len(DEVICE.lines)
+    assert rows[0].startswith(f"{DEVICE.device},owner,{DEVICE.owners[0].name},{DEVICE.owners[0].held_bytes},")
 
 
 def test_json_has_everything() -> None:

@@ -11,11 +11,11 @@ from diffprof.render.columns import Column
 
 RISK_WORDS = {
     NO_RISK: "the same computation",
-    LOW: "rounding, or a little less guidance or precision; rarely visible",
-    MEDIUM: "less is computed; look at the results",
-    HIGH: "another model; the results are others",
+    LOW: "rounding, or slightly less guidance or precision; rarely visible",
+    MEDIUM: "less is computed; check the results",
+    HIGH: "another model; the results differ",
 }
-GOAL_WORDS = {"time": "the quickest", "memory": "the smallest", "cost": "the cheapest", "energy": "the thriftiest"}
+GOAL_WORDS = {"time": "fastest", "memory": "smallest", "cost": "cheapest", "energy": "least energy"}
 MOST_CODE = 3
 """Options whose code is shown on a console; a file has that of all."""
 
@@ -44,14 +44,14 @@ def summary_block(advice: Advice) -> Block:
     if advice.options:
         best = advice.options[0]
         lines.append(
-            f"{GOAL_WORDS[advice.goal]}: {best.name}, {numbers.estimate(best.seconds)} for each, "
-            f"{numbers.gibibytes(best.peak.device_bytes)}; risk for the result: {best.risk}"
+            f"{GOAL_WORDS[advice.goal]}: {best.name}, {numbers.estimate(best.seconds)} each, "
+            f"{numbers.gibibytes(best.peak.device_bytes)}; quality risk: {best.risk}"
         )
         safe = next((option for option in advice.options if option.risk == NO_RISK), None)
         if safe is not None and safe is not best:
             lines.append(
-                f"{GOAL_WORDS[advice.goal]} without a risk for the result: {safe.name}, "
-                f"{numbers.estimate(safe.seconds)} for each, {numbers.gibibytes(safe.peak.device_bytes)}"
+                f"{GOAL_WORDS[advice.goal]} without quality risk: {safe.name}, "
+                f"{numbers.estimate(safe.seconds)} each, {numbers.gibibytes(safe.peak.device_bytes)}"
             )
     else:
         lines.append("none of them fits within the limits")
@@ -63,7 +63,7 @@ def options_block(advice: Advice) -> Block:
     rows = advice.options
     columns = [
         Column("option", [option.name for option in rows], justify="left", style="bold", least=30),
-        Column("time of one", [numbers.estimate(option.seconds) for option in rows]),
+        Column("time each", [numbers.estimate(option.seconds) for option in rows]),
         Column("speed-up", [_speedup(advice, option) for option in rows], rank=3),
         Column("nvidia-smi", [numbers.gibibytes(option.peak.device_bytes) for option in rows]),
         Column("host", [numbers.gibibytes(option.host.peak_bytes) for option in rows], rank=4),

@@ -50,7 +50,7 @@ def verdict(fit: Fit) -> str:
         spare = numbers.gibibytes(fit.usable_bytes - peak.device_bytes)
         return f"fits on {device}: {spare} of the usable {usable} to spare"
     if fit.fits:
-        return f"fits on {device}, with cached memory given back now and then: all of the usable {usable} is used"
+        return f"fits on {device}, but only by releasing cached memory: all of the usable {usable} is used"
     if fit.ram_bytes is not None and fit.host.peak_bytes > fit.ram_bytes:
         missing = numbers.gibibytes(fit.host.peak_bytes - fit.ram_bytes)
         return f"does not fit: the host lacks {missing} of {numbers.gibibytes(fit.host.peak_bytes)}"

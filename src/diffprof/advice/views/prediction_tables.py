@@ -49,9 +49,9 @@ def accelerator_block(prediction: Prediction) -> Block:
     columns = [
         Column("accelerator", [name for name, _ in rows], justify="left", style="bold"),
         Column("expected", [numbers.estimate(time.total_seconds) for time in times]),
-        Column("from ... to", [_interval(time) for time in times], rank=1),
-        Column("at least", [numbers.estimate(time.bound_seconds) for time in times], rank=3),
-        Column("a step", [numbers.estimate(time.step_seconds) for time in times], rank=2),
+        Column("interval", [_interval(time) for time in times], rank=1),
+        Column("lower bound", [numbers.estimate(time.bound_seconds) for time in times], rank=3),
+        Column("per step", [numbers.estimate(time.step_seconds) for time in times], rank=2),
         Column("limited by", [LIMITED[time.limited_by] for time in times], rank=4, justify="left"),
         Column("energy", [_joules(time) for time in times], rank=6),
         *_optional("price", [_price(time) for time in times]),
@@ -109,7 +109,7 @@ def _how(prediction: Prediction) -> str:
     settings = prediction.settings
     parts = ["diffusers", "compiled" if settings.compiled else "eager"]
     if settings.attention == "math":
-        parts.append("attention not fused")
+        parts.append("unfused attention")
     if settings.offload != "none":
         parts.append(f"{settings.offload} offload")
     if settings.devices > 1:
@@ -118,7 +118,7 @@ def _how(prediction: Prediction) -> str:
     parts += [f"layers of {_whose(component)} kept in {dtype}" for component, dtype in settings.layerwise.items()]
     if settings.skip_rate:
         parts.append(f"{numbers.percent(settings.skip_rate)} of the denoiser's calls skipped")
-    return f"predicted for {', '.join(parts)}; nine of ten measured times should lie in the interval"
+    return f"predicted for {', '.join(parts)}; nine of ten measured times should fall within the interval"
 
 
 def _whose(component: str) -> str:
@@ -130,7 +130,7 @@ def _optional(heading: str, cells: Sequence[str]) -> list[Column]:
 
 
 def _interval(time: PredictedTime) -> str:
-    return f"{numbers.estimate(time.low_seconds)} ... {numbers.estimate(time.high_seconds)}"
+    return f"{numbers.estimate(time.low_seconds)} to {numbers.estimate(time.high_seconds)}"
 
 
 def _joules(time: PredictedTime) -> str:

@@ -1,17 +1,19 @@
-"""The growth of a model's cost in words, as formulas, as a table, a chart and data."""
+"""How the cost of a model grows: in words, as formulas, as tables, a chart and data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from diffprof.advice.scale import CurvePoint, Scaling, simplify
 from diffprof.laws.polynomials import Monomial, Polynomial
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.charts.style import NEUTRAL, amount_axis, graph_objects, make_chart
 from diffprof.render.columns import Column
+from diffprof.render.console import render_text
 from diffprof.render.csv import table_csv
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import element
@@ -20,30 +22,57 @@ from diffprof.version import __version__
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+    from rich.console import Console
 
 NAMES = {
     "height": "height", "width": "width", "num_frames": "frames", "num_images_per_prompt": "images",
     "num_inference_steps": "steps", "tokens": "words of the prompt",
 }  # fmt: skip
-COLUMNS = ("size", "MACs", "of one step", "attention", "times", "peak of activations")
-FRAMES_COLUMNS = ("frames", "MACs", "attention", "times")
 CHART_HEIGHT = 420
+TEXT_WIDTH = 110
+
+
+def scale_blocks(scaling: Scaling) -> list[Block]:
+    """The formulas, the tables, what they say in words, and where that holds."""
+    tables = [_sizes(scaling), _frames(scaling), _steps(scaling)]
+    return [
+        Block(f"{scaling.model}: how its cost grows", [*_request(scaling), *_formulas(scaling)]),
+        *(Block(columns=columns) for columns in tables if columns),
+        Block(lines=list(sentences(scaling))),
+        Block(lines=[*_domain(scaling), _versions(scaling)]),
+    ]
+
+
+def print_scale(scaling: Scaling, console: Console) -> None:
+    """Print all of it."""
+    print_blocks(scale_blocks(scaling), console)
 
 
 def scale_text(scaling: Scaling) -> str:
-    """All of it as plain text."""
-    lines = [f"{scaling.model}: how its cost grows", ""]
-    lines += [*_formulas(scaling), ""]
-    lines += [*_align([COLUMNS, *_rows(scaling)]), ""] if scaling.curve else []
-    lines += [*_align([FRAMES_COLUMNS, *_frames_rows(scaling)]), ""] if len(scaling.frames) > 1 else []
-    lines += [*sentences(scaling), ""]
-    lines += [f"Proved for {_domain_name(name)} of {values}." for name, values in scaling.domain.items()]
-    versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
-    return "\n".join([*lines, f"{'Counted' if scaling.counted_because else 'Proved'} with {versions}.", ""])
+    """The same as plain text, for Python's ``print``."""
+    return render_text(lambda console: print_scale(scaling, console), TEXT_WIDTH)
 
 
-def _domain_name(name: str) -> str:
-    return "prompts with words and marks" if name == "tokens" else name
+def scale_markdown(scaling: Scaling) -> str:
+    """The same as Markdown, for a pull request."""
+    return markdown(scale_blocks(scaling))
+
+
+def scale_notebook(scaling: Scaling) -> str:
+    """The same as HTML, for a notebook."""
+    from diffprof.render.notebook import blocks_html
+
+    return blocks_html(scale_blocks(scaling))
+
+
+def _request(scaling: Scaling) -> Iterator[str]:
+    """What the tables are relative to."""
+    given = scaling.request
+    parts = [f"{given['width']} x {given['height']}"] if {"height", "width"} <= set(given) else []
+    for name, noun in (("num_frames", "frame"), ("num_images_per_prompt", "image"), ("num_inference_steps", "step")):
+        parts += [numbers.times(given[name], noun)] if name in given else []
+    if parts:
+        yield f"relative to {', '.join(parts)}"
 
 
 def _formulas(scaling: Scaling) -> Iterator[str]:
@@ -51,47 +80,78 @@ def _formulas(scaling: Scaling) -> Iterator[str]:
         reason = scaling.counted_because
         yield f"{reason[:1].upper()}{reason[1:]}: these sizes were counted one by one."
         return
-    yield "MACs of one generation, where all divisions come out even:"
+    yield "MACs of one generation, for sizes that divide evenly:"
     for part in scaling.components:
         yield f"  {part.component} = {formula(simplify(part.macs, scaling.variables))}"
 
 
 def formula(polynomial: Polynomial) -> str:
-    """Such as ``3 + 2 height width``, smallest powers first."""
+    """Such as ``3 + 2 * height * width``, smallest powers first."""
     terms = sorted(polynomial.items(), key=lambda term: (sum(power for _, power in term[0]), term[0]))
     return " + ".join(_term(monomial, coefficient) for monomial, coefficient in terms) or "0"
 
 
 def _term(monomial: Monomial, coefficient: Fraction) -> str:
-    factors = [NAMES.get(name, name) + (f"^{power}" if power > 1 else "") for name, power in monomial]
+    order = {name: place for place, name in enumerate(NAMES)}
+    ordered = sorted(monomial, key=lambda factor: order.get(factor[0], len(order)))
+    factors = [NAMES.get(name, name) + (f"^{power}" if power > 1 else "") for name, power in ordered]
     number = numbers.exact(coefficient.numerator)
     if coefficient.denominator != 1:
         number += f"/{numbers.exact(coefficient.denominator)}"
-    return " ".join([number, *factors] if number != "1" or not factors else factors)
+    return " * ".join([number, *factors] if number != "1" or not factors else factors)
 
 
-def _align(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+def _domain(scaling: Scaling) -> Iterator[str]:
+    for name, values in scaling.domain.items():
+        yield f"Proved for {_domain_name(name)}: {values}."
 
 
-def _rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
-    usual = _nearest(scaling)
-    for point in scaling.curve:
-        yield (
-            f"{point.height}x{point.width}", numbers.macs(point.macs), numbers.macs(point.step_macs),
-            numbers.percent(point.attention_share), f"{numbers.significant(point.macs / usual.macs)}x",
-            numbers.gibibytes(point.peak_live_bytes),
-        )  # fmt: skip
+def _domain_name(name: str) -> str:
+    return "words and marks of the prompt" if name == "tokens" else NAMES.get(name, name)
 
 
-def _frames_rows(scaling: Scaling) -> Iterator[tuple[str, ...]]:
-    usual = next(
-        (point for point in scaling.frames if point.frames == scaling.request["num_frames"]), scaling.frames[0]
-    )
-    for point in scaling.frames:
-        times = f"{numbers.significant(point.macs / usual.macs)}x"
-        yield str(point.frames), numbers.macs(point.macs), numbers.percent(point.attention_share), times
+def _versions(scaling: Scaling) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in scaling.versions.items())
+    return f"{'Counted' if scaling.counted_because else 'Proved'} with {versions}."
+
+
+def _sizes(scaling: Scaling) -> list[Column]:
+    if not scaling.curve:
+        return []
+    usual, points = _nearest(scaling), scaling.curve
+    return [
+        Column("size", [f"{point.width} x {point.height}" for point in points], justify="left"),
+        Column("MACs", [numbers.macs(point.macs) for point in points]),
+        Column("relative", [numbers.factor(point.macs / usual.macs) for point in points]),
+        Column("MACs per step", [numbers.macs(point.step_macs) for point in points]),
+        Column("attention", [numbers.percent(point.attention_share) for point in points]),
+        Column("peak activations", [numbers.gibibytes(point.peak_live_bytes) for point in points]),
+    ]
+
+
+def _frames(scaling: Scaling) -> list[Column]:
+    if len(scaling.frames) < 2:
+        return []
+    points = scaling.frames
+    usual = next((point for point in points if point.frames == scaling.request["num_frames"]), points[0])
+    return [
+        Column("frames", [numbers.exact(point.frames) for point in points]),
+        Column("MACs", [numbers.macs(point.macs) for point in points]),
+        Column("relative", [numbers.factor(point.macs / usual.macs) for point in points]),
+        Column("attention", [numbers.percent(point.attention_share) for point in points]),
+    ]
+
+
+def _steps(scaling: Scaling) -> list[Column]:
+    if len(scaling.steps) < 2:
+        return []
+    points = scaling.steps
+    usual = next((point for point in points if point.steps == scaling.request["num_inference_steps"]), points[0])
+    return [
+        Column("steps", [numbers.exact(point.steps) for point in points]),
+        Column("MACs", [numbers.macs(point.macs) for point in points]),
+        Column("relative", [numbers.factor(point.macs / usual.macs) for point in points]),
+    ]
 
 
 def _nearest(scaling: Scaling) -> CurvePoint:
@@ -105,12 +165,12 @@ def sentences(scaling: Scaling) -> Iterator[str]:
     doubled = scaling.doubled.get("height and width")
     if doubled is not None:
         yield (
-            f"Twice the height and width, 4x the pixels, is {numbers.significant(doubled)}x the compute"
+            f"Twice the height and width (4x the pixels) takes {numbers.significant(doubled)}x the compute"
             f"{', not 16x' if doubled < 15 else ''}."
         )
     for source in ("num_frames", "num_images_per_prompt", "num_inference_steps", "tokens"):
         if source in scaling.doubled:
-            yield f"Twice the {NAMES[source]} is {numbers.significant(scaling.doubled[source])}x the compute."
+            yield f"Twice the {NAMES[source]} takes {numbers.significant(scaling.doubled[source])}x the compute."
     if len(scaling.curve) < 2 and "height" in scaling.request and scaling.counted_because is None:
         yield "The law was proved for this size only; `diffprof profile` counts others."
     if not scaling.curve:
@@ -118,16 +178,16 @@ def sentences(scaling: Scaling) -> Iterator[str]:
     last = scaling.curve[-1]
     if scaling.half_attention_side is not None:
         side = scaling.half_attention_side
-        yield f"From {side}x{side} on, products of queries, keys and values are more than half of the MACs."
+        yield f"From {side} x {side} on, attention (QKᵀ and AV) is more than half of the MACs."
     else:
         yield (
-            f"Products of queries, keys and values are less than half of the MACs up to {last.height}x{last.width}, "
-            f"where they are {numbers.percent(last.attention_share)}."
+            f"Attention (QKᵀ and AV) is less than half of the MACs up to {last.width} x {last.height}, "
+            f"where it is {numbers.percent(last.attention_share)}."
         )
     power = scaling.resolution_power
     if power is not None:
-        size = f"{last.height}x{last.width}"
-        yield f"At {size} the compute grows with the power {numbers.significant(power)} of the side."
+        size = f"{last.width} x {last.height}"
+        yield f"Near {size}, compute grows as the side to the power of {numbers.significant(power)}."
 
 
 def scale_data(scaling: Scaling) -> dict[str, Any]:
@@ -146,6 +206,7 @@ def scale_data(scaling: Scaling) -> dict[str, Any]:
             for part in scaling.components
         ],
         "frames": [{**vars(point), "attention_share": point.attention_share} for point in scaling.frames],
+        "steps": [vars(point) for point in scaling.steps],
         "counted_because": scaling.counted_because,
         "curve": [{**vars(point), "attention_share": point.attention_share} for point in scaling.curve],
         "doubled": dict(scaling.doubled),
@@ -166,13 +227,13 @@ def scale_csv(scaling: Scaling) -> str:
 
 
 def scale_chart(scaling: Scaling) -> Figure:
-    """MACs over the side of a square, with the part of attention."""
+    """MACs by the side of a square image, and attention's part of them."""
     graph = graph_objects()
     sides = [point.height for point in scaling.curve]
     whole, attention = NEUTRAL
     traces = [
         graph.Scatter(
-            name="products of queries, keys and values", x=sides, y=[point.attention_macs for point in scaling.curve],
+            name="attention (QKᵀ and AV)", x=sides, y=[point.attention_macs for point in scaling.curve],
             fill="tozeroy", mode="lines", line={"color": attention}, hovertext=_hover(scaling, "attention"),
             hoverinfo="text",
         ),
@@ -182,7 +243,7 @@ def scale_chart(scaling: Scaling) -> Figure:
         ),
     ]  # fmt: skip
     return make_chart(
-        traces, CHART_HEIGHT, showlegend=True, xaxis={"title": {"text": "side of the image in pixels"}},
+        traces, CHART_HEIGHT, showlegend=True, xaxis={"title": {"text": "height and width in pixels"}},
         yaxis=amount_axis("MACs"),
     )  # fmt: skip
 
@@ -197,30 +258,19 @@ def _hover(scaling: Scaling, what: str) -> list[str]:
 def scale_html(scaling: Scaling) -> str:
     """One self-contained page."""
     page = Page(f"{scaling.model}: how its cost grows")
-    said = list(sentences(scaling))
     if scaling.curve:
-        page.add(
-            "Cost over the side of a square image",
-            page.chart(scale_chart(scaling), "MACs over the side of a square"),
-            html_table(_columns(COLUMNS, _rows(scaling))),
-            link="Size",
-        )
-    if len(scaling.frames) > 1:
-        page.add("Cost over the frames", html_table(_columns(FRAMES_COLUMNS, _frames_rows(scaling))), link="Frames")
+        chart = page.chart(scale_chart(scaling), "MACs by the side of a square image")
+        page.add("Cost by image size", chart, html_table(_sizes(scaling)), link="Size")
+    if _frames(scaling):
+        page.add("Cost by number of frames", html_table(_frames(scaling)), link="Frames")
+    if _steps(scaling):
+        page.add("Cost by number of steps", html_table(_steps(scaling)), link="Steps")
     page.add("The law", *(paragraph(line.strip()) for line in _formulas(scaling)), link="Law")
-    domain = [(name.replace("_", " "), str(values)) for name, values in scaling.domain.items()]
-    page.add("Proved for", labelled_list(domain))
+    domain = [(_domain_name(name), str(values)) for name, values in scaling.domain.items()]
+    page.add("Proved for", labelled_list(domain), paragraph(_versions(scaling)))
     header = [
         paragraph("diffprof scale", "made-by"),
         element("h1", f"{scaling.model}: how its cost grows"),
-        *(paragraph(line, None if place else "lead") for place, line in enumerate(said)),
+        *(paragraph(line, None if place else "lead") for place, line in enumerate(sentences(scaling))),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
-
-
-def _columns(headings: Sequence[str], rows: Iterator[tuple[str, ...]]) -> list[Column]:
-    cells = list(zip(*rows, strict=True))
-    return [
-        Column(heading, values, justify="right" if place else "left")
-        for place, (heading, values) in enumerate(zip(headings, cells, strict=True))
-    ]

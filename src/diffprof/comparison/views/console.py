@@ -25,9 +25,9 @@ def comparison_markdown(comparison: Comparison, top: int = TOP) -> str:
     return markdown(blocks(comparison, top))
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """The same as plain text, for Python's ``print``."""
-    return render_text(lambda console: print_comparison(comparison, console), TEXT_WIDTH)
+def comparison_text(comparison: Comparison, top: int = TOP) -> str:
+    """The same as plain text, for a file and for Python's ``print``."""
+    return render_text(lambda console: print_comparison(comparison, console, top), TEXT_WIDTH)
 
 
 def comparison_notebook(comparison: Comparison) -> str:

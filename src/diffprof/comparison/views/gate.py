@@ -149,8 +149,8 @@ def _reason(check: GateCheck) -> str:
     if time.verdict == TOO_FEW:
         return f"{time.before.count} and {time.after.count} samples are too few; measure with 20 iterations or more"
     if time.verdict == TOO_BUSY:
-        return "other processes used the CPU meanwhile; measure on a quieter machine, or both in turns"
-    return "the limit lies within the interval; measure more iterations, or on a quieter machine"
+        return "other processes used the CPU; measure on a quieter machine, or both in turns"
+    return "the limit is within the interval; measure more iterations, or on a quieter machine"
 
 
 def _limit_text(limit: GateLimit) -> str:

@@ -171,7 +171,7 @@ def time_notes(pair: Pair, names: Sequence[str], profiles: Sequence[Profile]) ->
     """How the times were compared, and what limits their significance."""
     if not pair.times:
         counted = [name for name, profile in zip(names, profiles, strict=True) if profile.measured is None]
-        return [f"Only counted, so there are no times to compare: {', '.join(counted)}."] if counted else []
+        return [f"Counted but not measured, so there are no times to compare: {', '.join(counted)}."] if counted else []
     confidence = numbers.percent(INTERVALS[pair.times[0].in_turns])
     way = "pair by pair, as they were measured in turns" if pair.times[0].in_turns else "by their medians"
     lines = [f"Compared {way}; {confidence} confidence intervals, without warm-ups."]
@@ -193,7 +193,7 @@ def _cpu_shares(names: Sequence[str], profiles: Sequence[Profile]) -> str:
     low = [
         f"{name} had {numbers.percent(share)}" for name, share in shares.items() if share and share < LEAST_CPU_SHARE
     ]
-    return f"Other processes used the CPU meanwhile: {' and '.join(low)} of one core"
+    return f"Other processes used the CPU: {' and '.join(low)} of one core"
 
 
 def _outliers(change: TimeChange, names: Sequence[str]) -> list[str]:

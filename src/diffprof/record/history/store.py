@@ -164,7 +164,7 @@ class Store:
                     raise self._explain(error) from error
             except UnicodeDecodeError as error:
                 # SQLite quotes what is damaged, and the sqlite3 module cannot read that as a text.
-                raise self._damage("what it holds is no text") from error
+                raise self._damage("its content is not text") from error
             except OSError as error:
                 raise RequestError(f"Cannot write the history {self.path}: {error.strerror or error}.") from error
             time.sleep(_PAUSE_SECONDS * (0.5 + random.random()))

@@ -27,7 +27,7 @@ def record_spans(profile: Profile, tracer: Any = None, end_ns: int | None = None
     tracer = tracer or trace.get_tracer("diffprof", __version__)
     iterations = profile.measured.iterations if profile.measured else ()
     if not iterations:
-        raise RequestError("This profile was only counted, so there are no spans; measure a run first.")
+        raise RequestError("This profile was counted, not measured, so there are no spans; measure a run first.")
     last = max(iteration.began_ns + iteration.wall.host_ns for iteration in iterations)
     offset_ns = (time.time_ns() if end_ns is None else end_ns) - last
     return sum(_record_iteration(trace, tracer, profile, iteration, offset_ns) for iteration in iterations)

@@ -139,7 +139,7 @@ def profile_dataframe(profile: Profile, by: str) -> Any:
     name = {**words, "module": "modules", "operation": "operations"}.get(by, by)
     if name not in tables:
         known = ", ".join([word for word, one in words.items() if one in tables] + ["module", "operation"])
-        raise RequestError(f"There is no table by {by!r} of this profile; there are {known}.")
+        raise RequestError(f"This profile has no table by {by!r}; it has {known}.")
     return pandas.DataFrame(tables[name].rows, columns=list(tables[name].types))
 
 

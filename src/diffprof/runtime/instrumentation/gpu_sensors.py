@@ -32,7 +32,7 @@ AMD_THROTTLING = {
     "active_ppt_pwr": "power cap", "active_socket_thrm": "heat", "active_vr_thrm": "heat", "active_hbm_thrm": "heat",
     "active_prochot_thrm": "heat",
 }  # fmt: skip
-"""AMD SMI's reasons, on MI300 and later; each is 1, 0 or not told."""
+"""AMD SMI's reasons, on MI300 and later; each is 1, 0 or not reported."""
 
 CLOCK_OF_MULTIPROCESSORS, SENSOR_OF_GPU = 1, 0
 
@@ -145,11 +145,13 @@ def _positive(value: Any) -> float | None:
 
 
 def _amd_throttle_reasons(cuda: Any, place: torch.device | None) -> str | None:
-    """In words, each once; None where none of them is told."""
+    """In words, each once; None where none of them is reported."""
     amdsmi: Any = importlib.import_module("amdsmi")
     status = amdsmi.amdsmi_get_violation_status(cuda._get_amdsmi_handler(place))
-    told = {field: status[field] for field in AMD_THROTTLING if isinstance(status.get(field), (int, bool))}
-    return ", ".join(dict.fromkeys(AMD_THROTTLING[field] for field, active in told.items() if active)) if told else None
+    known = {field: status[field] for field in AMD_THROTTLING if isinstance(status.get(field), (int, bool))}
+    return (
+        ", ".join(dict.fromkeys(AMD_THROTTLING[field] for field, active in known.items() if active)) if known else None
+    )
 
 
 def _sensor(errors: tuple[type[Exception], ...], read: Callable[[], Any]) -> Callable[[], Any]:

@@ -56,7 +56,7 @@ class SystemSampler:
         `others` are further GPUs that the pipeline uses.
         """
         if not isinstance(hz, (int, float)) or not 0 < hz <= MOST_HZ:
-            raise RequestError(f"The system can be sampled up to {MOST_HZ} times a second, not {hz!r} times.")
+            raise RequestError(f"The system can be sampled at most {MOST_HZ} times a second, not {hz!r} times.")
         self.problem: str | None = None
         """What could not be sampled, and why."""
         self._period_ns = round(SECOND / hz)

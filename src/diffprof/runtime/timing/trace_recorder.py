@@ -239,7 +239,7 @@ class TraceRecording:
         """Write the trace; torch does not report a full disk, so the end of the file is checked."""
         self._profile.export_chrome_trace(str(path))
         if not path.is_file() or not ends_with(path, b"}"):
-            raise OutputError(f"The trace {path.stem!r} could not be written to its end: is the disk full?")
+            raise OutputError(f"The trace {path.stem!r} could not be written completely: is the disk full?")
 
     def _annotate_sections(self) -> None:
         is_recording = 0 <= self.steps_taken - self._skipped < self._active

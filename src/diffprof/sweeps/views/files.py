@@ -12,9 +12,9 @@ from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
 from diffprof.render.csv import table_csv
 from diffprof.sweeps.records import COLUMNS, Row, SweepResult
-from diffprof.sweeps.views.tables import sweep_text
+from diffprof.sweeps.views.tables import sweep_markdown, sweep_text
 
-ENDINGS = (".csv", ".json", ".parquet", ".html", ".txt")
+ENDINGS = (".csv", ".json", ".parquet", ".md", ".html", ".txt")
 
 
 def check_ending(path: Path) -> None:
@@ -31,12 +31,21 @@ def write_file(result: SweepResult, path: Path) -> Path:
     ending = path.suffix.lower()
     if ending == ".parquet":
         return replace_file(path, sweep_parquet(result))
-    if ending == ".html":
-        from diffprof.sweeps.views.page import sweep_html
+    texts = {
+        ".csv": sweep_csv,
+        ".json": sweep_json,
+        ".md": sweep_markdown,
+        ".html": sweep_page,
+        ".txt": sweep_text,
+    }
+    return replace_file(path, texts[ending](result).encode())
 
-        return replace_file(path, sweep_html(result).encode())
-    text = {".csv": sweep_csv, ".json": sweep_json, ".txt": sweep_text}[ending](result)
-    return replace_file(path, text.encode())
+
+def sweep_page(result: SweepResult) -> str:
+    """One page with the charts."""
+    from diffprof.sweeps.views.page import sweep_html
+
+    return sweep_html(result)
 
 
 def sweep_csv(result: SweepResult) -> str:

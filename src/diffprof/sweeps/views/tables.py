@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diffprof.render import numbers
-from diffprof.render.blocks import Block, print_blocks
+from diffprof.render.blocks import Block, markdown, print_blocks
 from diffprof.render.columns import Column
 from diffprof.render.console import render_text
 from diffprof.sweeps.records import RUN, Row, SweepResult, TaskOutcome
@@ -44,14 +44,26 @@ def sweep_text(result: SweepResult) -> str:
     return render_text(lambda console: print_sweep(result, console), TEXT_WIDTH)
 
 
+def sweep_markdown(result: SweepResult) -> str:
+    """All points as Markdown, for a pull request."""
+    return markdown(sweep_blocks(result))
+
+
+def sweep_notebook(result: SweepResult) -> str:
+    """The first points as HTML, for a notebook."""
+    from diffprof.render.notebook import blocks_html
+
+    return blocks_html(sweep_blocks(result, MOST_ROWS))
+
+
 def _points(result: SweepResult, most_rows: int | None, arrange: Callable[[Sequence[Row]], list[Column]]) -> Block:
     rows = result.rows if most_rows is None else result.rows[:most_rows]
     after = []
     if len(rows) < len(result.rows):
-        after.append(f"and {numbers.times(len(result.rows) - len(rows), 'point')} more: -o sweep.csv has them all")
+        after.append(f"and {numbers.times(len(result.rows) - len(rows), 'point')} more: -o sweep.csv writes them all")
     if result.kept:
         after.append(
-            f"{numbers.times(result.kept, 'request')} answered by an earlier sweep; --fresh answers them again"
+            f"{numbers.times(result.kept, 'request')} answered by an earlier sweep; --fresh computes them again"
         )
     return Block(f"Sweep: {numbers.times(len(result.rows), 'point')}", _notes(result), arrange(rows), after)
 
@@ -60,7 +72,7 @@ def _notes(result: SweepResult) -> list[str]:
     if any(row.source == RUN for row in result.rows):
         return ["measured: median, shortest and longest call"]
     if any(row.seconds is not None for row in result.rows):
-        return ["times are predicted: nine of ten measured times should lie in the interval"]
+        return ["times are predicted: nine of ten measured times should fall within the interval"]
     return []
 
 
@@ -80,7 +92,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         *_optional("memory", [_bytes(row.allocated_bytes) for row in rows]),
         *_optional("fits", [FITS[row.fits] for row in rows]),
         *_optional("time", ["" if row.seconds is None else numbers.estimate(row.seconds) for row in rows]),
-        *_optional("from ... to", [_interval(row) for row in rows], rank=2),
+        *_optional("interval", [_interval(row) for row in rows], rank=2),
         *_optional(
             "energy", ["" if row.energy_joules is None else numbers.joules(row.energy_joules) for row in rows], rank=3
         ),
@@ -125,7 +137,7 @@ def _bytes(size: int | None) -> str:
 def _interval(row: Row) -> str:
     if row.low_seconds is None or row.high_seconds is None:
         return ""
-    return f"{numbers.estimate(row.low_seconds)} ... {numbers.estimate(row.high_seconds)}"
+    return f"{numbers.estimate(row.low_seconds)} to {numbers.estimate(row.high_seconds)}"
 
 
 def _failures(failures: Sequence[TaskOutcome]) -> Block:

@@ -17,7 +17,7 @@ UNKNOWN_OWNER = "not recorded"
 WEIGHTS_KEY = "diffprof_weights"
 """What `diffprof run` adds to a snapshot: the address of each weight -> its path."""
 BEFORE_FAILURE = 5
-"""Allocations before one that failed that are told."""
+"""How many allocations before a failed one are listed."""
 MOST_FAILURES = 20
 """The latest ones: a program may try again and again."""
 DEEPEST_STACK = 6
@@ -226,7 +226,7 @@ def _address(holder: Mapping[str, Any], key: str = "addr", missing: int | None =
     """An address. No other value is looked up: to hash tuples that hold each other again and again has no end."""
     value = holder.get(key, missing)
     if type(value) is not int:
-        raise ValueError("an address is no number")
+        raise ValueError("an address is not a number")
     return value
 
 

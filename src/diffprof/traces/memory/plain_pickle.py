@@ -38,6 +38,8 @@ def read_plain_pickle(path: Path) -> Any:
             content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise FileFormatError(f"Cannot read {path}: {error.strerror}.", FileProblem.unreadable) from error
+    if content[:1] in (b"{", b"["):
+        raise FileFormatError(f"{path} is JSON, not a memory snapshot, which is a pickle.", FileProblem.other_format)
     try:
         return PlainReader(content).read()
     except TooLarge as error:

@@ -8,8 +8,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown
 from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.console import print_lines
+from diffprof.render.csv import table_csv
 from diffprof.traces.memory.explain import DeviceSnapshot, FailedAllocation, MemoryShare
 
 if TYPE_CHECKING:
@@ -23,13 +25,39 @@ SEPARATOR = " < "
 def print_snapshot(devices: Sequence[DeviceSnapshot], console: Console, top: int) -> None:
     """Print what each device held, and whose it was."""
     if not devices:
-        console.print("The snapshot has no memory of any device in it.")
+        console.print("The snapshot holds no device memory.")
     for device in devices:
         print_lines(device_lines(device), console)
-        for heading, shares in (("owner", device.owners), ("module", device.modules), ("line of code", device.lines)):
+        for heading, shares in _tables(device).items():
             print_table(fit_columns(share_columns(heading, shares, device.peak_bytes, top), console.width), console)
             console.print()
         _print_stacks(device, console, top)
+
+
+def _tables(device: DeviceSnapshot) -> dict[str, Sequence[MemoryShare]]:
+    return {"owner": device.owners, "module": device.modules, "line of code": device.lines}
+
+
+def snapshot_markdown(devices: Sequence[DeviceSnapshot], top: int) -> str:
+    """The same as Markdown, for an issue."""
+    blocks = [] if devices else [Block("The snapshot holds no device memory.")]
+    for device in devices:
+        (_, number), *lines = device_lines(device)
+        blocks.append(Block(f"Device {number}", [f"{label}: {line}" for label, line in lines]))
+        for heading, shares in _tables(device).items():
+            blocks.append(Block(columns=share_columns(heading, shares, device.peak_bytes, top)))
+    return markdown(blocks)
+
+
+def snapshot_csv(devices: Sequence[DeviceSnapshot]) -> str:
+    """What was allocated at the peak, by owner, by module and by line of code."""
+    rows = [
+        {"device": device.device, "by": heading.replace(" ", "_"), **asdict(share)}
+        for device in devices
+        for heading, shares in _tables(device).items()
+        for share in shares
+    ]
+    return table_csv(("device", "by", "name", "held_bytes", "allocations"), rows)
 
 
 def _print_stacks(device: DeviceSnapshot, console: Console, top: int) -> None:
