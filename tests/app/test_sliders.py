@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from diffprof.app.sliders import SLIDERS, applies_to, arguments_for, count_model, current_value, slider_arguments
+from diffprof.app.sliders import (
+    SLIDERS,
+    applies_to,
+    arguments_for,
+    count_model,
+    current_value,
+    slider_arguments,
+    slider_values,
+)
 from diffprof.record.profile import Profile
 from tests.sample_profiles import stable_diffusion
 
@@ -60,6 +68,8 @@ def test_the_range_of_every_slider_is_a_whole_number_of_its_steps() -> None:
 def test_a_model_is_counted_with_the_arguments_of_the_sliders() -> None:
     profile = count_model("dit-xl-2-256", {"num_inference_steps": 3})
     assert (profile.steps.count, profile.request.arguments) == (3, {"num_inference_steps": 3})
+    assert profile.counted_by == "law" and profile.request.value("height") == 256
+    assert set(slider_values(profile)) == {"num_inference_steps", "guidance_scale"}  # it has one size
 
 
 def test_a_width_goes_with_a_height_and_what_means_nothing_to_the_model_is_left_out() -> None:

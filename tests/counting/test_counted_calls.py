@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from diffprof.counting.counted_calls import CountedCall, CountedCalls, digest_values, shares_storage
+from diffprof.counting.dry_run import dry_run
 from diffprof.record.executed import ExecutedCall
 from diffprof.record.profile import Cost, Work
+from tests.small_pipelines import SMALL_PIPELINES
 
 
 def counted(inputs: list[torch.Tensor], read: frozenset[int]) -> CountedCall:
@@ -40,3 +44,14 @@ def test_what_is_handed_back_shares_its_storage() -> None:
     given = torch.zeros(4)
     assert shares_storage([given], [given[:2]])
     assert not shares_storage([given], [given.clone(), 7])
+
+
+def test_a_call_that_was_counted_in_one_run_is_not_counted_in_the_next() -> None:
+    """Also where the pipeline gives its transformer a registry of hooks, a new one each time, and nothing in it."""
+    small, counted, seen = SMALL_PIPELINES["wan-2.1"], CountedCalls(), list[Any]()
+    pipeline = small.build()
+    first = dry_run(pipeline, small.arguments(), progress=seen.append, counted=counted)
+    assert seen
+    seen.clear()
+    assert dry_run(pipeline, small.arguments(), progress=seen.append, counted=counted).calls == first.calls
+    assert seen == []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffprof.counting.cached import count_request
+from diffprof.laws.law_file import packaged_law
 from diffprof.record.profile import LAW, Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
@@ -50,9 +51,9 @@ def applies_to(profile: Profile, slider: Slider) -> bool:
     """Whether the pipeline takes the argument of the slider."""
     if current_value(profile, slider) is None:
         return False
-    # A law was found over these arguments; asking the pipeline itself would import torch.
-    if profile.counted_by == LAW:
-        return True
+    law = packaged_law(profile.request.model) if profile.counted_by == LAW else None
+    if law is not None:  # it knows the pipeline's call; asking the pipeline itself would import torch
+        return any(name in law.parameters for name in (slider.argument, *OTHER_NAMES.get(slider.argument, ())))
     from diffprof.pipelines.arguments import has_argument
 
     return has_argument(profile.request.pipeline, slider.argument)

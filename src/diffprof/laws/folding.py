@@ -25,11 +25,37 @@ def fold(sequence: Sequence[Hashable]) -> tuple[Any, ...]:
     numbers = [symbols.setdefault(item, len(symbols)) for item in sequence]
     meaning: list[Any] = list(symbols)
     loops: dict[tuple[int, tuple[int, ...]], int] = {}
-    period = 1
-    while 2 * period <= len(numbers):
-        folded = _fold_period(numbers, period, loops, meaning)
-        numbers, period = folded, period + 1
+    period: int | None = 1
+    while period is not None and 2 * period <= len(numbers):
+        numbers = _fold_period(numbers, period, loops, meaning)
+        period = period + 1 if period < LONGEST_TRIED else _next_period(numbers, period)
     return tuple(meaning[number] for number in numbers)
+
+
+LONGEST_TRIED = 32
+"""Periods up to this are all tried; of longer ones those at which stretches come again."""
+STRETCH = 16
+
+
+def _next_period(numbers: list[int], after: int) -> int | None:
+    """The next larger distance at which half of a period's stretches are the same again; None where there is none.
+
+    To try every distance would take hours for a video that is decoded frame by frame.
+    """
+    import numpy
+
+    count = len(numbers) - STRETCH + 1
+    if count < 2:
+        return None
+    array = numpy.asarray(numbers, dtype=numpy.uint64) + numpy.uint64(1)
+    stretches = numpy.zeros(count, dtype=numpy.uint64)
+    for place in range(STRETCH):  # a number for each stretch; by the rules of unsigned numbers, it is cut to 64 bits
+        stretches = stretches * numpy.uint64(6364136223846793005) + array[place : place + count]
+    order = numpy.argsort(stretches, kind="stable")
+    same = stretches[order][1:] == stretches[order][:-1]
+    distances, found = numpy.unique(numpy.diff(order)[same], return_counts=True)
+    likely = distances[(distances > after) & (2 * found >= distances - STRETCH)]
+    return int(likely[0]) if len(likely) else None
 
 
 def _fold_period(

@@ -83,7 +83,9 @@ class _Derivation:
 
     def derive(self) -> Derived:
         wide = self.reach is Reach.everything
-        groups = guidance_groups(self.subject.sampler, self.subject.default, self.subject.guidance, wide)
+        every = self.reach is not Reach.usual_size
+        groups = guidance_groups(self.subject.sampler, self.subject.default, self.subject.guidance, every)
+        groups = groups if wide else groups[:1]
         several = wide and not self.subject.is_video and "num_images_per_prompt" in self.sources
         proofs = 0
         steps: list[StepGroup] = []
