@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import diffprof
+from diffprof.counting import attempts
 from diffprof.counting.attempts import _next_attempts, _supply
+from diffprof.counting.dry_run import dry_run
 from diffprof.errors import PipelineError
 from diffprof.pipelines.arguments import CallArguments
 from tests.small_pipelines import SMALL_PIPELINES
@@ -101,3 +103,18 @@ def test_code_that_checks_values_which_depend_on_weights_passes_its_check(monkey
 def test_an_input_that_is_made_of_parts_which_the_pipeline_lacks_is_not_supplied() -> None:
     call = CallArguments({}, {}, ("image_latents", "negative_prompt"), {})
     assert _supply(object(), call, frozenset({"image_latents", "negative_prompt"})) == {"negative_prompt": ""}
+
+
+def test_a_model_without_what_the_pipeline_asks_it_for_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline, arguments = numbers_only("stable-diffusion-img2img")
+    made: list[Any] = []
+
+    def run(owner: Any, given: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        made.append(given)
+        return dry_run(owner, given, *args, **kwargs)
+
+    monkeypatch.setattr(attempts, "dry_run", run)
+    monkeypatch.setattr(pipeline, "encode_prompt", lambda *_, **__: pipeline.text_encoder.text_model_of_old)
+    with pytest.raises(PipelineError, match="no attribute 'text_model_of_old'"):
+        diffprof.profile(pipeline, **arguments, image="32x32")
+    assert len(made) == 1

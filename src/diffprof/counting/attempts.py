@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.failed_calls import missing_inputs, progress_of
@@ -52,6 +54,8 @@ def count(
             reached = (progress_of(pipeline, error), not missing)
             if furthest is None or reached > furthest[0]:
                 furthest = (reached, error)
+            if _has_outdated_model(error):
+                break
             more = _needs_of(pipeline, error) - needs
             needs |= more
             attempts = [names, *attempts] if more else [*_next_attempts(names, missing, call.on_refusal), *attempts]
@@ -59,6 +63,12 @@ def count(
         return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), used
     assert furthest is not None, "the first attempt is always made"
     raise furthest[1]
+
+
+def _has_outdated_model(error: PipelineError) -> bool:
+    """Whether the pipeline asks a model for what its class does not have: no input changes that."""
+    cause = error.__cause__
+    return isinstance(cause, AttributeError) and isinstance(cause.obj, torch.nn.Module)
 
 
 def _needs_of(pipeline: Any, error: PipelineError) -> frozenset[str]:
