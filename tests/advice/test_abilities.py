@@ -45,5 +45,5 @@ def test_a_class_can_what_it_is_listed_for(class_name: str, is_cached: bool, is_
 @pytest.mark.parametrize("ask", [diffprof.fit, diffprof.predict])
 def test_several_devices_are_refused_for_a_unet(ask: object) -> None:
     profile = diffprof.profile("sd-1.5")
-    with pytest.raises(RequestError, match="unet cannot be shared by several devices"):
+    with pytest.raises(RequestError, match="unet cannot be split across devices"):
         ask(profile, gpu="t4", devices=2)  # type: ignore[operator]

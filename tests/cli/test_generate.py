@@ -321,7 +321,7 @@ def test_a_history_that_cannot_be_written_is_reported_and_the_image_is_there(
 
 def test_the_help_says_what_it_is_for(run: Run) -> None:
     text = run("generate", "--help").out
-    assert "Generate an image or a video, and measure what that takes." in text
+    assert "Generate an image or a video, and measure what it takes." in text
     assert "generate" in run("--help").out
 
 

@@ -15,5 +15,5 @@ def test_accelerators_are_given_with_commas() -> None:
 
 @pytest.mark.parametrize("text", [",", "l4,", "l4,,t4", " "])
 def test_a_name_that_is_missing_is_refused(text: str) -> None:
-    with pytest.raises(RequestError, match="--gpu takes names with commas between them"):
+    with pytest.raises(RequestError, match="--gpu takes names separated by commas"):
         accelerator_names(text)

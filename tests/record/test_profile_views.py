@@ -34,7 +34,7 @@ def test_every_table_of_a_measured_profile_is_a_data_frame(by: str) -> None:
 
 
 def test_a_table_that_a_profile_does_not_have_is_refused_with_those_it_has() -> None:
-    with pytest.raises(RequestError, match=r"no table by 'step' of this profile; there are component, kind"):
+    with pytest.raises(RequestError, match=r"no table by 'step'; it has component, kind"):
         stable_diffusion().to_dataframe("step")
 
 

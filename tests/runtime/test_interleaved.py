@@ -71,7 +71,7 @@ def test_the_cpu_time_of_a_call_is_that_of_this_process(monkeypatch: pytest.Monk
 def test_pipelines_that_cannot_take_turns_are_rejected_with_a_message() -> None:
     pipeline = SMALL.build()
     for pipelines in ((pipeline,), (pipeline, pipeline)):
-        with pytest.raises(RequestError, match="two different pipelines or more"):
+        with pytest.raises(RequestError, match="at least two different pipelines"):
             diffprof.measure_in_turns(*pipelines, **SMALL.arguments())
     with pytest.raises(RequestError, match="needs at least one iteration"):
         diffprof.measure_in_turns(pipeline, SMALL.build(), iterations=0, **SMALL.arguments())
