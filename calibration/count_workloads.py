@@ -11,6 +11,7 @@ import csv
 import gzip
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def count(model: str, dtype: str, arguments: dict[str, Any]) -> Profile:
     return count_request(Request.create(model, arguments, dtype=dtype))
 
 
-def count_image_to_image(model: str, dtype: str, arguments: dict[str, Any]) -> Profile:
+def count_image_to_image(model: str, dtype: str, arguments: dict[str, Any], enable: Sequence[str] = ()) -> Profile:
+    """The profile of the image-to-image pipeline with a model's components; `enable` as in a request."""
     import diffusers
     from PIL import Image
 
@@ -54,6 +56,9 @@ def count_image_to_image(model: str, dtype: str, arguments: dict[str, Any]) -> P
     opened = open_virtual(model, dtype, None)
     name = type(opened.pipeline).__name__.replace("Pipeline", "Img2ImgPipeline")
     pipeline = getattr(diffusers, name)(**opened.pipeline.components)
+    for switch in enable:
+        part, _, way = switch.partition("_")
+        getattr(getattr(pipeline, part), f"enable_{way}")()
     image = Image.new("RGB", (arguments.pop("width"), arguments.pop("height")))
     return profile_pipeline(
         pipeline, Request.create(name, {"prompt": "a cat", "image": image, "strength": 1.0, **arguments})

@@ -3,6 +3,7 @@
     python -m calibration.fit             # fits, writes efficiency.toml, folds.json and docs/images/prediction-*.svg
     python -m calibration.fit --no-folds  # without the cross-validation
     python -m calibration.fit --only-folds  # the cross-validation of the numbers that are there
+    python -m calibration.fit --family cdna3 --no-folds  # the numbers of one family, with all others as they are
 
 Each number is a free parameter with a prior: what was known before (architectures, other people's kernels) and how
 well. The fit is a least-squares iteration on logarithms of times, so that twice and half as long are equally wrong;
@@ -25,6 +26,7 @@ from calibration.data import Run, runs, workloads
 from calibration.kernels import traces
 from calibration.parameters import PARAMETERS, Parameter, written
 from calibration.predictions import category_seconds, log_errors
+from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.catalogue.efficiency import FILE, FittedNumbers, family_of, fitted_numbers
 
 FOLDS = Path(__file__).parent / "folds.json"
@@ -44,6 +46,9 @@ def main() -> None:
     chosen = training_runs()
     if "--only-folds" in sys.argv:
         numbers = fitted_numbers()
+    elif "--family" in sys.argv:
+        numbers = fit_family(chosen, sys.argv[sys.argv.index("--family") + 1])
+        FILE.write_text(written(numbers), encoding="utf-8")
     else:
         numbers = fit(chosen)
         FILE.write_text(written(numbers), encoding="utf-8")
@@ -118,6 +123,29 @@ def fit(chosen: Sequence[Run]) -> FittedNumbers:
     return numbers_at(_least_squares(problem, problem.priors.copy()))
 
 
+def fit_family(chosen: Sequence[Run], family: str) -> FittedNumbers:
+    """The numbers of one family that explain its own runs and traces best; all others stay as they are."""
+    problem = FamilyProblem([run for run in chosen if family_of(run.device) == family], family)
+    return numbers_at(_least_squares(problem, logarithms(fitted_numbers())))
+
+
+class FamilyProblem(Problem):
+    """Runs and traces of one family, of which only its own numbers change."""
+
+    def __init__(self, chosen: Sequence[Run], family: str) -> None:
+        super().__init__(chosen)
+        self.free = [parameter.family == family for parameter in PARAMETERS]
+        self.traces = [trace for trace in traces() if family_of(find_accelerator(trace.accelerator)) == family]
+
+    def jacobian(self, at: np.ndarray, now: np.ndarray) -> np.ndarray:
+        columns = [np.zeros(len(now)) for _ in PARAMETERS]
+        for place in np.flatnonzero(self.free):
+            moved = at.copy()
+            moved[place] += STEP
+            columns[place] = (self.residuals(moved) - now) / STEP
+        return np.stack(columns, axis=1)
+
+
 @dataclass
 class Slopes:
     """How the errors of all runs and traces change with each number, at the numbers that were fitted to all of them.
@@ -181,7 +209,9 @@ def _descend(problem: Problem, values: np.ndarray, known: np.ndarray | None) -> 
         jacobian = problem.jacobian(values, now) if known is None else known
         normal, gradient = jacobian.T @ jacobian, jacobian.T @ now
         while damping < LARGEST_DAMPING:
-            step = np.clip(np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient), -0.5, 0.5)
+            # A number that is not free has no slope, and no step.
+            damped = normal + damping * np.diag(np.diag(normal) + 1e-9)
+            step = np.clip(np.linalg.solve(damped, -gradient), -0.5, 0.5)
             tried = problem.residuals(values + step)
             if tried @ tried < now @ now:
                 break

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from calibration.count_workloads import IMAGE_TO_IMAGE, count_image_to_image
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.counting.cached import count_request
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.memory_simulation import predict_memory
+from diffprof.prediction.timeline import pipeline_call
+from diffprof.record.allocations import CALL, AllocationEvent, Allocations
 from diffprof.record.changes import Changes
 from diffprof.record.fitted import StageMemory
+from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
 
@@ -50,6 +54,26 @@ def compare(rows: Iterable[Mapping[str, str]]) -> list[Comparison]:
     return [_compare(row) for row in rows]
 
 
+def groups(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
+    """What docs/memory.md tells apart: whole pipelines, their peaks, those of models with few rows, and single VAEs."""
+    found: dict[str, list[Comparison]] = {
+        "pipelines": [],
+        "peaks": [],
+        "peaks of others than FLUX.1": [],
+        "a VAE alone": [],
+    }
+    for each in comparisons:
+        if each.row["part"]:
+            found["a VAE alone"].append(each)
+            continue
+        found["pipelines"].append(each)
+        if each.row["stage"] != "load":
+            found["peaks"].append(each)
+            if not each.row["model"].startswith("flux.1"):
+                found["peaks of others than FLUX.1"].append(each)
+    return found
+
+
 def summary(errors: Sequence[float]) -> dict[str, float]:
     """The median error, and the shares of rows within 15 and 20 percent."""
     sizes = [abs(error) for error in errors]
@@ -62,7 +86,7 @@ def summary(errors: Sequence[float]) -> dict[str, float]:
 
 
 def _compare(row: Mapping[str, str]) -> Comparison:
-    profile = count_request(_request(row))
+    profile = _profile(row)
     accelerator = find_accelerator(row["accelerator"]) if row["accelerator"] else None
     device = device_memory(accelerator)
     stages = predict_memory(profile, _settings(row), device, device.capacity_bytes)
@@ -75,12 +99,35 @@ def _compare(row: Mapping[str, str]) -> Comparison:
 
 def _bytes(stage: StageMemory, row: Mapping[str, str]) -> int:
     size: int = getattr(stage, f"{row['kind']}_bytes")
-    return size - sum(stage.weights.values()) if row["part"] == "activations" else size
+    return size
+
+
+def _profile(row: Mapping[str, str]) -> Profile:
+    if row["model"].endswith(IMAGE_TO_IMAGE):
+        model = row["model"].removesuffix(IMAGE_TO_IMAGE)
+        profile = count_image_to_image(model, row["dtype"], _arguments(row), row["enable"].split())
+    else:
+        profile = count_request(_request(row))
+    return alone(profile, row["part"], row["stage"]) if row["part"] else profile
+
+
+def alone(profile: Profile, slot: str, stage: str) -> Profile:
+    """The calls of one component in one stage, as in a program that has nothing else on the device."""
+    calls = [call for call in profile.calls if call.component == slot and stage in call.method]
+    own = pipeline_call(profile)
+    events = Allocations((AllocationEvent(CALL, 0),), (0,) * len(calls))
+    cost = replace(own.cost, allocations=events)
+    components = {slot: profile.components[slot]}
+    return replace(profile, components=components, calls=(*calls, replace(own, cost=cost)))
+
+
+def _arguments(row: Mapping[str, str]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {name: int(row[name]) for name in ("height", "width") if row[name]}
+    return {**arguments, "num_inference_steps": STEPS}
 
 
 def _request(row: Mapping[str, str]) -> Request:
-    arguments: dict[str, Any] = {name: int(row[name]) for name in ("height", "width") if row[name]}
-    arguments["num_inference_steps"] = STEPS
+    arguments = _arguments(row)
     if row["frames"]:
         arguments["num_frames"] = int(row["frames"])
     if row["batch"]:
@@ -104,7 +151,14 @@ def _settings(row: Mapping[str, str]) -> RunSettings:
 def describe(row: Mapping[str, str]) -> str:
     """The conditions of a row in a line."""
     size = "x".join(row[name] for name in ("frames", "height", "width") if row[name])
-    parts = [row["model"], size, f"batch {row['batch']}" if row["batch"] else "", row["dtype"], row["enable"]]
+    parts = [
+        row["model"],
+        row["part"],
+        size,
+        f"batch {row['batch']}" if row["batch"] else "",
+        row["dtype"],
+        row["enable"],
+    ]
     parts += [f"offload {row['offload']}" if row["offload"] else "", row["quantize"], row["attention"]]
     parts += [f"without {row['without']}" if row["without"] else "", row["devices"] and f"{row['devices']} devices"]
     parts += [f"layerwise {row['layerwise']}" if row["layerwise"] else "", row["stage"], row["kind"]]
@@ -119,7 +173,8 @@ def main() -> None:
         f"{describe(each.row)} [{each.where}] {each.row['source']}"
         for each in comparisons
     ]
-    lines.append(str(summary([each.error for each in comparisons])))
+    for name, group in groups(comparisons).items():
+        lines.append(f"{name}: {summary([each.error for each in group])}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

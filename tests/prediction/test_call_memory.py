@@ -82,3 +82,11 @@ def test_a_convolution_takes_copies_of_its_tensors_if_there_is_memory_for_them()
 def test_tensors_that_do_not_fit_are_an_error() -> None:
     with pytest.raises(OutOfDeviceMemory):
         simulation(events((ALLOCATE, 30 * MIB, 0)), capacity=20 * MIB).run()
+
+
+def test_a_product_in_8_bits_has_its_sums_and_its_first_result_beside_what_comes_out() -> None:
+    plain = events((ALLOCATE, 6 * MIB, 0), (ALLOCATE, MIB, 2))
+    assert simulation(plain).run() == 7 * MIB
+    quantized = simulation(plain, quantize={"unet": "bitsandbytes:int8"})
+    assert quantized.run() == 4 * 6 * MIB
+    assert quantized.allocator.allocated == 0

@@ -42,6 +42,10 @@ def test_with_a_stream_the_next_group_is_there_too() -> None:
     assert found.on_device("blocks.2.linear") == ("", "blocks.2")
 
 
+def test_with_a_stream_blocks_come_one_by_one_whatever_is_asked_for() -> None:
+    assert groups(offload="group", blocks_per_group=2).bytes == groups(offload="group").bytes
+
+
 def test_leaves_are_alone_on_the_device() -> None:
     assert groups(offload="sequential").on_device("blocks.1.linear") == ("blocks.1.linear",)
     ahead = groups(offload="group-leaf")

@@ -196,6 +196,8 @@ def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMe
         lines.append("linear layers are quantized, nothing else; layers of 8 bits and less are unpacked one at a time")
     if settings.without:
         lines.append(f"{', '.join(settings.without)}: not loaded and not called")
+    if settings.offload == "group" and settings.use_stream and settings.blocks_per_group > 1:
+        lines.append("with a stream, diffusers moves one block at a time; --blocks-per-group counts with --no-stream")
     if settings.devices > 1:
         lines.append("the denoiser's activations are shared equally by the devices; each has all weights")
     lines.append("weights are read from safetensors files into the host's memory before they are moved")

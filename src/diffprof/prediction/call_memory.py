@@ -27,7 +27,12 @@ class CallSimulation(EventPlayer):
         settings = around.settings
         component = around.profile.components[call.component]
         own: ComponentWeights = around.weights[call.component]
-        self.unpacked = {module.path: module.unpacked_bytes for module in own.modules if module.unpacked_bytes}
+        self.beside = {
+            module.path: (module.unpacked_bytes, module.output_copies)
+            for module in own.modules
+            if module.unpacked_bytes or module.output_copies
+        }
+        """Path: bytes of unpacked weights, and sizes of the output, that a module takes beside while it runs."""
         is_grouped = (
             settings.offload in ("sequential", "group", "group-leaf") and call.component not in around.on_device
         )
@@ -36,7 +41,7 @@ class CallSimulation(EventPlayer):
         self.share = settings.devices if component.role == "denoiser" else 1
         self.activations = 0
         self.most = 0
-        super().__init__(around.allocator, can_skip=self.groups is None and not self.unpacked)
+        super().__init__(around.allocator, can_skip=self.groups is None and not self.beside)
 
     @cached_property
     def paths(self) -> list[str]:
@@ -57,21 +62,20 @@ class CallSimulation(EventPlayer):
         for kind, value, step in events:
             if kind == ALLOCATE:
                 size = value // share or 1
-                copy = unpacked = None
+                beside = []
                 if is_plain:
                     self.place += step
                 else:
                     self._enter(step)
-                    unpacked = self.unpacked.get(self.paths[self.place])
-                    copy = allocator.allocate(unpacked) if unpacked else None
+                    beside = self._beside(size)
                 alive[len(blocks)] = None
                 blocks.append(allocator.allocate(size))
                 sizes.append(size)
                 self.activations += size
                 if allocator.allocated > self.most:
-                    self._note(unpacked or 0)
-                if copy is not None:
-                    allocator.release(copy)
+                    self._note(sum(block.size for block in beside))
+                for block in beside:
+                    allocator.release(block)
             elif kind == RELEASE:
                 number = len(blocks) - value
                 allocator.release(blocks[number])
@@ -79,6 +83,11 @@ class CallSimulation(EventPlayer):
                 del alive[number]
             else:
                 self._use(kind, value)
+
+    def _beside(self, output_bytes: int) -> list[Any]:
+        """What the module that runs takes beside its output, until that is there."""
+        unpacked, copies = self.beside.get(self.paths[self.place], (0, 0.0))
+        return [self.allocator.allocate(size) for size in (unpacked, int(copies * output_bytes)) if size]
 
     def _enter(self, step: int) -> None:
         self.place += step

@@ -48,7 +48,7 @@ ATTENTION_ROWS_EFFICIENT = 64
 WIDE_HEAD = 128
 """Heads above it leave room for fewer queries in a multiprocessor: ATTENTION_ROWS_EFFICIENT of them."""
 
-ATTENTION_START, ATTENTION_START_AMD = 64, 256
+ATTENTION_START, ATTENTION_START_AMD = 64, 512
 """Before its first key and after its last one, a block of queries takes as long as for so many keys."""
 
 ROOF_SHARPNESS = 4
@@ -82,25 +82,51 @@ def kernel_times(
     left = np.where(table.is_norm, efficiency.compiled_norm_passes, efficiency.compiled_passes)
     memory = np.where(rest, memory * left, memory)
     roof: Floats = (compute**ROOF_SHARPNESS + memory**ROOF_SHARPNESS) ** (1 / ROOF_SHARPNESS)
-    fixed = fixed_seconds(table, efficiency.kernel_seconds)
+    fixed = fixed_seconds(table, device)
     fixed = np.where(rest, fixed * left, fixed)
     layout = _conversion_seconds(table, device, compiled)
     return KernelTimes(roof + fixed + layout, compute, memory + layout)
 
 
-def fixed_seconds(table: LoadTable, kernel_seconds: float) -> Floats:
+def fixed_seconds(table: LoadTable, device: DeviceModel) -> Floats:
     """What each execution takes however small it is: products fill more of a pipeline than other kernels."""
     is_product = table.is_gemm | table.is_convolution | table.is_attention
-    product = np.where(table.is_gemm, GEMM_FIXED, PRODUCT_FIXED)
+    product = np.where(table.is_gemm, gemm_fixed(device), PRODUCT_FIXED)
     rest = np.where(table.is_reduction, REDUCTION_FIXED, np.where(table.is_norm, NORM_FIXED, MEMORY_FIXED))
-    return np.where(table.is_view, 0.0, kernel_seconds * np.where(is_product, product, rest))
+    return np.where(table.is_view, 0.0, device.efficiency.kernel_seconds * np.where(is_product, product, rest))
 
 
 PRODUCT_FIXED, GEMM_FIXED, REDUCTION_FIXED, NORM_FIXED, MEMORY_FIXED = 2.0, 1.4, 1.9, 1.0, 0.65
 """Threads that add up must wait for each other, those of other kernels need not."""
 
+GEMM_FIXED_AMD = 1.0
+"""AMD's small kernels take longer than NVIDIA's, its matrix products do not."""
+
+
+def gemm_fixed(device: DeviceModel) -> float:
+    """What a small matrix product takes, in small kernels of the device."""
+    return GEMM_FIXED_AMD if device.is_amd else GEMM_FIXED
+
+
+MATRIX_SECONDS_AMD = 4.5e-6
+"""What AMD's batched products take for a matrix however small it is; NVIDIA's take hardly any time for it."""
+
+
+def matrix_seconds(device: DeviceModel) -> float:
+    """What a multiprocessor takes for a matrix of a batch however small it is."""
+    return MATRIX_SECONDS_AMD if device.is_amd else 0.0
+
+
 NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
 """Below so many input channels, a convolution cannot fill matrix cores."""
+
+PATCH_TAPS, PATCH_SHARE = 64, 0.055
+"""Patches of an image, 8 x 8 pixels and more, have slower kernels still; not on AMD."""
+
+
+def patch_share(device: DeviceModel) -> float:
+    """Of a convolution's speed, what one reaches that cuts an image with few channels into patches."""
+    return NARROW_SHARE if device.is_amd else PATCH_SHARE
 
 
 def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: bool) -> Floats:
@@ -113,13 +139,15 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     has_cores_in_convolutions = np.array(with_cores, dtype=bool)[table.dtype]
     seconds = np.zeros(len(table.loads))
     gemm = table.is_gemm
-    seconds[gemm] = _tiled_operations(table, gemm, device) / rate[gemm]
+    waves = np.where(table.batch[gemm] > 1, np.ceil(table.batch[gemm] / device.multiprocessors), 0.0)
+    seconds[gemm] = np.maximum(_tiled_operations(table, gemm, device) / rate[gemm], waves * matrix_seconds(device))
     conv = table.is_convolution
     vector_share = np.where(table.is_winograd, VECTOR_SHARE * WINOGRAD_SPEEDUP, VECTOR_SHARE)
     is_measured = has_cores_in_convolutions | device.is_processor
     share = np.where(is_measured, efficiency.convolution_share, vector_share)
     is_narrow = has_cores_in_convolutions & (table.inner < NARROW_CHANNELS * table.taps)
-    share = np.where(is_narrow & ~np.bool_(device.is_processor), share * NARROW_SHARE, share)
+    narrow_share = np.where(table.taps >= PATCH_TAPS, patch_share(device), NARROW_SHARE)
+    share = np.where(is_narrow & ~np.bool_(device.is_processor), share * narrow_share, share)
     seconds[conv] = _tiled_operations(table, conv, device, is_convolution=True) / (
         rate_in_convolutions[conv] * share[conv]
     )

@@ -55,7 +55,9 @@ class Groups:
         depth = 1 if parts[0] in VAE_PARTS and self.component.role == "vae" else 0
         if len(parts) <= depth + 1 or ".".join(parts[: depth + 1]) not in self._lists or not parts[depth + 1].isdigit():
             return ""
-        number = int(parts[depth + 1]) // self.settings.blocks_per_group
+        # With a stream, diffusers moves single blocks whatever it is asked for.
+        together = 1 if self.settings.use_stream else self.settings.blocks_per_group
+        number = int(parts[depth + 1]) // together
         return ".".join([*parts[: depth + 1], str(number)])
 
     @cached_property

@@ -180,7 +180,7 @@ class _Parts:
 
     def _seconds_by_limit(self) -> dict[str, list[float]]:
         table, kernels = self.job.table, self.calls.kernels
-        fixed = np.minimum(fixed_seconds(table, self.device.efficiency.kernel_seconds), kernels.seconds)
+        fixed = np.minimum(fixed_seconds(table, self.device), kernels.seconds)
         rest = (kernels.seconds - fixed) * table.count
         is_compute = kernels.compute >= kernels.memory
 

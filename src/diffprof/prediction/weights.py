@@ -33,6 +33,8 @@ class ModuleWeights:
     stored_bytes: int
     unpacked_bytes: int
     """Of the copy that is made while the module runs; 0 where none is."""
+    output_copies: float = 0
+    """What its product takes beside while it runs, in sizes of what comes out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,8 @@ def _module_weights(
             kept = 4 * module.parameters if is_quantized_on_device(scheme) else stored
             return ModuleWeights(module.path, module.class_name, kept, 0)
         stored = min(stored, round(module.parameters * packed.bits / 8))
-        return ModuleWeights(module.path, module.class_name, stored, computed if packed.is_unpacked else 0)
+        unpacked = computed if packed.is_unpacked else 0
+        return ModuleWeights(module.path, module.class_name, stored, unpacked, packed.output_copies)
     if component.slot in settings.layerwise and _is_cast(module):
         return ModuleWeights(module.path, module.class_name, min(stored, module.parameters), computed)
     return ModuleWeights(module.path, module.class_name, stored, 0)

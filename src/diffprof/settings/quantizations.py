@@ -29,6 +29,8 @@ class Quantization:
     """The dtype of the products, where activations are quantized too."""
     source: str = ""
     """What says how long unpacking takes."""
+    output_copies: float = 0
+    """What a product takes beside while it runs, in sizes of what comes out of it."""
 
 
 _FLUX = "FLUX.1-dev on an H100, with and without: huggingface/blog diffusers-quantization.md"
@@ -39,7 +41,8 @@ QUANTIZATIONS = {
     "bitsandbytes:nf4": Quantization(4.5, True, 1, source=_FLUX),
     "bitsandbytes:nf4-double": Quantization(4 + 8 / 64 + 32 / (64 * 256), True, 1, source=_FLUX),
     "bitsandbytes:fp4": Quantization(4.5, True, 1, source=_FLUX),
-    "bitsandbytes:int8": Quantization(8, False, 24, source=_FLUX),
+    # Sums in 32 bits and the result in float16, before there is one in the dtype of the computation.
+    "bitsandbytes:int8": Quantization(8, False, 24, source=_FLUX, output_copies=3),
     "torchao:int8": Quantization(8, True, 4, source=_FLUX),
     "torchao:fp8": Quantization(8, True, 4, source=_FLUX),
     # Groups of 128 with a scale and a zero point of 16 bits; its kernel reads them as they are.

@@ -52,7 +52,7 @@ function timeCall(call, device, constants, compiled) {
   let onDevice = 0, host = 0, floor = 0;
   for (const load of call.loads) {
     const { seconds, compute, memory } = kernelTimes(load, device, constants, compiled);
-    const fixed = Math.min(fixedSeconds(load, efficiency.kernel_seconds, constants), seconds);
+    const fixed = Math.min(fixedSeconds(load, device, constants), seconds);
     limited.launches += fixed * load.count;
     limited[compute >= memory ? "compute" : "bandwidth"] += (seconds - fixed) * load.count;
     onDevice += seconds * load.count;
@@ -82,7 +82,7 @@ function kernelTimes(load, device, constants, compiled) {
   let compute = computeSeconds(load, device, constants);
   if (compiled && (load.sort === GEMM || load.sort === CONVOLUTION)) compute /= efficiency.compiled_product_speedup;
   let memory = memorySeconds(load, device, constants, compiled);
-  let fixed = fixedSeconds(load, efficiency.kernel_seconds, constants);
+  let fixed = fixedSeconds(load, device, constants);
   if (compiled && load.sort === MEMORY) {
     const left = load.kind === "norm" ? efficiency.compiled_norm_passes : efficiency.compiled_passes;
     memory *= left;
@@ -93,9 +93,10 @@ function kernelTimes(load, device, constants, compiled) {
   return { seconds: roof + fixed + layout, compute, memory: memory + layout };
 }
 
-function fixedSeconds(load, kernelSeconds, constants) {
+function fixedSeconds(load, device, constants) {
+  const kernelSeconds = device.efficiency.kernel_seconds;
   if (load.sort === VIEW) return 0;
-  if (load.sort === GEMM) return kernelSeconds * constants.gemm_fixed;
+  if (load.sort === GEMM) return kernelSeconds * device.gemm_fixed;
   if (load.sort !== MEMORY) return kernelSeconds * constants.product_fixed;
   const own = { reduction: constants.reduction_fixed, norm: constants.norm_fixed };
   return kernelSeconds * (own[load.kind] ?? constants.memory_fixed);
@@ -104,12 +105,15 @@ function fixedSeconds(load, kernelSeconds, constants) {
 function computeSeconds(load, device, constants) {
   if (load.sort === MEMORY || load.sort === VIEW) return 0;
   const rates = device.rates[load.dtype] ?? device.rates.other;
-  if (load.sort === GEMM) return tiledOperations(load, device, constants, false) / rates.product;
+  if (load.sort === GEMM) {
+    const waves = load.batch > 1 ? Math.ceil(load.batch / device.multiprocessors) : 0;
+    return Math.max(tiledOperations(load, device, constants, false) / rates.product, waves * device.matrix_seconds);
+  }
   if (load.sort === CONVOLUTION) {
     const winograd = load.taps === 9 ? constants.winograd_speedup : 1;
     let share = rates.has_cores_in_convolutions ? device.efficiency.convolution_share : constants.vector_share * winograd;
     if (rates.has_cores_in_convolutions && load.inner < constants.narrow_channels * load.taps) {
-      share *= constants.narrow_share;
+      share *= load.taps >= constants.patch_taps ? device.patch_share : constants.narrow_share;
     }
     return tiledOperations(load, device, constants, true) / (rates.convolution * share);
   }
