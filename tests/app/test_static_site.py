@@ -19,6 +19,7 @@ import diffprof
 from diffprof.app.static_site import SLIDERS, model_entry, write_site
 from diffprof.catalogue.accelerators import accelerators
 from diffprof.errors import RequestError
+from diffprof.laws.law import Domain
 from diffprof.laws.law_file import packaged_law
 from diffprof.render.charts.style import component_colours
 from tests.browsers import DESKTOP, TELEPHONE, visiting
@@ -89,6 +90,19 @@ class Asked:
         return given
 
 
+def random_sizes(domain: Domain, generator: random.Random) -> dict[str, int]:
+    """Values of the sliders that the domain has together: it may be a part of the sizes."""
+    ranges = {name: domain.ranges[source] for name, source in SLIDERS.items() if source in domain.ranges}
+    usual = {source: bounds.least for source, bounds in domain.ranges.items()}
+    while True:
+        sizes = {
+            name: generator.randrange(bounds.least, min(bounds.most, MOST.get(name, 1024)) + 1, bounds.multiple)
+            for name, bounds in ranges.items()
+        }
+        if domain.contains({**usual, **{SLIDERS[name]: value for name, value in sizes.items()}}, None, 0):
+            return sizes
+
+
 def random_requests() -> list[Asked]:
     generator = random.Random(SEED)
     laws = [law for law in map(packaged_law, MODELS) if law is not None]
@@ -96,11 +110,7 @@ def random_requests() -> list[Asked]:
     for number in range(REQUESTS):
         law = laws[number % len(laws)]
         domain = generator.choice(law.domains)
-        ranges = {name: domain.ranges[source] for name, source in SLIDERS.items() if source in domain.ranges}
-        sizes = {
-            name: generator.randrange(bounds.least, min(bounds.most, MOST.get(name, 1024)) + 1, bounds.multiple)
-            for name, bounds in ranges.items()
-        }
+        sizes = random_sizes(domain, generator)
         found.append(
             Asked(
                 law.model,

@@ -102,7 +102,7 @@ class _Derivation:
         maker = PieceMaker(self.subject, groups[0][0], self.prove)
         maker.check(law, self.subject.default)
         maker.check(law, self._random_sample(self.pieces[0]))
-        law = replace(law, needs_both_sides=not (wide and self._holds_for_one_side(maker, law)))
+        law = replace(law, needs_both_sides=not (every and self._holds_for_one_side(maker, law)))
         return Derived(law, proofs + maker.proofs, tuple(self.left_out))
 
     def _holds_for_one_side(self, maker: PieceMaker, law: Law) -> bool:
