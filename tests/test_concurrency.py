@@ -6,7 +6,9 @@ import asyncio
 import gc
 import multiprocessing
 import os
+import signal
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -39,11 +41,25 @@ def image_of(pipeline: Any) -> torch.Tensor:
     return torch.from_numpy(pipeline(**CALL, generator=generator, output_type="np").images)
 
 
+def has_nothing_left() -> bool:
+    """Whether torch is as it was before a count, in this thread."""
+    dispatch = torch.utils._python_dispatch._get_current_dispatch_mode()
+    return dispatch is None and torch.overrides._get_current_function_mode() is None
+
+
 def test_eight_threads_that_profile_at_once_get_the_same_integers(pipeline: Any, macs: int) -> None:
+    before = image_of(pipeline)
     others = [SMALL_PIPELINES["stable-diffusion"].build() for _ in range(2)]
+    together = threading.Barrier(8)
+
+    def count(number: int) -> tuple[int, bool]:
+        together.wait(PATIENCE)
+        profile = diffprof.profile((pipeline, *others)[number % 3], **CALL)
+        return profile.total.macs, has_nothing_left()
+
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n: diffprof.profile((pipeline, *others)[n % 3], **CALL).total.macs, range(8)))
-    assert found == [macs] * 8
+        assert list(pool.map(count, range(8))) == [(macs, True)] * 8
+    assert torch.equal(image_of(pipeline), before)
 
 
 def test_one_thread_measures_while_another_profiles(pipeline: Any, macs: int) -> None:
@@ -105,23 +121,36 @@ def test_a_process_that_is_spawned_counts_the_same(macs: int) -> None:
     assert answers.get() == macs
 
 
-def test_an_interrupted_count_leaves_the_pipeline_and_torch_as_they_were(pipeline: Any, macs: int) -> None:
+def raise_interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def send_interrupt() -> None:
+    """What Ctrl-C does, and the button of a notebook."""
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupt", [raise_interrupt, send_interrupt])
+@pytest.mark.parametrize("work", [diffprof.profile, diffprof.measure])
+def test_interrupted_work_leaves_the_pipeline_and_torch_as_they_were(
+    work: Callable[..., Any], interrupt: Callable[[], None], pipeline: Any, macs: int
+) -> None:
     before = image_of(pipeline)
     forwards = {name: type(part).__call__ for name, part in pipeline.components.items() if part is not None}
     unet_call = pipeline.unet.forward
 
-    def interrupt(*arguments: Any, **options: Any) -> Any:
-        raise KeyboardInterrupt
+    def forward(*arguments: Any, **options: Any) -> Any:
+        interrupt()
+        return unet_call(*arguments, **options)
 
-    pipeline.unet.forward = interrupt
+    pipeline.unet.forward = forward
     try:
         with pytest.raises(KeyboardInterrupt):
-            diffprof.profile(pipeline, **CALL)
+            work(pipeline, **CALL)
     finally:
         del pipeline.unet.forward
     assert pipeline.unet.forward == unet_call
-    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
-    assert torch.overrides._get_current_function_mode() is None
+    assert has_nothing_left()
     assert not DRY_RUN_LOCK._is_owned()  # type: ignore[attr-defined]
     assert {name: type(part).__call__ for name, part in pipeline.components.items() if part is not None} == forwards
     assert torch.equal(image_of(pipeline), before)

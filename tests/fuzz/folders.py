@@ -68,12 +68,22 @@ class Folders(Subject):
             file.unlink()
         elif kind < 0.1:
             file.rename(file.with_name(str(mutator.rng.choice(("config.json", "model_index.json", "tokenizer.json")))))
+        elif kind < 0.13:
+            self._put_in_its_place(mutator, file)
         elif kind < 0.2:
             self._swap_class(mutator, target)
         elif file.suffix == ".json" and len(data) < 2_000_000:
             self._change_json(mutator, file, data)
         else:
             file.write_bytes(mutator.data(data))
+
+    def _put_in_its_place(self, mutator: Mutator, file: Path) -> None:
+        """A folder, or a link that leads in circles, nowhere, into the folder or to what has no end."""
+        file.unlink()
+        if mutator.rng.random() < 0.2:
+            file.mkdir()
+        else:
+            file.symlink_to(mutator.rng.choice((file.name, "nowhere", "..", "config.json", "/dev/zero", "/dev/null")))
 
     def _change_json(self, mutator: Mutator, file: Path, data: bytes) -> None:
         try:

@@ -152,9 +152,26 @@ class Mutator:
 
     def json_text(self, value: Any) -> bytes:
         """A mutated value as JSON, or its text with a change that makes no value."""
-        if self.rng.random() < 0.85:
+        kind = self.rng.random()
+        if kind < 0.85:
             return dump(self.tree(value))
+        if kind < 0.9:
+            return self.encode(dump(value).decode())
         return self.data(dump(value))
+
+    def encode(self, text: str) -> bytes:
+        """JSON as other programs write it: with a mark at its beginning, in other encodings, with a key twice."""
+        return self.rng.choice(
+            (
+                text.encode("utf-8-sig"),
+                text.encode("utf-16"),
+                text.encode("utf-32-le"),
+                text.replace("{", '{"a": 1, "a": [],', 3).encode(),
+                f"{text},".encode(),
+                f"{text}\0".encode(),
+                text.replace('"', "'").encode(),
+            )
+        )
 
     def lines(self, text: str) -> bytes:
         """A text of lines such as TOML, with values or lines changed."""

@@ -53,6 +53,9 @@ class Profiles(Subject):
         self.values = [json.loads(dumps(profile)) for profile in made]
         (corpus / "base.json").write_text(dumps(samples.stable_diffusion()), encoding="utf-8")
         self.base = str(corpus / "base.json")
+        # A few kilobytes each, which stand for hundreds of megabytes of lists, or for a depth that no stack has.
+        bombs = (b"[" + b"[]," * 9_000_000, b"[" * 1_000_000)
+        self.bombs = [gzip.compress(bomb, 1, mtime=0) for bomb in bombs]
         old = Path(__file__).parent.parent / "record" / "data"
         self.values += [
             json.loads(gzip.decompress(file.read_bytes())) for file in sorted(old.glob("shapes.v1.json.gz"))
@@ -65,6 +68,8 @@ class Profiles(Subject):
         )
         file = folder / f"p.{ending}"
         file.write_bytes(mutator.data(data) if ending == "json.gz" and mutator.rng.random() < 0.3 else data)
+        if mutator.rng.random() < 0.01:
+            file.write_bytes(mutator.rng.choice(self.bombs))
         name, out = str(file), str(folder / "out")
         return mutator.rng.choice(
             (
@@ -165,9 +170,13 @@ class Snapshots(Subject):
             except RecursionError:
                 data = b"\x80\x04" + b"]\x85" * 5000 + b"."
         else:
-            data = mutator.data(mutator.rng.choice((*self.data, pickle.dumps(pickle.loads))))
+            data = mutator.data(mutator.rng.choice((*self.data, pickle.dumps(pickle.loads), MANY_LISTS)))
         file.write_bytes(data)
         return [["memory", str(file), *mutator.rng.choice(([], ["--json"], ["--top", "1"]))]]
+
+
+MANY_LISTS = b"\x80\x04](" + b"]" * 200_000 + b"e."
+"""A byte of the file for a list of sixty in memory."""
 
 
 class Histories(Subject):

@@ -310,6 +310,31 @@ def test_eight_threads_load_it_once_and_use_it_one_at_a_time(
     assert crowd == [1] * 8
 
 
+def test_two_threads_that_nest_two_models_in_opposite_order_do_not_wait_for_each_other(
+    manager: ModelManager, one: Path, two: Path
+) -> None:
+    for model in (one, two):
+        manager.load_model(model)
+    orders, both, ended = iter([(one, two), (two, one)]), threading.Barrier(2), []
+
+    def use() -> None:
+        outer, inner = next(orders)
+        try:
+            with manager.using(outer):
+                both.wait(60)
+                with manager.using(inner):
+                    ended.append("used both")
+        except RequestError as error:
+            ended.append(str(error))
+
+    in_threads(2, use)
+    refused, used = sorted(ended)
+    assert "use the models in the same order in every thread" in refused
+    assert used == "used both"
+    with manager.using(one), manager.using(two):
+        pass
+
+
 def test_a_load_that_fails_leaves_nothing_behind(manager: ModelManager, one: Path, tmp_path: Path) -> None:
     broken = Path(shutil.copytree(one, tmp_path / "broken"))
     (broken / "unet" / "diffusion_pytorch_model.safetensors").write_bytes(b"no weights")
