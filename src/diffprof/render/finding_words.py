@@ -177,7 +177,7 @@ WORDS: dict[tuple[str, str], FindingText] = {
         (
             "pipe.enable_model_cpu_offload()",
             'pipe.{component}.enable_group_offload(onload_device=device, offload_type="block_level", '
-            "num_blocks_per_group=2, use_stream=True)",
+            "num_blocks_per_group=1, use_stream=True)",
         ),
         ("--offload model", "--offload group"),
     ),
