@@ -101,7 +101,6 @@ TESTED_WITH = {
     # It needs several processes, which one test starts for all that they share.
     "counting/sharded_linear.py": "counting/test_collectives.py",
     # What is added to a pipeline is compared with what the libraries make of the same, on models that are built once.
-    "pipelines/controlnets.py": "pipelines/test_changes.py",
     "pipelines/file_loading.py": "pipelines/test_single_file.py",
     "pipelines/ip_adapters.py": "pipelines/test_changes.py",
     # The checks of the doctor are made once, on the model on board, and each must hold.

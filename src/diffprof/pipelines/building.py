@@ -209,8 +209,15 @@ def _part(
     if plan.is_missing and not _may_assume_defaults(blueprint, plan, kind, is_dispensable, assumptions):
         return None
     config = _configuration(blueprint, plan, kind, assumptions)
-    try:
+    with told_as_the_models(plan):
         return make_model(owner, plan, config, dtype) if kind is Kind.model else owner.from_config(config)
+
+
+@contextlib.contextmanager
+def told_as_the_models(plan: PartPlan) -> Iterator[None]:
+    """Inside, what a library raises for a configuration becomes a sentence about the model."""
+    try:
+        yield
     except DiffprofError:
         raise
     except Exception as error:

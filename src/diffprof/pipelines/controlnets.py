@@ -11,7 +11,7 @@ import torch
 
 from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.blueprint import PartPlan
-from diffprof.pipelines.building import build_virtual_model, virtual_weights
+from diffprof.pipelines.building import build_virtual_model, told_as_the_models, virtual_weights
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, role_of
 from diffprof.pipelines.controlnet_folders import controlnet_class
@@ -107,7 +107,8 @@ def _published_controlnet(name: str, dtype: torch.dtype) -> Any:
     owner = part_class(plan.library, plan.class_name, plan.config)
     if "ControlNet" not in owner.__name__:
         raise RequestError(f"{name} is a {owner.__name__}, not a ControlNet")
-    return build_virtual_model(owner, plan, config, dtype)
+    with told_as_the_models(plan):
+        return build_virtual_model(owner, plan, config, dtype)
 
 
 def _plan(name: str) -> PartPlan:
