@@ -77,7 +77,7 @@ def test_a_node_that_leaves_is_survived(cluster: Any, tmp_path: Path) -> None:
 
 def test_more_gpus_than_there_are_is_one_sentence(cluster: Any) -> None:
     with pytest.raises(
-        RequestError, match="asks for 2 of the cluster's GPUs, and it has 0; take fewer, or 0 to measure"
+        RequestError, match="requests 2 of the cluster's GPUs, and it has 0; take fewer, or 0 to measure"
     ):
         RayCluster(cluster.address, SweepMeasurement(gpus_per_task=2))
 
