@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -130,6 +130,15 @@ def send_interrupt() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Python raises `KeyboardInterrupt`, also where a shell has switched the signal off for what runs behind it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("interrupt", [raise_interrupt, send_interrupt])
 @pytest.mark.parametrize("work", [diffprof.profile, diffprof.measure])
 def test_interrupted_work_leaves_the_pipeline_and_torch_as_they_were(
