@@ -82,7 +82,7 @@ DAMAGED = {
 def test_a_damaged_file_is_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "snapshot.pickle"
     file.write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"not a memory snapshot, or it is damaged|is not read"):
+    with pytest.raises(FileFormatError, match=r"not a memory snapshot|is not read"):
         read_plain_pickle(file)
 
 
