@@ -3,12 +3,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The pip that Python brings works for the environment too; a second one inside it takes seven seconds to unpack.
 # Python compiles what it imports; pip would compile every file of every package, one after another.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+OUTER_PIP := $(PYTHON) -m pip --python $(BIN)/python
+PIP = $$($(OUTER_PIP) --version > /dev/null 2>&1 && echo "$(OUTER_PIP)" || echo "$(BIN)/python -m pip") \
+	install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 
 # uv takes a fifth of pip's time for the large installs. It does not read pip's settings, so those that decide what is
 # found are handed on; where it fails, pip does the work.
-pip_setting = $(or $(PIP_$(1)),$(shell $(BIN)/python -m pip config get global.$(2) 2>/dev/null))
+pip_setting = $(or $(PIP_$(1)),$(shell $(PYTHON) -m pip config get global.$(2) 2>/dev/null))
 UV = $(BIN)/python -m uv pip install --quiet --python $(VENV) --constraint constraints.txt \
 	--index-strategy unsafe-best-match $(addprefix --default-index=,$(call pip_setting,INDEX_URL,index-url)) \
 	$(addprefix --index=,$(call pip_setting,EXTRA_INDEX_URL,extra-index-url)) \
@@ -83,7 +86,8 @@ clean:
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
 		|| { echo "diffprof needs Python 3.10 to 3.13; say which with: make PYTHON=python3.11 ..." >&2; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(OUTER_PIP) --version > /dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	touch $@
 
 # Pages are tested in a real browser: Debian's chromium, unless one is there. Without windows it takes two thirds of the time.
@@ -105,8 +109,8 @@ $(VENV)/.torch: $(VENV)/.uv constraints.txt
 	$(PIP) torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.created constraints.txt pyproject.toml
-	$(PIP) --editable .
+$(VENV)/.installed: $(VENV)/.uv pyproject.toml
+	$(UV) --editable . || $(PIP) --editable .
 	touch $@
 
 $(VENV)/.installed-torch: $(VENV)/.torch pyproject.toml
