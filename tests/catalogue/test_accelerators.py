@@ -43,7 +43,8 @@ def test_a_shorter_dtype_is_never_slower(accelerator: Accelerator) -> None:
     peaks = accelerator.peak_flops_per_second
     order = [peaks[dtype] for dtype in ("float32", "tf32", "float16", "float8", "float4") if dtype in peaks]
     assert order == sorted(order)
-    assert peaks.get("int8", float("inf")) >= peaks.get("float8", peaks.get("float16", 0))
+    if accelerator.name != "b300":  # NVIDIA left int8 nearly out of it
+        assert peaks.get("int8", float("inf")) >= peaks.get("float8", peaks.get("float16", 0))
 
 
 @each_accelerator
