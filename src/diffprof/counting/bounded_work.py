@@ -46,7 +46,7 @@ class _LimitOfTheProcess:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wanted: list[int] = []
+        self._requested: list[int] = []
         self._before: tuple[int, int] = (0, 0)
 
     @contextlib.contextmanager
@@ -54,15 +54,15 @@ class _LimitOfTheProcess:
         import resource
 
         with self._lock:
-            if not self._wanted:
+            if not self._requested:
                 self._before = resource.getrlimit(resource.RLIMIT_DATA)
-            self._wanted.append(data_bytes)
+            self._requested.append(data_bytes)
             self._apply()
         try:
             yield
         finally:
             with self._lock:
-                self._wanted.remove(data_bytes)
+                self._requested.remove(data_bytes)
                 self._apply()
 
     def was_below(self, data_bytes: int) -> bool:
@@ -70,7 +70,7 @@ class _LimitOfTheProcess:
         import resource
 
         with self._lock:
-            soft = (self._before if self._wanted else resource.getrlimit(resource.RLIMIT_DATA))[0]
+            soft = (self._before if self._requested else resource.getrlimit(resource.RLIMIT_DATA))[0]
         return soft != resource.RLIM_INFINITY and soft <= data_bytes
 
     def _apply(self) -> None:
@@ -78,7 +78,7 @@ class _LimitOfTheProcess:
         import resource
 
         soft, hard = self._before
-        resource.setrlimit(resource.RLIMIT_DATA, (max(self._wanted, default=soft), hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (max(self._requested, default=soft), hard))
 
 
 _LIMIT_OF_THE_PROCESS = _LimitOfTheProcess()

@@ -86,10 +86,10 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
 def demands_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
     """The class of a denoiser and the values that decide what it takes, those of its class where it has none."""
     values = _whole_config(part)
-    wanted = {
+    demanded = {
         name: _plain(value) for name, value in values.items() if (name in keys if keys else WIDTHS.fullmatch(name))
     }
-    return part.class_name, wanted
+    return part.class_name, demanded
 
 
 def _whole_config(part: Any) -> dict[str, Any]:
@@ -142,14 +142,14 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
     part = usual if text is None or hasattr(usual, "projection_dim") else text
     key = _output_key(plan, part)
     width = getattr(part, key, None)
-    wanted = _wanted_width(plan, demands)
-    if not isinstance(width, int) or wanted is None or width in demands.values():
+    demanded = _demanded_width(plan, demands)
+    if not isinstance(width, int) or demanded is None or width in demands.values():
         return {}
-    sizes = _scaled(part, key, width, wanted)
+    sizes = _scaled(part, key, width, demanded)
     if part is usual:
         return sizes
     is_fitted = hasattr(vision, "out_hidden_size")
-    return {"text_config": sizes, **({"vision_config": {"out_hidden_size": wanted}} if is_fitted else {})}
+    return {"text_config": sizes, **({"vision_config": {"out_hidden_size": demanded}} if is_fitted else {})}
 
 
 def _widths_demanded(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
@@ -167,7 +167,7 @@ def _output_key(plan: PartPlan, usual: Any) -> str:
     return "d_model" if hasattr(usual, "d_model") else "hidden_size"
 
 
-def _wanted_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
+def _demanded_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
     """The width that this encoder has to give: of pictures, of a pooled text for CLIP beside others, or of a text."""
     order: tuple[str, ...] = (
         "cross_attention",
@@ -189,16 +189,16 @@ def _wanted_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
     return None
 
 
-def _scaled(usual: Any, key: str, width: int, wanted: int) -> dict[str, Any]:
+def _scaled(usual: Any, key: str, width: int, demanded: int) -> dict[str, Any]:
     """The new width, and heads of the usual size where their number follows from it."""
-    sizes = {key: wanted}
+    sizes = {key: demanded}
     heads = next((name for name in ("num_attention_heads", "num_heads") if hasattr(usual, name)), None)
     has_own_head_size = any(isinstance(getattr(usual, name, None), int) for name in ("head_dim", "d_kv"))
     if key == "hidden_size" and heads is not None and not has_own_head_size:
         head_size = width // getattr(usual, heads)
-        if wanted % head_size == 0:
-            sizes[heads] = wanted // head_size
-        elif wanted % getattr(usual, heads):
+        if demanded % head_size == 0:
+            sizes[heads] = demanded // head_size
+        elif demanded % getattr(usual, heads):
             sizes[heads] = 1
         groups = getattr(usual, "num_key_value_heads", None)
         if isinstance(groups, int) and heads in sizes:

@@ -94,3 +94,11 @@ def test_a_small_factory_on_the_meta_device_is_real_and_a_large_one_is_not(mode:
         small, large = torch.zeros(4, device="meta"), torch.zeros(LARGEST_REAL + 1, device="meta")
     assert small.tolist() == [0, 0, 0, 0]
     assert large.is_meta
+
+
+def test_black_frames_of_a_real_picture_take_no_memory_when_they_are_many(mode: VirtualMode) -> None:
+    picture = torch.ones(3, 4)
+    with mode:
+        few, many = picture.new_zeros(2, 3, 4), picture.new_zeros(LARGEST_REAL, 3, 4)
+    assert (few.is_meta, few.sum().item()) == (False, 0)
+    assert (many.is_meta, tuple(many.shape)) == (True, (LARGEST_REAL, 3, 4))

@@ -19,12 +19,12 @@ const plain = (name) => name.toLowerCase().replace(/[\s_/.·:()[\]-]+/g, "");
 
 /** The model that goes by this name, or whose names have it in them; undefined where there is none. */
 function findModel(typed) {
-  const wanted = plain(typed);
+  const query = plain(typed);
   const namesOf = (model) => [model.name, model.title, ...model.aliases].map(plain);
-  if (!wanted) return undefined;
+  if (!query) return undefined;
   return (
-    site.models.find((model) => namesOf(model).includes(wanted)) ??
-    site.models.find((model) => namesOf(model).some((name) => name.includes(wanted)))
+    site.models.find((model) => namesOf(model).includes(query)) ??
+    site.models.find((model) => namesOf(model).some((name) => name.includes(query)))
   );
 }
 

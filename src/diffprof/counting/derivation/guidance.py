@@ -15,7 +15,7 @@ Group = tuple[float | None, tuple[str, ...]]
 
 
 def guidance_groups(sampler: Sampler, default: CountedSample, argument: str | None, every: bool) -> list[Group]:
-    """Groups of guidance scales, that of the default one first; only that one unless `every` is wanted."""
+    """Groups of guidance scales, that of the default one first; only that one unless `every` is set."""
     if argument is None:
         return [(None, ())]
     scale = default.profile.request.value(argument)

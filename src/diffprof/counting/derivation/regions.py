@@ -68,8 +68,8 @@ def find_regions(sizes: Sequence[Size], form_of: Callable[[Size], int | None]) -
 def _grid(sizes: Sequence[Size]) -> list[int]:
     """Places of sizes whose sides are in equal steps."""
     sides = [isqrt(height * width) for height, width in sizes]
-    wanted = [sides[0] + (sides[-1] - sides[0]) * part / (GRID - 1) for part in range(GRID)]
-    return sorted({min(range(len(sides)), key=lambda place: abs(sides[place] - side)) for side in wanted})
+    targets = [sides[0] + (sides[-1] - sides[0]) * part / (GRID - 1) for part in range(GRID)]
+    return sorted({min(range(len(sides)), key=lambda place: abs(sides[place] - side)) for side in targets})
 
 
 def _runs(sizes: Sequence[Size], forms: dict[int, int | None]) -> list[Region]:

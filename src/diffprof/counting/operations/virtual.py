@@ -111,18 +111,8 @@ def handler_for(func: Any) -> Handler:
     return _ordinary
 
 
-KNOWN_VALUE_FACTORIES = frozenset(
-    [
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "empty_like",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-        "new_empty_strided",
-    ]
+KNOWN_VALUE_FACTORIES = frozenset({"zeros_like", "ones_like", "full_like", "empty_like"}) | frozenset(
+    {"new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided"}
 )
 READS_VALUES = frozenset({"bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave"})
 
@@ -304,11 +294,15 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros)."""
+    """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros).
+
+    Far larger than a real x it is not: the black frames of a film that follow its first picture take gigabytes.
+    """
     like = args[0]
-    if not mode.is_virtual(like):
-        return _run_real(mode, func, args, kwargs, [like])
     result = _on_meta(func, args, kwargs)
+    tensors = [] if mode.is_virtual(like) else [like]
+    if tensors and result.numel() <= max(LARGEST_REAL, like.numel()):
+        return _run_real(mode, func, args, kwargs, tensors)
     if result.numel() <= LARGEST_REAL:
         value = (
             0 if len(args) < 2 or "full" not in func.overloadpacket.__name__ else args[2 if "new" in str(func) else 1]
@@ -317,7 +311,7 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
             value = 1
         result = torch.full(result.shape, value, dtype=result.dtype)
     mode.recorder.live.add(result)
-    mode.recorder.add(executed_op(func, [], args, result))
+    mode.recorder.add(executed_op(func, tensors, args, result))
     return result
 
 
