@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,14 +79,19 @@ def test_other_endings_are_those_of_the_command() -> None:
         check_ending(Path("outcome"), (".xml",))
 
 
-@pytest.mark.parametrize("command", ["models", "hardware", "config", "history"])
+@pytest.mark.parametrize(
+    "command",
+    ["models", "models show sdxl", "hardware", "hardware show l4", "config", "history list", "cache info"],
+)
 def test_lists_are_written_like_every_other_answer(
     command: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "history.sqlite"))
-    words = [command, "list"] if command == "history" else [command]
+    words = command.split()
     file = tmp_path / "list.md"
     assert run(*words, "--markdown").code == 0
     ended = run(*words, "-o", str(file), "-q")
     assert (ended.code, ended.out, ended.err) == (0, "", "")
     assert file.read_text() == run(*words, "--markdown").out
+    assert json.loads(run(*words, "--json").out) is not None
+    assert "," in run(*words, "--csv").out.splitlines()[0]

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING, Any
+
 import typer
 
+from diffprof.cli.answer import ON_CONSOLE, Answer, AnswerOptions
+from diffprof.cli.option_groups import expand_groups
 from diffprof.record import cache
 from diffprof.render import numbers
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -22,14 +30,36 @@ def about(context: typer.Context) -> None:
     versions of diffprof, torch, diffusers and transformers stay the same.
     """
     if context.invoked_subcommand is None:
-        info()
+        _write_info(ON_CONSOLE)
 
 
 @app.command()
-def info() -> None:
+@expand_groups
+def info(*, output: AnswerOptions) -> None:
     """Print where the cache is and what it holds."""
+    output.check()
+    _write_info(output)
+
+
+def _write_info(output: AnswerOptions) -> None:
+    from diffprof.render.blocks import Block, markdown
+    from diffprof.render.columns import Column
+    from diffprof.render.csv import table_csv
+
     held = cache.info()
-    typer.echo(f"{held.folder}: {numbers.times(held.entries, 'profile')}, {numbers.gigabytes(held.size_bytes)}")
+    values: dict[str, Any] = {"folder": str(held.folder), "profiles": held.entries, "bytes": held.size_bytes}
+
+    def show(console: Console) -> None:
+        line = f"{held.folder}: {numbers.times(held.entries, 'profile')}, {numbers.gigabytes(held.size_bytes)}"
+        console.out(line, highlight=False)
+
+    answer = Answer(
+        show,
+        lambda: json.dumps(values, indent=2) + "\n",
+        lambda: table_csv(tuple(values), [values]),
+        lambda: markdown([Block(columns=[Column(name, [str(value)]) for name, value in values.items()])]),
+    )
+    output.write(answer)
 
 
 @app.command()

@@ -6,32 +6,41 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli import options
+from diffprof.cli.answer import Answer, AnswerOptions
+from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.progress import progress_bar
-from diffprof.cli.terminal import write_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
+@expand_groups
 def doctor(
+    *,
     device: Annotated[
         str | None,
         typer.Option(metavar="DEVICE", help="Where to run, such as cuda:1; as diffprof run by default."),
     ] = None,
-    quiet: options.Quiet = False,
+    output: AnswerOptions,
 ) -> None:
     """Check that measured runs can be trusted on this machine, and print a report for an issue.
 
     Runs the bundled model and SDXL-shaped layers with random weights; nothing is downloaded. Exits with 1 if a check
     fails.
     """
-    from diffprof.render.examination import examination_text
+    output.check()
+    from diffprof.render import examination as render
 
-    with progress_bar(quiet) as progress:
+    with progress_bar(output.quiet) as progress:
         from diffprof.runtime.doctor import examine
 
         examination = examine(device, progress)
-    write_text(examination_text(examination))
+    answer = Answer(
+        lambda console: console.out(render.examination_text(examination), end="", highlight=False),
+        lambda: render.examination_json(examination),
+        lambda: render.examination_csv(examination),
+        lambda: render.examination_markdown(examination),
+    )
+    output.write(answer)
     if not examination.is_healthy:
         raise typer.Exit(1)

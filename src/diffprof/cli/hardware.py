@@ -63,6 +63,7 @@ def hardware(
 
 
 @app.command()
+@expand_groups
 def show(
     name: Annotated[
         str,
@@ -72,17 +73,22 @@ def show(
             autocompletion=completion.accelerator_names,
         ),
     ],
-    file: FileOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the accelerator as JSON.")] = False,
+    *,
+    extra: FileOption = None,
+    output: AnswerOptions,
 ) -> None:
     """Print every number of an accelerator with its unit, and where it was published or fitted."""
+    output.check()
     from diffprof.render import accelerators as render
 
-    entry = find_accelerator(name, known_accelerators(file))
-    if json:
-        write_text(render.accelerator_json(entry))
-    else:
-        write_rendered(lambda console: render.print_accelerator(entry, console))
+    entry = find_accelerator(name, known_accelerators(extra))
+    answer = Answer(
+        lambda console: render.print_accelerator(entry, console),
+        lambda: render.accelerator_json(entry),
+        lambda: render.accelerator_csv(entry),
+        lambda: render.accelerator_markdown(entry),
+    )
+    output.write(answer)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from diffprof.cli import completion
 from diffprof.cli.answer import Answer, AnswerOptions
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.options import Quiet
-from diffprof.cli.terminal import print_written, write_rendered, write_text
+from diffprof.cli.terminal import print_written
 from diffprof.errors import RequestError
 from diffprof.record.request import parse_setting
 from diffprof.settings.limits import dtype_name
@@ -88,6 +88,7 @@ def models(
 
 
 @app.command()
+@expand_groups
 def show(
     name: Annotated[
         str,
@@ -95,18 +96,22 @@ def show(
             metavar="NAME", help="A short name, an alias or a hub id.", autocompletion=completion.model_names
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print the model as JSON.")] = False,
+    output: AnswerOptions,
 ) -> None:
     """Print everything known about a model: its sources, and what is not confirmed."""
+    output.check()
     from diffprof.render import models as render
 
     entry = shapes_entry() if is_bundled(name) else catalogue.find(name)
     if entry is None:
         raise RequestError(catalogue.unknown_model_message(name))
-    if json:
-        write_text(render.model_json(entry))
-    else:
-        write_rendered(lambda console: render.print_model(entry, console))
+    answer = Answer(
+        lambda console: render.print_model(entry, console),
+        lambda: render.model_json(entry),
+        lambda: render.model_csv(entry),
+        lambda: render.model_markdown(entry),
+    )
+    output.write(answer)
 
 
 @app.command()

@@ -89,6 +89,32 @@ def accelerator_json(entry: Accelerator) -> str:
     return json.dumps({**_values(entry), "reached": reached_values(entry)}, indent=2) + "\n"
 
 
+def accelerator_csv(entry: Accelerator) -> str:
+    """The same as CSV: every number with its unit and where it came from."""
+    columns = ("number", "value", "source")
+    return table_csv(columns, [dict(zip(columns, row, strict=True)) for row in _all_numbers(entry)])
+
+
+def accelerator_markdown(entry: Accelerator) -> str:
+    """The same as a table for an issue."""
+    names, values, sources = zip(*_all_numbers(entry), strict=True)
+    columns = [
+        Column("number", list(names), justify="left"),
+        Column("value", list(values), justify="left"),
+        Column("source", list(sources), justify="left"),
+    ]
+    title = f"{entry.name}: {entry.maker}, {entry.architecture} architecture"
+    return markdown([Block(title=title, columns=columns, after=[f"{MEANING}."])])
+
+
+def _all_numbers(entry: Accelerator) -> list[tuple[str, str, str]]:
+    """What is published, then what predictions take: its name, how it reads, and where it came from."""
+    from diffprof.render.reached import reached_lines
+
+    published = [(name, value, source) if value else (name, "", NOT_KNOWN) for name, value, source in _numbers(entry)]
+    return [*published, *reached_lines(entry)]
+
+
 def print_accelerator(entry: Accelerator, console: Console) -> None:
     """All that the catalogue says about an accelerator, for people: every number with its unit and source."""
     _print_line(console, f"{entry.name}: {entry.maker}, {entry.architecture} architecture", style="bold")

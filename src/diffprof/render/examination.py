@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from diffprof.record.examination import Check, Examination
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown
+from diffprof.render.columns import Column
+from diffprof.render.csv import table_csv
 
 PROMISES = {
     "equal_images": "Images are those of an unwatched call",
@@ -29,11 +34,42 @@ PROMISES = {
 
 def examination_text(examination: Examination) -> str:
     """All checks, then the machine; the first line says how it went."""
+    about = [f"    {name}: {value}" for name, value in examination.machine.items()]
+    return "\n".join([_verdict(examination), "", *map(_line, examination.checks), "", "Machine", *about, ""])
+
+
+def examination_json(examination: Examination) -> str:
+    """The same for programs."""
+    return json.dumps({"machine": examination.machine, "checks": _rows(examination)}, indent=2) + "\n"
+
+
+def examination_csv(examination: Examination) -> str:
+    """The checks as a table."""
+    return table_csv(COLUMNS, _rows(examination))
+
+
+def examination_markdown(examination: Examination) -> str:
+    """All checks and the machine, as for an issue."""
+    rows = _rows(examination)
+    columns = [Column(name, [row[name] for row in rows], justify="left") for name in ("verdict", "promise", "detail")]
+    machine = [f"{name}: {value}" for name, value in examination.machine.items()]
+    return markdown([Block(title=_verdict(examination), columns=columns), Block(title="Machine", lines=machine)])
+
+
+COLUMNS = ("check", "verdict", "promise", "detail")
+
+
+def _rows(examination: Examination) -> list[dict[str, str]]:
+    return [
+        dict(zip(COLUMNS, (check.name, check.verdict.value, PROMISES[check.name], check.detail), strict=True))
+        for check in examination.checks
+    ]
+
+
+def _verdict(examination: Examination) -> str:
     failed = [check for check in examination.checks if check.verdict == "failed"]
     broken = f"{numbers.times(len(failed), 'promise')} {'is' if len(failed) == 1 else 'are'} broken."
-    head = broken if failed else "Every promise that could be checked holds here."
-    about = [f"    {name}: {value}" for name, value in examination.machine.items()]
-    return "\n".join([head, "", *map(_line, examination.checks), "", "Machine", *about, ""])
+    return broken if failed else "Every promise that could be checked holds here."
 
 
 def _line(check: Check) -> str:

@@ -68,15 +68,63 @@ def model_json(entry: Entry) -> str:
     return json.dumps({**dataclasses.asdict(entry), "unconfirmed_facts": entry.unconfirmed_facts}, indent=2) + "\n"
 
 
+PART_COLUMNS = ("component", "class", "library", "parameters", "buffers", "published", "source")
+
+
+def model_csv(entry: Entry) -> str:
+    """The components of a model as CSV."""
+    return table_csv(PART_COLUMNS, _part_rows(entry))
+
+
+def model_markdown(entry: Entry) -> str:
+    """A model and its components, as for its card."""
+    rows = _part_rows(entry)
+    columns = [
+        Column(
+            name,
+            [_cell(row[name]) for row in rows],
+            justify="right" if name in ("parameters", "buffers") else "left",
+        )
+        for name in PART_COLUMNS
+    ]
+    return markdown([Block(title=f"{entry.title} ({entry.name})", lines=_about(entry), columns=columns)])
+
+
+def _part_rows(entry: Entry) -> list[dict[str, Any]]:
+    return [
+        {
+            "component": part.slot,
+            "class": part.class_name,
+            "library": part.library,
+            "parameters": part.parameters,
+            "buffers": part.buffers,
+            "published": part.published,
+            "source": part.source,
+        }
+        for part in entry.components.values()
+    ]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else numbers.exact(value) if isinstance(value, int) else str(value)
+
+
+def _about(entry: Entry) -> list[str]:
+    """What kind of model it is, and where it is from."""
+    place = f"hub id {entry.hub_id}" if entry.hub_id else _place(entry)
+    about = [entry.family and f"family {entry.family}", entry.task, entry.year and str(entry.year), entry.licence]
+    size = numbers.parameters(entry.parameters)
+    lines = [f"{entry.pipeline}, {entry.media}, {entry.dtype}, {size} parameters"]
+    if any(about):
+        lines.append(", ".join(text for text in about if text))
+    return [*lines, place + (f"; also {', '.join(entry.aliases)}" if entry.aliases else "")]
+
+
 def print_model(entry: Entry, console: Console) -> None:
     """Print everything the catalogue has about a model."""
     _line(console, f"{entry.title} ({entry.name})", style="bold")
-    _line(console, f"{entry.pipeline}, {entry.media}, {entry.dtype}, {numbers.parameters(entry.parameters)} parameters")
-    place = f"hub id {entry.hub_id}" if entry.hub_id else _place(entry)
-    about = [entry.family and f"family {entry.family}", entry.task, entry.year and str(entry.year), entry.licence]
-    if any(about):
-        _line(console, ", ".join(text for text in about if text))
-    _line(console, place + (f"; also {', '.join(entry.aliases)}" if entry.aliases else ""))
+    for text in _about(entry):
+        _line(console, text)
     _line(console, f"from {entry.source}", style="dim")
     for title, values in (
         ("Pipeline", entry.pipeline_config),
