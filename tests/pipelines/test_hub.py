@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,10 @@ from huggingface_hub.utils import filter_repo_objects
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
+from diffprof.pipelines.controlnet_folders import base_of_controlnet
+from diffprof.pipelines.folder import from_folder
+from diffprof.pipelines.hub import fetch_component, fetch_configuration
+from diffprof.pipelines.source import component_blueprint
 from tests.cli.conftest import Run
 from tests.pipelines.folders import edit
 
@@ -37,7 +42,10 @@ class Hub:
             raise self.failure
 
     def download(self, hub_id: str, name: str, local_files_only: bool = False, revision: str | None = None) -> str:
-        return str(self.snapshot(hub_id, [name], local_files_only) / name)
+        path = self.snapshot(hub_id, [name], local_files_only) / name
+        if not path.is_file():
+            raise errors.EntryNotFoundError(name)
+        return str(path)
 
     def snapshot(
         self, hub_id: str, allow_patterns: list[str], local_files_only: bool = False, revision: str | None = None
@@ -163,6 +171,45 @@ def test_a_repository_that_is_not_a_pipeline_is_rejected(hub: Hub, monkeypatch: 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", no_entry)
     with pytest.raises(RequestError, match=r"no model_index\.json"):
         diffprof.profile(HUB_ID)
+
+
+def test_a_component_by_itself_is_what_its_folder_is(hub: Hub, model: Path) -> None:
+    hub.repository = model / "unet"
+    alone = component_blueprint(HUB_ID, "unet")
+    assert (alone.source, alone.parts["unet"].class_name) == ("hub", "UNet2DConditionModel")
+    assert alone.parts["unet"].config == component_blueprint(model, "unet").parts["unet"].config
+
+
+def test_a_controlnet_by_itself_is_counted_with_the_model_it_was_made_for(hub: Hub, tmp_path: Path) -> None:
+    hub.repository = tmp_path / "net"
+    hub.repository.mkdir()
+    config = {"_class_name": "ControlNetModel", "cross_attention_dim": 768}
+    (hub.repository / "config.json").write_text(json.dumps(config))
+    assert base_of_controlnet(HUB_ID) == (hub.cache, "sd-1.5")
+
+
+def test_components_of_a_modular_pipeline_are_fetched_from_where_the_index_says(hub: Hub, model: Path) -> None:
+    (model / "unet").rename(model / "denoiser")
+    edit(model / "model_index.json", lambda index: index.update(
+        _class_name="StableDiffusionXLModularPipeline",
+        unet=["diffusers", "UNet2DConditionModel", {"subfolder": "denoiser", "repo": HUB_ID}],
+        vae=["diffusers", "AutoencoderKL", {"subfolder": "", "repo": "others/vae", "revision": "abc"}],
+    ))  # fmt: skip
+    shutil.rmtree(model / "vae")
+    asked = []
+
+    def fetch(*where: str | None) -> Path:
+        asked.append(where)
+        return model / "text_encoder"
+
+    parts = from_folder(fetch_configuration(HUB_ID), HUB_ID, fetch=fetch).parts
+    assert parts["unet"].folder == hub.cache / "denoiser"
+    assert (asked, parts["vae"].folder) == ([("others/vae", "", "abc")], model / "text_encoder")
+
+
+def test_the_configuration_of_one_component_of_a_repository_is_fetched(hub: Hub) -> None:
+    assert fetch_component(HUB_ID, "unet") == hub.cache / "unet"
+    assert set(hub.fetched) == {"unet/config.json"}
 
 
 def test_code_of_a_hub_model_is_neither_fetched_nor_run(hub: Hub) -> None:

@@ -18,31 +18,40 @@ USUAL_STEM = "diffusion_pytorch_model"
 VARIANTS = {"float16": "fp16", "bfloat16": "bf16"}
 MOST_SHARDS = 500
 
-ReadTensors = Callable[[str], Mapping[str, StoredTensor]]
-"""Gives the tensors of a file by its name below the model's folder."""
+ReadTensors = Callable[[str, str], Mapping[str, StoredTensor]]
+"""Gives the tensors of a component's file, by the component's slot and the file's name."""
+
+ReadShards = Callable[[str, str], list[str]]
+"""Gives the files that an index of a component lists."""
 
 
 def with_folder_weights(blueprint: Blueprint, folder: Path, dtype: str | None = None) -> Blueprint:
     """The plan with what the weight files in its folder hold; a component without any stays as it is configured."""
-    names = {slot: _names(folder / slot) for slot in blueprint.parts}
+    places = {slot: plan.folder or folder / slot for slot, plan in blueprint.parts.items()}
     return _with_weights(
         blueprint,
-        names,
-        lambda name: read_safetensors_header(folder / name).tensors,
-        lambda name: _shards(read_json(folder / name), name),
+        {slot: _names(place) for slot, place in places.items()},
+        lambda slot, file: read_safetensors_header(places[slot] / file).tensors,
+        lambda slot, file: _shards(read_json(places[slot] / file), f"{slot}/{file}"),
         dtype,
     )
 
 
 def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None) -> Blueprint:
-    """The plan with what the weight files on the hub hold: a few hundred KB of each are read, never the whole."""
+    """The plan with what the weight files on the hub hold: a few hundred KB of each are read, never the whole.
+
+    A component that lies in another repository stays as it is configured.
+    """
     from huggingface_hub import HfApi, hf_hub_download
 
     from diffprof.pipelines.hub import ANSWER_SECONDS
 
     api = HfApi()
 
-    def read(name: str) -> Mapping[str, StoredTensor]:
+    folders = {slot: _folder_in_repository(plan) for slot, plan in blueprint.parts.items()}
+
+    def read(slot: str, file: str) -> Mapping[str, StoredTensor]:
+        name = f"{folders[slot]}/{file}"
         found = api.parse_safetensors_file_metadata(hub_id, name, timeout=ANSWER_SECONDS)
         values = {
             tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
@@ -54,12 +63,15 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
         siblings = getattr(api.model_info(hub_id, timeout=ANSWER_SECONDS), "siblings", None) or ()
         paths = [sibling.rfilename for sibling in siblings]
         names = {
-            slot: [path.removeprefix(f"{slot}/") for path in paths if path.startswith(f"{slot}/")]
-            for slot in blueprint.parts
+            slot: [path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/")]
+            for slot, folder in folders.items()
         }
-        return _with_weights(
-            blueprint, names, read, lambda name: _shards(read_json(Path(hf_hub_download(hub_id, name))), name), dtype
-        )
+
+        def read_shards(slot: str, file: str) -> list[str]:
+            name = f"{folders[slot]}/{file}"
+            return _shards(read_json(Path(hf_hub_download(hub_id, name))), name)
+
+        return _with_weights(blueprint, names, read, read_shards, dtype)
     except DiffprofError:
         raise
     except Exception as error:  # noqa: BLE001  whatever the HTTP library of the day raises
@@ -67,11 +79,16 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
         return replace(blueprint, assumptions=(*blueprint.assumptions, note))
 
 
+def _folder_in_repository(plan: PartPlan) -> str:
+    """The folder of a component: that of its slot, unless a modular pipeline has it under another name."""
+    return plan.slot if plan.folder is None else plan.folder.name
+
+
 def _with_weights(
     blueprint: Blueprint,
     names: Mapping[str, Collection[str]],
     read: ReadTensors,
-    read_shards: Callable[[str], list[str]],
+    read_shards: ReadShards,
     dtype: str | None,
 ) -> Blueprint:
     stored: dict[str, StoredWeights] = {}
@@ -102,7 +119,7 @@ def _tensors(
     plan: PartPlan,
     names: Collection[str],
     read: ReadTensors,
-    read_shards: Callable[[str], list[str]],
+    read_shards: ReadShards,
     dtype: str | None,
 ) -> dict[str, StoredTensor]:
     """The tensors of one component, of all its files; none where not all of them are there."""
@@ -110,9 +127,9 @@ def _tensors(
     for variant in dict.fromkeys((VARIANTS.get(dtype or ""), None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""
         whole, index = f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"
-        files = [whole] if whole in names else read_shards(f"{slot}/{index}") if index in names else []
+        files = [whole] if whole in names else read_shards(slot, index) if index in names else []
         if files and set(files) <= set(names):
-            return {name: tensor for file in files for name, tensor in read(f"{slot}/{file}").items()}
+            return {name: tensor for file in files for name, tensor in read(slot, file).items()}
     return {}
 
 

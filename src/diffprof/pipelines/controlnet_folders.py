@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diffprof.catalogue.names import is_model_folder, resolve
+from diffprof.catalogue.names import Place, is_model_folder, resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.folder import read_json
 
@@ -24,7 +24,7 @@ BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
 
 def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
     """The folder and the model of the catalogue to count it with, where a folder holds a ControlNet and no pipeline."""
-    folder = resolve(model).folder
+    folder = folder_of(model)
     if folder is None or is_model_folder(folder) or not (folder / "config.json").is_file():
         return None
     config = read_json(folder / "config.json")
@@ -38,6 +38,16 @@ def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
     raise RequestError(
         f"{folder} is a {name}, not a pipeline; count the model it was trained for with --controlnet {folder}"
     )
+
+
+def folder_of(model: str | Path) -> Path | None:
+    """Where the files of the model are; those of one on the hub are fetched."""
+    resolved = resolve(model)
+    if resolved.place is not Place.hub:
+        return resolved.folder
+    from diffprof.pipelines.hub import fetch_configuration
+
+    return fetch_configuration(resolved.name)
 
 
 def controlnet_class(config: Mapping[str, Any]) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from diffprof.catalogue.names import is_model_folder
 from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.blueprint import PartPlan
 from diffprof.pipelines.building import build_virtual_model, told_as_the_models, virtual_weights
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, role_of
-from diffprof.pipelines.controlnet_folders import controlnet_class
+from diffprof.pipelines.controlnet_folders import controlnet_class, folder_of
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.patching import Patches
 from diffprof.pipelines.source import blueprint_of
@@ -112,9 +112,9 @@ def _published_controlnet(name: str, dtype: torch.dtype) -> Any:
 
 
 def _plan(name: str) -> PartPlan:
-    file = Path(name).expanduser() / "config.json"
-    if file.is_file():
-        config = read_json(file)
+    folder = folder_of(name)
+    if folder is not None and not is_model_folder(folder) and (folder / "config.json").is_file():
+        config = read_json(folder / "config.json")
         return PartPlan("controlnet", "diffusers", controlnet_class(config), config)
     plan = blueprint_of(name).parts.get("controlnet")
     if plan is None:

@@ -6,13 +6,20 @@ import importlib.util
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.config_bounds import MOST_ITEMS, check_name, check_values
+from diffprof.pipelines.modular_entries import (
+    FetchPart,
+    ModularEntry,
+    check_is_inside,
+    is_modular_entry,
+    known_part,
+    modular_entry,
+)
 from diffprof.record.bounded_json import parse_json
 from diffprof.record.folder_files import LARGEST_TEXT_BYTES, check_files
 
@@ -27,8 +34,11 @@ TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "proce
 """Those of tokenizers and processors, which may lie beside the configuration of a model."""
 
 
-def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
-    """The plan that ``model_index.json`` and the component configs describe."""
+def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPart | None = None) -> Blueprint:
+    """The plan that ``model_index.json`` and the component configs describe.
+
+    Components of a modular pipeline that lie in other repositories are had by `fetch`, where that may be asked.
+    """
     check_files(folder)
     index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
     if not index_file.is_file() and (folder / "config.json").is_file():
@@ -45,13 +55,15 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
     pipeline, module = _pipeline_name(index_file, index.get("_class_name"))
     parts: dict[str, PartPlan] = {}
     settings: dict[str, Any] = {}
+    assumptions: list[str] = []
     for slot, value in index.items():
         if slot.startswith("_"):
             continue
-        if is_modular_entry(value):
-            part = _modular_part(folder, slot, value)
-            if part is not None:
-                parts[slot] = part
+        entry = modular_entry(slot, value)
+        if entry is not None:
+            parts |= _modular_part(folder, entry, fetch, assumptions)
+        elif is_modular_entry(value):
+            continue  # it names no class
         elif isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
             if value[0] is not None and value[1] is not None:
                 parts[slot] = _part(folder, slot, value[0], value[1])
@@ -64,33 +76,34 @@ def from_folder(folder: Path, name: str, source: str = "folder") -> Blueprint:
         parts=parts,
         pipeline_config=settings,
         own_module=module,
+        assumptions=tuple(assumptions),
         blocks=_text(index.get("_blocks_class_name")),
     )
 
 
-def is_modular_entry(value: Any) -> bool:
-    """Whether it names a component as the index of a modular pipeline does: library, class, and where it lies."""
-    return isinstance(value, list) and len(value) == 3 and isinstance(value[2], dict)
-
-
-def _modular_part(folder: Path, slot: str, value: list[Any]) -> PartPlan | None:
-    """A component of a modular pipeline; None where it names no class."""
-    place = value[2]
-    hint = place.get("type_hint")
-    library, class_name = value[:2] if value[0] and value[1] else hint if isinstance(hint, list) else (None, None)
-    if not isinstance(library, str) or not isinstance(class_name, str):
-        return None
-    subfolder = _text(place.get("subfolder")) or slot
-    if not (folder / subfolder).is_dir() and class_name.endswith(MODEL_ENDINGS):
-        raise RequestError(
-            f"{folder} has no {subfolder}, the configuration of {slot} ({class_name}); "
-            f"fetch it from {place.get('pretrained_model_name_or_path') or place.get('repo')} (weights are not needed)"
-        )
-    return replace(_part(folder, subfolder, library, class_name), slot=slot)
-
-
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _modular_part(
+    folder: Path, entry: ModularEntry, fetch: FetchPart | None, assumptions: list[str]
+) -> dict[str, PartPlan]:
+    """A component of a modular pipeline: from this folder, else the catalogue's model of that name, else fetched."""
+    if (folder / entry.subfolder).is_dir() or entry.repository is None:
+        return {entry.slot: _part(folder, entry.slot, entry.library, entry.class_name, folder / entry.subfolder)}
+    known = known_part(entry)
+    if known is not None:
+        assumptions.append(f"{entry.slot} is that of {entry.repository}, as the catalogue has it")
+        return {entry.slot: known}
+    if fetch is not None:
+        place = fetch(entry.repository, entry.remote_folder, entry.revision)
+        return {entry.slot: _part(folder, entry.slot, entry.library, entry.class_name, place)}
+    if entry.class_name.endswith(MODEL_ENDINGS):
+        raise RequestError(
+            f"{folder} has no {entry.subfolder}, the configuration of {entry.slot} ({entry.class_name}); "
+            f"fetch it from {entry.repository} (weights are not needed)"
+        )
+    return {entry.slot: _part(folder, entry.slot, entry.library, entry.class_name, folder / entry.subfolder)}
 
 
 def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
@@ -139,18 +152,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def _part(folder: Path, slot: str, library: str, class_name: str) -> PartPlan:
+def _part(folder: Path, slot: str, library: str, class_name: str, place: Path | None = None) -> PartPlan:
+    """The plan of a component; `place` is where its files lie, where it is not the folder of its name."""
     for name in (slot, library, class_name):
         check_name(name, folder / INDEX)
-    if Path(slot).name != slot or slot in ("", ".", ".."):
-        raise UnsafeModelError(f"model_index.json names a component outside of its folder: {slot!r}")
-    config = _config(folder / slot, class_name)
+    check_is_inside(slot)
+    place = place or folder / slot
+    config = _config(place, class_name)
     return PartPlan(
         slot=slot,
         library=library,
         class_name=class_name,
         config=config or {},
-        folder=folder / slot,
+        folder=place,
         is_missing=config is None,
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.folder import read_json
+from diffprof.pipelines.modular_entries import modular_entry
 
 ANSWER_SECONDS = 10
 CONFIGURATION = (
@@ -25,22 +26,55 @@ TOKENIZER = (
 
 def fetch_configuration(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Path:
     """The local folder that holds the pipeline's configuration files, fetched when they are not there yet."""
-    from huggingface_hub import hf_hub_download, snapshot_download
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub import snapshot_download
 
     with explain_hub_errors(hub_id, for_weights, revision):
         where: dict[str, Any] = {"local_files_only": not is_reachable(hub_id, revision), "revision": revision}
-        try:
-            index = Path(hf_hub_download(hub_id, "model_index.json", **where))
-        except EntryNotFoundError:
-            index = Path(hf_hub_download(hub_id, "modular_model_index.json", **where))
-        slots = [slot for slot, value in read_json(index).items() if isinstance(value, list)]
+        index = _index(hub_id, where)
+        if index is None:
+            # A component by itself: a ControlNet, a transformer, a VAE.
+            return Path(snapshot_download(hub_id, allow_patterns=[*CONFIGURATION, *TOKENIZER], **where))
+        folders = [_folder_of(slot, value) for slot, value in read_json(index).items() if isinstance(value, list)]
         patterns = [
             "model_index.json",
             "modular_model_index.json",
-            *(f"{slot}/{name}" for slot in slots for name in (*CONFIGURATION, *TOKENIZER)),
+            *(f"{folder}/{name}" for folder in folders for name in (*CONFIGURATION, *TOKENIZER)),
         ]
         return Path(snapshot_download(hub_id, allow_patterns=patterns, **where))
+
+
+def fetch_component(hub_id: str, folder: str, revision: str | None = None) -> Path:
+    """The local folder with the configuration of one component of a repository; `folder` is empty for its top."""
+    from huggingface_hub import snapshot_download
+
+    with explain_hub_errors(hub_id, revision=revision):
+        where: dict[str, Any] = {"local_files_only": not is_reachable(hub_id, revision), "revision": revision}
+        names = [f"{folder}/{name}" if folder else name for name in (*CONFIGURATION, *TOKENIZER)]
+        return Path(snapshot_download(hub_id, allow_patterns=names, **where)) / folder
+
+
+def _index(hub_id: str, where: Mapping[str, Any]) -> Path | None:
+    """The index of a pipeline, of the usual kind or a modular one; None where the repository holds one component."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    def has(name: str) -> bool:
+        try:
+            hf_hub_download(hub_id, name, **where)
+        except EntryNotFoundError:  # also one that is not on this machine
+            return False
+        return True
+
+    index = next(filter(has, ("model_index.json", "modular_model_index.json")), None)
+    # The error that there is no configuration of a component either is the hub's.
+    found = Path(hf_hub_download(hub_id, index or "config.json", **where))
+    return found if index is not None else None
+
+
+def _folder_of(slot: str, value: list[Any]) -> str:
+    """Where the files of a component lie, by its entry in the index."""
+    entry = modular_entry(slot, value)
+    return slot if entry is None else entry.subfolder
 
 
 @contextlib.contextmanager
@@ -70,7 +104,10 @@ def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | N
     except LocalEntryNotFoundError:
         raise _offline_error(hub_id, for_weights) from None
     except EntryNotFoundError:
-        raise RequestError(f"{hub_id} is not a diffusers pipeline: the repository has no model_index.json") from None
+        raise RequestError(
+            f"{hub_id} is not a diffusers pipeline: the repository has no model_index.json, and no config.json of a "
+            "component"
+        ) from None
     except HfHubHTTPError as error:
         raise DiffprofError(f"the hub did not answer for {hub_id} ({error}); try again later") from None
     except OSError as error:

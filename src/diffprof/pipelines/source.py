@@ -26,26 +26,33 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
         return from_file(resolved.file, resolved.name, config, blueprint_of)
     if config is not None:
         raise RequestError(f"--config is for weight files, and {resolved.name} has its own configuration")
-    if resolved.folder is not None and not is_model_folder(resolved.folder):
-        around = _pipeline_around(resolved.folder, resolved.name, dtype)
-        alone = (
-            around
-            or from_denoiser_folder(resolved.folder, resolved.name)
-            or from_adapter_folder(resolved.folder, resolved.name)
-        )
+    if resolved.folder is not None:
+        alone = _lone_component(resolved.folder, resolved.name, dtype)
         if alone is not None:
             return alone
-    if resolved.folder is not None:
         plan = with_folder_weights(from_folder(resolved.folder, resolved.name), resolved.folder, dtype)
         return with_entry(plan, resolved)
     if resolved.place is Place.hub:
-        from diffprof.pipelines.hub import fetch_configuration
+        from diffprof.pipelines.hub import fetch_component, fetch_configuration
 
         folder = fetch_configuration(resolved.name)
-        blueprint = with_folder_weights(from_folder(folder, resolved.name, source="hub"), folder, dtype)
+        alone = _lone_component(folder, resolved.name, dtype)
+        if alone is not None:
+            return replace(alone, source="hub")
+        blueprint = from_folder(folder, resolved.name, source="hub", fetch=fetch_component)
+        blueprint = with_folder_weights(blueprint, folder, dtype)
         return blueprint if blueprint.stored else with_hub_weights(blueprint, resolved.name, dtype)
     assert resolved.entry is not None, "its place was found by looking for the entry"
     return from_entry(resolved.entry)
+
+
+def _lone_component(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
+    """The plan of a pipeline with the component that a folder holds by itself; None for the folder of a pipeline."""
+    if is_model_folder(folder):
+        return None
+    return (
+        _pipeline_around(folder, name, dtype) or from_denoiser_folder(folder, name) or from_adapter_folder(folder, name)
+    )
 
 
 def _pipeline_around(folder: Path, name: str, dtype: str | None) -> Blueprint | None:
@@ -73,6 +80,12 @@ def component_blueprint(model: str | Path, slot: str, config: str | None = None)
     resolved = resolve(model)
     if resolved.folder is not None and not is_model_folder(resolved.folder):
         return from_component_folder(resolved.folder, slot, resolved.name)
+    if resolved.place is Place.hub:
+        from diffprof.pipelines.hub import fetch_configuration
+
+        folder = fetch_configuration(resolved.name)
+        if not is_model_folder(folder):
+            return replace(from_component_folder(folder, slot, resolved.name), source="hub")
     blueprint = blueprint_of(model, config)
     if slot not in blueprint.parts:
         raise RequestError(f"{blueprint.name} has no component {slot!r}; it has {', '.join(blueprint.parts)}.")

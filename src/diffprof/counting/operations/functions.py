@@ -13,7 +13,7 @@ from diffprof.counting.formulas.products import AttentionShape, attention_shape
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
-from diffprof.counting.operations.stand_in_values import stand_in
+from diffprof.counting.operations.stand_in_values import stand_in, stand_in_word
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode, view_of
 from diffprof.pipelines.packed_weights import packed_weight
@@ -182,7 +182,8 @@ def _numpy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str
         if not is_image:
             return func(*args, **kwargs)
     elif mode.recorder.open is not None:
-        mode.recorder.assume(f"values {tuple(tensor.shape)} that depend on weights are read as an array: taken as zero")
+        shape, word = tuple(tensor.shape), stand_in_word(tensor, mode.large_values)
+        mode.recorder.assume(f"values {shape} that depend on weights are read as an array: taken as {word}")
     # A large image is virtual, and its array is not its memory. That of a small one is not either, so that what is
     # counted does not depend on which it is.
     mode.recorder.add(view_of(torch.ops.aten.detach.default))

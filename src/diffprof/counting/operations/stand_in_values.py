@@ -18,10 +18,15 @@ def stand_in(tensor: torch.Tensor, large: bool = False) -> torch.Tensor:
 
     With `large`, all truth is true and a number with a fraction is large: what a cache takes for a great change.
     """
-    fill: float = tensor.dtype == torch.bool and (large or tensor.dim() > 0)
-    if large and tensor.dtype.is_floating_point:
-        fill = LARGE_VALUE
+    fill = {"true": True, "zero": 0, "large": LARGE_VALUE}[stand_in_word(tensor, large)]
     return torch.full((), fill, dtype=tensor.dtype).expand(tensor.shape)
+
+
+def stand_in_word(tensor: torch.Tensor, large: bool = False) -> str:
+    """What the values that stand in for those of a virtual tensor are taken as."""
+    if tensor.dtype == torch.bool:
+        return "true" if large or tensor.dim() > 0 else "zero"
+    return "large" if large and tensor.dtype.is_floating_point else "zero"
 
 
 def real_zeros(tensor: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,7 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
-from diffprof.counting.operations.stand_in_values import LARGEST_REAL, empty_virtual, stand_in
+from diffprof.counting.operations.stand_in_values import LARGEST_REAL, empty_virtual, stand_in, stand_in_word
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import UncountableError
@@ -382,8 +382,8 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
         mode.recorder.mark_read(tensors)
         return _run_real(mode, func, args, kwargs, tensors)
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in virtual)
-    value = "true" if virtual[0].dtype == torch.bool and (virtual[0].dim() or mode.large_values) else "zero"
-    mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {value}")
+    word = stand_in_word(virtual[0], mode.large_values)
+    mode.recorder.assume(f"{formulas.plain_name(func)} reads values {shapes} that depend on weights: taken as {word}")
     args = _as_real(mode, args)
     result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
     mode.recorder.live.add_result(result)
