@@ -30,6 +30,14 @@ def test_what_was_saved_is_what_is_read(answer: results.Result, tmp_path: Path) 
     assert json.loads(path.read_text())["format"] == {"name": answer.format_name, "version": 1}
 
 
+def test_a_file_of_an_earlier_version_has_no_request(tmp_path: Path) -> None:
+    values = FIT.to_dict()
+    del values["request"], values["execution"]
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(values))
+    assert Fit.load(path) == FIT and Fit.load(path).request is None
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

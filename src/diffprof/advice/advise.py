@@ -20,6 +20,7 @@ from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.advised import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
 from diffprof.record.changes import Changes
+from diffprof.record.execution import execution_of
 from diffprof.record.fitted import DECODE
 from diffprof.record.run_settings import RunSettings
 
@@ -86,6 +87,8 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
         max_seconds=request.max_seconds,
         usable_bytes=evaluator.device.usable_bytes,
         assumptions=evaluator.assumptions(),
+        request=source.profile.request,
+        execution=execution_of(source.profile),
     )
 
 

@@ -23,6 +23,7 @@ from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
+from diffprof.record.execution import execution_of
 from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
@@ -97,6 +98,8 @@ def fit_profile(profile: Profile, request: FitRequest | None = None, source: Sou
         memory_bytes=device.memory_bytes,
         usable_bytes=device.usable_bytes,
         ram_bytes=request.ram_bytes,
+        request=profile.request,
+        execution=execution_of(profile),
     )
 
 

@@ -22,6 +22,7 @@ from diffprof.prediction.on_accelerator import USUAL
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
+from diffprof.record.execution import execution_of
 from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
@@ -67,6 +68,8 @@ def predict_profile(
         settings=request.settings,
         accelerators=times,
         assumptions=assumptions_of(profile, chosen, request.settings, calibration),
+        request=profile.request,
+        execution=execution_of(profile),
     )
 
 

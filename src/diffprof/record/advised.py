@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from diffprof.record.execution import Execution
 from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.results import Result
 from diffprof.record.run_settings import RunSettings
 
@@ -77,6 +79,10 @@ class Advice(Result):
     max_seconds: float | None = None
     usable_bytes: int | None = None
     assumptions: tuple[str, ...] = field(default=())
+    request: RecordedRequest | None = None
+    """What was asked for; None in a file of an earlier version."""
+    execution: Execution | None = None
+    """What the pipeline makes of the request."""
 
     def __repr__(self) -> str:
         return f"<Advice for {self.model} on {self.accelerator}: {len(self.options)} of {self.tried} options>"

@@ -141,7 +141,7 @@ class RecordCodec:
         types_of_fields = typing.get_type_hints(kind)
         own = [field.name for field in dataclasses.fields(kind) if field.name not in OMITTED.get(kind, ())]
         self.codecs = {name: codec_of(types_of_fields[name]) for name in own}
-        self.added = frozenset(ADDED.get(kind, ()))
+        self.added = frozenset((*ADDED.get(kind, ()), *getattr(kind, "added_fields", ())))
 
     def encode(self, record: Any) -> dict[str, Any]:
         values: dict[str, Any] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from diffprof.record.execution import Execution
+from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.results import Result
 from diffprof.record.run_settings import RunSettings
 
@@ -103,6 +105,10 @@ class Fit(Result):
     usable_bytes: int | None = None
     """Of that, what a process can have."""
     ram_bytes: int | None = None
+    request: RecordedRequest | None = None
+    """What was asked for; None in a file of an earlier version."""
+    execution: Execution | None = None
+    """What the pipeline makes of the request."""
 
     def __repr__(self) -> str:
         answer = {True: "fits", False: "does not fit", None: "no device named"}[self.fits]

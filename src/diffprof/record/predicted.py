@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from diffprof.record.execution import Execution
+from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.results import Result
 from diffprof.record.run_settings import RunSettings
 
@@ -62,6 +64,10 @@ class Prediction(Result):
     settings: RunSettings
     accelerators: Mapping[str, PredictedTime]
     assumptions: tuple[str, ...] = ()
+    request: RecordedRequest | None = None
+    """What was asked for; None in a file of an earlier version."""
+    execution: Execution | None = None
+    """What the pipeline makes of the request."""
 
     def __repr__(self) -> str:
         times = ", ".join(f"{name} {time.total_seconds:.3g} s" for name, time in self.accelerators.items())

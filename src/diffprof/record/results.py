@@ -23,6 +23,8 @@ class Result(Displayed):
     format_name = ""
     format_version = 1
     """1: the first version of each; docs/memory.md, docs/prediction.md and docs/advice.md describe them."""
+    added_fields = ("request", "execution")
+    """Came later: a file without them is read, too."""
     command = ""
     """Makes such a file."""
     page = ""

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from diffprof.breakdown.shares import share
-from diffprof.record.changes import Changes
+from diffprof.record.execution import execution_of
 from diffprof.record.profile import Ledger, MacsRange, Profile, Stage
 from diffprof.render import numbers
-
-# Arguments that have their own place in the headline, or none because they change no count.
-_SHOWN_ELSEWHERE = (
-    *("height", "width", "num_frames", "num_inference_steps", "guidance_scale"),
-    *("num_images_per_prompt", "num_videos_per_prompt"),
-    *("prompt", "negative_prompt", "generator", "output_type"),
-)
-_OTHER_GUIDANCE = ("prior_guidance_scale", "true_cfg_scale")
-_STEPS = ("num_inference_steps", "prior_num_inference_steps")
-_GUIDANCE = ("guidance_scale", *_OTHER_GUIDANCE)
-_SIZES = ("height", "width", "num_frames")
-MOST_OTHER_ARGUMENTS = 3
-LONGEST_ARGUMENT = 20
+from diffprof.render.request_line import request_line, scalar_text, size_words, step_words
 
 _ITEM_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -35,23 +23,8 @@ _SOURCES = {
 
 
 def headline(profile: Profile) -> str:
-    """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``.
-
-    The steps, the guidance or the size say that they are recommended, the first of them that is.
-    """
-    steps, guidance, size = _steps(profile), _guidance(profile), _size(profile)
-    if steps and set(_STEPS) & set(profile.request.recommended):
-        steps = f"{steps}, recommended"
-    elif guidance and set(_GUIDANCE) & set(profile.request.recommended):
-        guidance = f"{guidance}, recommended"
-    elif size and set(_SIZES) & set(profile.request.recommended):
-        size = f"{size}, recommended"
-    parts = [
-        *(_model(profile), size, steps, guidance),
-        *(_prompts(profile), _batch(profile), _dtype(profile), *describe_changes(profile.request.changes)),
-        *_other_arguments(profile),
-    ]
-    return " · ".join(part for part in parts if part)
+    """Model, size, steps, guidance, dtype: ``sd-2.1-base · 512 x 512 · 30 steps · guidance 7.5 · float16``."""
+    return request_line(profile.request, execution_of(profile))
 
 
 def composition(profile: Profile) -> str:
@@ -62,122 +35,14 @@ def composition(profile: Profile) -> str:
     return ", ".join([request.pipeline, _SOURCES.get(request.source, request.source), *switches])
 
 
-def describe_changes(changes: Changes) -> list[str]:
-    """What was changed about the model, each in a few words: ``unet nf4``, ``LoRA 16``, ``guidance in 0.2 to 0.8``."""
-    texts = [*_by_kind(changes.quantize), *(f"{text} layerwise" for text in _by_kind(changes.layerwise))]
-    texts += [f"LoRA {_last_name(lora)}" for lora in changes.lora]
-    texts += [f"ControlNet {_last_name(name)}" for name in changes.controlnet]
-    texts += [f"IP-Adapter {changes.ip_adapter}"] if changes.ip_adapter else []
-    texts += [f"{changes.attention} attention"] if changes.attention else []
-    if changes.guidance_interval:
-        texts.append("guided from {:g} to {:g}".format(*changes.guidance_interval))
-    texts += [f"cache {changes.cache}"] if changes.cache else []
-    return texts
-
-
-def _by_kind(components: Mapping[str, str]) -> list[str]:
-    """``nf4: transformer and text_encoder``: the components that are kept in the same way."""
-    kinds = dict.fromkeys(components.values())
-    return [
-        f"{kind}: {' and '.join(slot for slot, own in components.items() if own == kind)}" for kind in kinds if kind
-    ]
-
-
-def _last_name(path: str) -> str:
-    return path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or path
-
-
 def requested_size(profile: Profile) -> str:
     """``1024 x 1024``, with the frames of a video; empty if the pipeline has no size."""
-    return _size(profile)
+    return size_words(profile.request, execution_of(profile))
 
 
 def executed_steps(profile: Profile) -> str:
     """``30 (31 executed)``, or one number where they are the same."""
-    return _steps(profile).replace(" steps", "").replace(" step", "")
-
-
-def _model(profile: Profile) -> str:
-    """The model's name; for a folder only the last part of its path."""
-    model = profile.request.model
-    return _last_name(model) if profile.request.source == "folder" else model
-
-
-def _size(profile: Profile) -> str:
-    height, width = profile.request.value("height"), profile.request.value("width")
-    frames = profile.request.value("num_frames")
-    size = ""
-    if _is_count(width) and _is_count(height):
-        size = f"{width} x {height}" if width == height else f"{width} wide x {height} high"
-    computed = profile.computed_size
-    if size and computed is not None:
-        size += f" (computed at {computed.width} x {computed.height})"
-    if _is_count(frames):
-        size = f"{size}, {numbers.times(frames, 'frame')}" if size else numbers.times(frames, "frame")
-    return size
-
-
-def _steps(profile: Profile) -> str:
-    requested, executed = profile.request.value("num_inference_steps"), profile.steps.count
-    if len(profile.steps.stages) > 1:
-        return " + ".join(numbers.exact(stage.count) for stage in profile.steps.stages) + " steps"
-    if not _is_count(requested):
-        return numbers.times(executed, "step") if executed else ""
-    differs = executed and executed != requested
-    return numbers.times(requested, "step") + (f" ({numbers.exact(executed)} executed)" if differs else "")
-
-
-def _guidance(profile: Profile) -> str:
-    scale = profile.request.value("guidance_scale")
-    if _is_number(scale):
-        return f"guidance {scale:g}"
-    given = profile.request.arguments
-    return " · ".join(f"{name} {given[name]:g}" for name in _OTHER_GUIDANCE if _is_number(given.get(name)))
-
-
-def _prompts(profile: Profile) -> str:
-    prompt = profile.request.arguments.get("prompt")
-    return numbers.times(len(prompt), "prompt") if isinstance(prompt, list | tuple) and len(prompt) > 1 else ""
-
-
-def _batch(profile: Profile) -> str:
-    count = profile.request.value("num_images_per_prompt") or profile.request.value("num_videos_per_prompt")
-    return f"{count} per prompt" if _is_count(count) and count > 1 else ""
-
-
-def _dtype(profile: Profile) -> str:
-    if profile.request.dtype:
-        return profile.request.dtype
-    denoisers = [part.dtype for part in profile.components.values() if part.role == "denoiser"]
-    return denoisers[0] if denoisers else ""
-
-
-def _other_arguments(profile: Profile) -> list[str]:
-    """Other arguments of the request, such as ``denoising_end 0.8``, if they are short."""
-    request = profile.request
-    guidance_names = () if _is_number(request.value("guidance_scale")) else _OTHER_GUIDANCE
-    others = [
-        f"{name} {_scalar(value).removeprefix(f'{name} ')}"  # "image 64x32" names itself
-        for name, value in request.arguments.items()
-        if name not in _SHOWN_ELSEWHERE and name not in guidance_names and 0 < len(_scalar(value)) <= LONGEST_ARGUMENT
-    ]
-    return others[:MOST_OTHER_ARGUMENTS]
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) if isinstance(value, int | str) else ""
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return step_words(profile.request, execution_of(profile)).replace(" steps", "").replace(" step", "")
 
 
 def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
@@ -202,7 +67,9 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
 def recommended_settings(profile: Profile) -> list[str]:
     """A sentence on the arguments that nobody gave, if the catalogue has recommended some."""
     given = profile.request.arguments
-    named = [f"{name} {_scalar(given[name]) or given[name]}" for name in profile.request.recommended if name in given]
+    named = [
+        f"{name} {scalar_text(given[name]) or given[name]}" for name in profile.request.recommended if name in given
+    ]
     if not named:
         return []
     return [f"{', '.join(named)} as recommended for the model; --pipeline-defaults uses the pipeline's own"]
@@ -253,7 +120,7 @@ def _weights(profile: Profile) -> str:
 
 def _other_dtypes(profile: Profile) -> str:
     """An explanation if the size is not that of the headline's dtype."""
-    total, dtype = profile.total, _dtype(profile)
+    total, dtype = profile.total, execution_of(profile).dtype
     if dtype not in _ITEM_BYTES:
         return ""
     by_dtype = _bytes_by_dtype(profile)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from diffprof.advice.views.advice_tables import options_block, summary_block
+from diffprof.advice.views.advice_tables import advice_title, options_block, summary_lines
+from diffprof.advice.views.request_words import heading
 from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.charts.style import COLOURS, GREY, escape, graph_objects, make_chart
@@ -26,16 +27,16 @@ RISK_COLOURS = {NO_RISK: COLOURS[2], LOW: COLOURS[0], MEDIUM: COLOURS[1], HIGH: 
 
 def advice_html(advice: Advice) -> str:
     """The whole page."""
-    page = Page(f"{advice.model} on {advice.accelerator}: what to change")
-    summary, options = summary_block(advice), options_block(advice)
+    page = Page(advice_title(heading(advice), advice))
+    options = options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
     page.add("Options", html_table(_numbered(options.columns)), *(paragraph(line, "note") for line in options.after))
     page.add("How to do each", *map(_how, range(1, len(advice.options) + 1), advice.options), link="Code")
     page.add("Assumptions", element("ul", *(element("li", line) for line in advice.assumptions)))
     header = [
         paragraph("diffprof advise", "made-by"),
-        element("h1", summary.title),
-        *(paragraph(f"{line[:1].upper()}{line[1:]}.", kind) for line, kind in _answer_first(summary.lines)),
+        element("h1", page.title),
+        *(paragraph(f"{line[:1].upper()}{line[1:]}.", kind) for line, kind in _answer_first(summary_lines(advice))),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
 

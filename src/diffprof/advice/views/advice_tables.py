@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diffprof.advice.views.request_words import request_lines, run_lines
 from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -33,7 +34,17 @@ def advice_blocks(advice: Advice, verbose: bool = False) -> list[Block]:
 
 
 def summary_block(advice: Advice) -> Block:
-    """What the request itself takes, and what would be best."""
+    """What was asked for, what it takes, and what would be best."""
+    lines = [*request_lines(advice), *run_lines(advice.requested.settings), *summary_lines(advice)]
+    return Block(advice_title(advice.model, advice), lines)
+
+
+def advice_title(what: str, advice: Advice) -> str:
+    return f"{what} on {advice.accelerator}: what to change"
+
+
+def summary_lines(advice: Advice) -> list[str]:
+    """What the request takes, how many options were tried, and which are best."""
     now = advice.requested
     does_fit = "it fits" if now.fits else "it does not fit"
     lines = [
@@ -55,7 +66,7 @@ def summary_block(advice: Advice) -> Block:
             )
     else:
         lines.append("none of them fits within the limits")
-    return Block(f"{advice.model} on {advice.accelerator}: what to change", lines)
+    return lines
 
 
 def options_block(advice: Advice) -> Block:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from diffprof.advice.views.fit_charts import stages_chart
-from diffprof.advice.views.fit_tables import WHEN, answer_block, changes_block, host_block, stages_block
+from diffprof.advice.views.fit_tables import (
+    WHEN,
+    changes_block,
+    host_block,
+    peak_words,
+    stages_block,
+    verdict,
+)
+from diffprof.advice.views.request_words import heading, run_lines
 from diffprof.record.fitted import Change, Fit
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
@@ -15,8 +23,8 @@ from diffprof.version import __version__
 
 def fit_html(fit: Fit) -> str:
     """The whole page."""
-    page = Page(f"{fit.model}: memory")
-    answer, stages, host = answer_block(fit), stages_block(fit), host_block(fit)
+    page = Page(f"{heading(fit)}: memory")
+    stages, host = stages_block(fit), host_block(fit)
     page.add("Memory over the stages", page.chart(stages_chart(fit), "Memory of each stage by owner"))
     page.add("Stages", html_table(stages.columns))
     page.add("Host", *(paragraph(line) for line in host.lines))
@@ -26,9 +34,10 @@ def fit_html(fit: Fit) -> str:
     page.add("Assumptions", element("ul", *(element("li", line) for line in fit.assumptions)))
     header = [
         paragraph("diffprof fit", "made-by"),
-        element("h1", fit.model),
-        paragraph(f"It {answer.lines[0]}.", "lead"),
-        paragraph(f"The {answer.lines[1].replace('peak:', 'peak is', 1)}; {_where(fit)}."),
+        element("h1", heading(fit)),
+        *(paragraph(f"{line[:1].upper()}{line[1:]}.", "about") for line in run_lines(fit.settings)),
+        paragraph(f"It {verdict(fit)}.", "lead"),
+        paragraph(f"The peak is {peak_words(fit)}; {_where(fit)}."),
         _cards(fit),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")

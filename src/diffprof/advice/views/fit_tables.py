@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diffprof.advice.views.request_words import request_lines, run_lines
 from diffprof.record.fitted import Change, Fit, StageMemory
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -30,13 +31,22 @@ def answer_block(fit: Fit) -> Block:
     peak = fit.peak
     where = ".".join(part for part in (peak.component, peak.module) if part)
     lines = [
+        *request_lines(fit),
+        *run_lines(fit.settings),
         verdict(fit),
-        f"peak: {numbers.gibibytes(peak.allocated_bytes)} allocated, "
-        f"{numbers.gibibytes(peak.reserved_bytes)} reserved, "
-        f"{numbers.gibibytes(peak.device_bytes)} as nvidia-smi shows it",
+        f"peak: {peak_words(fit)}",
         f"where: {STAGE_NAMES[peak.stage]}" + (f", in {where}" if where else ""),
     ]
     return Block(f"{fit.model}: memory of one generation", lines)
+
+
+def peak_words(fit: Fit) -> str:
+    """The three figures of the peak, each by its name."""
+    peak = fit.peak
+    return (
+        f"{numbers.gibibytes(peak.allocated_bytes)} allocated, {numbers.gibibytes(peak.reserved_bytes)} reserved, "
+        f"{numbers.gibibytes(peak.device_bytes)} as nvidia-smi shows it"
+    )
 
 
 def verdict(fit: Fit) -> str:

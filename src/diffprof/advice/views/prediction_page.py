@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from diffprof.advice.views.prediction_charts import times_chart
-from diffprof.advice.views.prediction_tables import PredictionTable, blocks
+from diffprof.advice.views.prediction_tables import PredictionTable, blocks, how
+from diffprof.advice.views.request_words import heading
 from diffprof.record.predicted import Prediction
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
@@ -14,7 +15,7 @@ from diffprof.version import __version__
 
 def prediction_html(prediction: Prediction) -> str:
     """The whole page."""
-    page = Page(f"{prediction.model}: predicted times")
+    page = Page(f"{heading(prediction)}: predicted times")
     (summary, *_) = blocks(prediction, PredictionTable.accelerator)
     charts = {
         "by component": page.chart(times_chart(prediction), "Predicted time of each accelerator by component"),
@@ -28,9 +29,9 @@ def prediction_html(prediction: Prediction) -> str:
     page.add("Assumptions", element("ul", *(element("li", line) for line in prediction.assumptions)))
     header = [
         paragraph("diffprof prediction", "made-by"),
-        element("h1", prediction.model),
+        element("h1", heading(prediction)),
         paragraph(_lead(prediction), "lead"),
-        *(paragraph(line) for line in summary.lines),
+        paragraph(how(prediction)),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
 

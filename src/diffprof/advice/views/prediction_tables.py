@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from diffprof.record.changes import EVERY
+from diffprof.advice.views.request_words import request_lines, setting_words
 from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
@@ -58,7 +58,7 @@ def accelerator_block(prediction: Prediction) -> Block:
         *_optional("fits", [FITS[time.fits] for time in times]),
         Column("fitted to", [BASES[time.basis] for time in times], rank=7, justify="left", style="dim"),
     ]
-    return Block(f"{prediction.model}: time of one generation", [_how(prediction)], columns)
+    return Block(f"{prediction.model}: time of one generation", [*request_lines(prediction), how(prediction)], columns)
 
 
 def _fastest_first(prediction: Prediction) -> list[tuple[str, PredictedTime]]:
@@ -105,24 +105,11 @@ def _parts_block(prediction: Prediction, title: str, heading: str, parts: Mappin
     return Block(title, columns=columns, after=[f"and {left} more accelerators"] if left else [])
 
 
-def _how(prediction: Prediction) -> str:
+def how(prediction: Prediction) -> str:
+    """The program that is predicted, and how sure that is."""
     settings = prediction.settings
-    parts = ["diffusers", "compiled" if settings.compiled else "eager"]
-    if settings.attention == "math":
-        parts.append("unfused attention")
-    if settings.offload != "none":
-        parts.append(f"{settings.offload} offload")
-    if settings.devices > 1:
-        parts.append(f"{settings.devices} devices")
-    parts += [f"{_whose(component)} in {scheme}" for component, scheme in settings.quantize.items()]
-    parts += [f"layers of {_whose(component)} kept in {dtype}" for component, dtype in settings.layerwise.items()]
-    if settings.skip_rate:
-        parts.append(f"{numbers.percent(settings.skip_rate)} of the denoiser's calls skipped")
+    parts = ["diffusers", "compiled" if settings.compiled else "eager", *setting_words(settings)]
     return f"predicted for {', '.join(parts)}; nine of ten measured times should fall within the interval"
-
-
-def _whose(component: str) -> str:
-    return "components" if component == EVERY else component
 
 
 def _optional(heading: str, cells: Sequence[str]) -> list[Column]:

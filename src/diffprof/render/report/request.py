@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from diffprof.record.profile import Profile
-from diffprof.render.headline import describe_changes
 from diffprof.render.report.markup import Markup, element, join
 from diffprof.render.report.page import labelled_list
+from diffprof.render.request_line import describe_changes
 
 
 def request_html(profile: Profile) -> Markup:
