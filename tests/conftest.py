@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,9 @@ sys.dont_write_bytecode = False
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
 
+MANY_OBJECTS = 50_000
+"""So many take the garbage collector a few hundredths of a second."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Overwrite the golden files with what came out.")
@@ -37,9 +40,24 @@ def pytest_collection_finish() -> None:
 
     And let it look less often: dry runs make many short-lived objects, and an eighth of the suite's time went to it.
     """
+    gc.set_threshold(100_000, 50, 100)
+    _freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """After the last test of a file, leave what it imported and built for others to itself, too.
+
+    Unloading a model collects garbage: with all that thousands of tests have left, that took longer than the tests.
+    """
+    yield
+    if nextitem is not None and nextitem.path != item.path and len(gc.get_objects()) > MANY_OBJECTS:
+        _freeze()
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(autouse=True)
