@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from diffusers import ZImageTransformer2DModel
 from diffusers.loaders.single_file_utils import DIFFUSERS_DEFAULT_PIPELINE_PATHS
 
 from diffprof.errors import RequestError
@@ -59,3 +60,20 @@ def test_weights_are_held_against_the_model() -> None:
     ]
     with pytest.raises(RequestError, match="it lacks bias"):
         check_fit("part", model, stored_weights(stored(weight=(3, 4))))
+
+
+def test_names_that_are_partly_those_of_diffusers_are_converted() -> None:
+    with torch.device("meta"):
+        model = ZImageTransformer2DModel(
+            dim=256, n_layers=1, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=8
+        )
+    original = {
+        name.replace("all_x_embedder.2-1", "x_embedder").replace("all_final_layer.2-1", "final_layer"): weight.shape
+        for name, weight in model.state_dict().items()
+    }
+    names = {
+        f"model.diffusion_model.{name}": StoredTensor(tuple(shape), "bfloat16", 2) for name, shape in original.items()
+    }
+    names["model.diffusion_model.norm_final.weight"] = StoredTensor((256,), "bfloat16", 2)
+    (sentence,) = check_fit("transformer", model, stored_weights(names))
+    assert sentence.startswith("the file holds")

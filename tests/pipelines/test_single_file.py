@@ -16,6 +16,7 @@ from diffprof.catalogue import find
 from diffprof.errors import RequestError
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.opening import open_virtual
+from diffprof.pipelines.source import blueprint_of
 from diffprof.pipelines.weights import load_pipeline
 from tests.counting.real_run import real_run
 from tests.pipelines.folders import saved
@@ -182,6 +183,37 @@ def test_weights_of_other_shapes_than_the_configuration_are_refused(file: Path, 
     other = saved("stable-diffusion-xl", tmp_path)
     with pytest.raises(RequestError, match=r"the weights of unet do not fit UNet2DConditionModel as it is configured"):
         diffprof.profile(file, config=str(other))
+
+
+def test_a_part_of_another_version_has_the_configuration_of_the_model_with_one_of_its_size(tmp_path: Path) -> None:
+    first, later = find("ltx-video"), find("ltx-video-13b")
+    assert first is not None and later is not None
+    sizes = [first.components["transformer"].parameters, later.components["vae"].parameters]
+    names = {"model.diffusion_model.a": (sizes[0],), "vae.encoder.b": (sizes[1],)}
+    plan = blueprint_of(write_shapes(tmp_path / "ltx.safetensors", names))
+    assert plan.parts["transformer"].config == first.components["transformer"].config
+    assert plan.parts["vae"].config == later.components["vae"].config
+    assert any("vae in ltx.safetensors has the size of that of ltx-video-13b" in text for text in plan.assumptions)
+
+
+@pytest.mark.parametrize(("name", "model"), [("z_image_bf16", "z-image"), ("z_image_turbo_bf16", "z-image-turbo")])
+def test_of_models_that_are_nearly_as_large_the_one_that_the_name_speaks_of_is_taken(
+    name: str, model: str, tmp_path: Path
+) -> None:
+    entry = find("z-image")
+    assert entry is not None
+    names = {"cap_embedder.0.weight": (2560,), "layers.0.adaLN_modulation.0.weight": (15360, 256)}
+    rest = (entry.components["transformer"].parameters or 0) - 2560 - 15360 * 256 + 3840
+    plan = blueprint_of(write_shapes(tmp_path / f"{name}.safetensors", {**names, "rest": (rest,)}))
+    assert f"does not hold text_encoder, vae: taken from {model}" in "; ".join(plan.assumptions)
+
+
+@pytest.mark.parametrize(("name", "slot"), [("high_noise", "transformer"), ("LowNoise", "transformer_2")])
+def test_of_two_equal_denoisers_the_name_of_the_file_tells_which_it_is(name: str, slot: str, tmp_path: Path) -> None:
+    entry = find("wan2.2-t2v-a14b")
+    assert entry is not None
+    names = {"blocks.0.a": (entry.components["transformer"].parameters,)}
+    assert list(blueprint_of(write_shapes(tmp_path / f"wan2.2_t2v_{name}_14B.safetensors", names)).stored) == [slot]
 
 
 def test_a_config_is_only_for_files(folder: Path) -> None:

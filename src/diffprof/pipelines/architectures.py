@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,22 +78,30 @@ def check_fit(slot: str, model: Any, stored: StoredWeights, must_fit: bool = Tru
 
 
 def _in_layout_of(
-    model: Any, tensors: Mapping[str, StoredTensor], expected: Mapping[str, Any]
+    model: Any, tensors: Mapping[str, StoredTensor], expected: Mapping[str, tuple[int, ...]]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes by the names that diffusers gives them."""
+    """The shapes by the names that diffusers gives them: as they are, or as its converter names them."""
     from diffusers.loaders.single_file_model import SINGLE_FILE_LOADABLE_CLASSES
 
-    shapes = {name.removeprefix(CHECKPOINT_PREFIX): tensor.shape for name, tensor in tensors.items()}
-    if 2 * len(shapes.keys() & expected.keys()) > len(expected):
-        return shapes  # the names are those of diffusers already
+    bare = {name.removeprefix(CHECKPOINT_PREFIX): tensor for name, tensor in tensors.items()}
+    layouts = [{name: tensor.shape for name, tensor in bare.items()}]
     converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)
-    if converter is None:
-        return shapes
+    # Some converters know the prefix of a checkpoint, some need it and some do not work with it.
+    if converter is not None:
+        layouts += [_converted(converter["checkpoint_mapping_fn"], model, named) for named in (tensors, bare)]
+    return max(layouts, key=lambda layout: sum(layout.get(name) == shape for name, shape in expected.items()))
+
+
+def _converted(
+    convert: Callable[..., Mapping[str, Any]], model: Any, tensors: Mapping[str, StoredTensor]
+) -> dict[str, tuple[int, ...]]:
+    """The shapes by the names that a converter of diffusers gives them; none where it does not know these."""
     try:
-        converted = converter["checkpoint_mapping_fn"](checkpoint=virtual_tensors(tensors), config=dict(model.config))
+        converted = convert(checkpoint=virtual_tensors(tensors), config=dict(model.config))
     except Exception:  # noqa: BLE001  the converters expect the names of their own architecture
-        return shapes
-    return {name: tuple(tensor.shape) for name, tensor in converted.items()}
+        return {}
+    # One that does not find a weight puts None in its place.
+    return {name: tuple(tensor.shape) for name, tensor in converted.items() if tensor is not None}
 
 
 def _difference(slot: str, elements: int, parameters: int) -> str:

@@ -6,6 +6,7 @@ configurations come from the catalogue.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from diffprof import catalogue
 from diffprof.catalogue import Entry
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.architectures import infer_architecture
-from diffprof.pipelines.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
 from diffprof.pipelines.file_names import likeliest
 from diffprof.pipelines.folder import from_folder, read_json
 from diffprof.pipelines.headers.files import read_header
@@ -63,6 +64,12 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
     stored = {slot: stored_weights(header.tensors)} if slot is not None else _assign(groups, parts, file)
     absent = [name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NO_MODELS)]
     assumptions = [f"{file.name} was opened {found}"]
+    if config is None and slot is None:
+        for name, entry in _other_origins(stored, parts).items():
+            parts[name] = from_entry(entry).parts[name]
+            assumptions.append(
+                f"{name} in {file.name} has the size of that of {entry.name}, whose configuration it gets"
+            )
     if absent:
         assumptions.append(f"{file.name} does not hold {', '.join(absent)}: taken from {blueprint.name}")
     return replace(
@@ -141,8 +148,10 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
         return open_model(chosen.name), f"as {chosen.name}, which has exactly its {elements:,} weights{others}"
     if inferred is None:
         raise RequestError(_unknown(file, header, elements))
+    near = [entry for entry in _published_entries() if _has_nearly(entry, inferred.hub_id, elements)]
+    model = likeliest(near, file, inferred.hub_id).name if near else inferred.hub_id
     try:
-        return open_model(inferred.hub_id), f"as {inferred.kind}, the type that diffusers sees in it"
+        return open_model(model), f"as {inferred.kind}, the type that diffusers sees in it"
     except DiffprofError as error:
         raise RequestError(
             f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be had "
@@ -163,6 +172,16 @@ def _part_with(entry: Entry, elements: int) -> bool:
         part.parameters and elements in (part.parameters, part.parameters + part.buffers)
         for slot, part in entry.components.items()
         if slot != LEFT_OUT
+    )
+
+
+def _has_nearly(entry: Entry, hub_id: str, elements: int) -> bool:
+    """Whether a model has the denoiser of another, with as many weights as a file: one may have a norm more."""
+    known = catalogue.find(hub_id)
+    classes = {part.class_name for part in known.components.values()} if known else set()
+    return any(
+        part.class_name in classes and part.parameters and abs(part.parameters - elements) <= elements // 100_000
+        for part in entry.components.values()
     )
 
 
@@ -209,11 +228,40 @@ def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> 
         slots = [slot for slot in _slots_for(group, parts, len(groups) == 1) if slot not in stored]
         if slots:
             elements = group.weights.elements
-            nearest = min(slots, key=lambda slot: abs((parts[slot].parameters or 0) - elements))
+            nearest = min(
+                slots, key=lambda slot: (abs((parts[slot].parameters or 0) - elements), not _is_named(slot, file))
+            )
             stored[nearest] = group.weights
     if not stored:
         raise RequestError(f"{file} holds nothing that fits a part of this pipeline ({', '.join(parts)})")
     return stored
+
+
+def _is_named(slot: str, file: Path) -> bool:
+    """Whether the name of a file speaks of one of two equal denoisers: Wan 2.2 has one for each end of the noise."""
+    return slot.endswith("_2") and re.search(r"low[\W_]?noise", file.name, re.IGNORECASE) is not None
+
+
+def _other_origins(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan]) -> dict[str, Entry]:
+    """By slot, the models of the catalogue that have a part as large as the file's, where the chosen one has another.
+
+    Versions of a model share a denoiser and differ in their VAE (LTX-Video).
+    """
+    found: dict[str, Entry] = {}
+    for slot, weights in stored.items():
+        plan = parts[slot]
+        if _kind(plan) == DENOISER or _is_near(plan.parameters, weights.elements):
+            continue
+        for entry in _published_entries():
+            other = entry.components.get(slot)
+            if other and other.class_name == plan.class_name and _is_near(other.parameters, weights.elements):
+                found.setdefault(slot, entry)
+    return found
+
+
+def _is_near(parameters: int | None, elements: int) -> bool:
+    """Whether a file can hold a model of that many parameters: some have a few statistics more, or buffers."""
+    return parameters is None or abs(parameters - elements) <= elements // 1000
 
 
 def _slots_for(group: _Group, parts: Mapping[str, PartPlan], is_alone: bool) -> list[str]:
