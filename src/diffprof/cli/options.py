@@ -162,7 +162,7 @@ LimitMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory limit for opening and counting a model: 16GB. By default 6 GB.",
+        help="Memory limit for opening and counting a model: 16GB. By default 3 GB.",
         callback=lambda text: set_option("memory", text),
     ),
 ]
@@ -170,7 +170,7 @@ LimitTime = Annotated[
     str | None,
     typer.Option(
         metavar="SECONDS",
-        help="CPU time limit for opening and counting a model. By default 300.",
+        help="CPU time limit for opening and counting a model. By default 120.",
         callback=lambda text: set_option("time", text),
     ),
 ]

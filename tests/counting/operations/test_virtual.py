@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from diffprof.counting.operations.recorder import OperationRecorder
-from diffprof.counting.operations.stand_in_values import LARGEST_REAL
+from diffprof.counting.operations.stand_in_values import LARGEST_PICTURE, LARGEST_REAL
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.record.tensors import OperationShapes
 from tests.counting.formulas.counted import on_virtual
@@ -102,3 +102,11 @@ def test_black_frames_of_a_real_picture_take_no_memory_when_they_are_many(mode: 
         few, many = picture.new_zeros(2, 3, 4), picture.new_zeros(LARGEST_REAL, 3, 4)
     assert (few.is_meta, few.sum().item()) == (False, 0)
     assert (many.is_meta, tuple(many.shape)) == (True, (LARGEST_REAL, 3, 4))
+
+
+def test_of_a_long_film_no_second_one_is_made(mode: VirtualMode) -> None:
+    film = torch.zeros(1).expand(LARGEST_PICTURE + 1)
+    with mode:
+        brighter, product = film * 2, torch.full((3,), 2.0) * 2
+    assert (brighter.is_meta, brighter.shape) == (True, film.shape)
+    assert product.tolist() == [4, 4, 4]

@@ -9,6 +9,9 @@ import torch
 LARGEST_REAL = 1 << 20
 """Elements up to which a factory is made real. A video's position table must not be computed in every block."""
 
+LARGEST_PICTURE = 1 << 24
+"""Elements of a real picture or film of which further real ones are made; nothing reads the values of a larger one."""
+
 LARGE_VALUE = 2.0**14
 """In the range of every dtype of 16 bits and more."""
 

@@ -23,7 +23,13 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
-from diffprof.counting.operations.stand_in_values import LARGEST_REAL, empty_virtual, stand_in, stand_in_word
+from diffprof.counting.operations.stand_in_values import (
+    LARGEST_PICTURE,
+    LARGEST_REAL,
+    empty_virtual,
+    stand_in,
+    stand_in_word,
+)
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
 from diffprof.errors import UncountableError
@@ -162,10 +168,12 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> bool:
-    """Is the result of small real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
+    """Is the result of real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
     if not tensors or not _spreads(func):
         return False
     first = tensors[0].shape
+    if first.numel() > LARGEST_PICTURE and tensors[0].is_floating_point():
+        return True
     if func is not aten.repeat.default and all(tensor.shape == first or tensor.dim() == 0 for tensor in tensors):
         elements = first.numel()
     else:
