@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from diffprof.prediction.allocator import MIB, CachingAllocator, OutOfDeviceMemory
+from tests.prediction.plain_allocator import PlainAllocator
 
 
 def test_requests_are_rounded_to_512_bytes() -> None:
-    assert [CachingAllocator().allocate(size).size for size in (1, 512, 513, 1024)] == [512, 512, 1024, 1024]
+    found = []
+    for size in (1, 512, 513, 1024):
+        allocator = CachingAllocator()
+        found.append(allocator.size_of(allocator.allocate(size)))
+    assert found == [512, 512, 1024, 1024]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def test_the_smallest_block_that_is_large_enough_is_taken() -> None:
     blocks = [allocator.allocate(size * MIB) for size in (100, 40, 60)]
     for block in blocks:
         allocator.release(block)
-    assert allocator.allocate(39 * MIB + 512 * 1024).size == 40 * MIB
+    assert allocator.size_of(allocator.allocate(39 * MIB + 512 * 1024)) == 40 * MIB
 
 
 def test_a_full_device_gets_cached_segments_back_first() -> None:
@@ -89,3 +96,32 @@ def test_what_begins_with_a_state_goes_on_as_the_one_that_reached_it() -> None:
     assert (first.reserved, first.most_reserved, first.most_requested) == (
         second.reserved, second.most_reserved, second.most_requested,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_sequence_is_followed_as_by_a_list_of_blocks(seed: int) -> None:
+    """The rules written down without a thought of speed."""
+    rng = random.Random(seed)
+    capacity = rng.choice((None, 400 * MIB))
+    quick, plain = CachingAllocator(capacity), PlainAllocator(capacity)
+    alive: list[tuple[int, int]] = []
+    for _ in range(400):
+        if alive and rng.random() < 0.48:
+            one, other = alive.pop(rng.randrange(len(alive)))
+            quick.release(one)
+            plain.release(other)
+        elif rng.random() < 0.01:
+            quick.empty_cache()
+            plain.empty_cache()
+        else:
+            size = int(rng.choice((700, 90_000, MIB, 3 * MIB, 9 * MIB, 40 * MIB)) * rng.uniform(0.3, 1.1))
+            try:
+                expected = plain.allocate(size)
+            except OutOfDeviceMemory:
+                with pytest.raises(OutOfDeviceMemory):
+                    quick.allocate(size)
+                continue
+            alive.append((quick.allocate(size), expected))
+        assert (quick.allocated, quick.reserved, quick.most_reserved) == (
+            plain.allocated, plain.reserved, plain.most_reserved,
+        )  # fmt: skip

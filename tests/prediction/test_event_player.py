@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from diffprof.prediction.allocator import MIB, CachingAllocator
-from diffprof.prediction.event_player import Event, EventPlayer
+from diffprof.prediction.event_player import Event, EventPlayer, event_parts
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, compress
 from diffprof.record.profile import Cost, Work
 
@@ -69,17 +69,17 @@ def test_the_end_is_the_same_however_much_is_left_out(seed: int) -> None:
     cost = cost_of([*before, *blocks_of_a_model(rng, 40), (RELEASE, 1, 0), *blocks_of_a_model(rng, 30)])
     whole, short = Player(can_skip=False), Player(can_skip=True)
     for player in (whole, short):
-        player.play_all(cost)
+        player.play_all(event_parts(cost))
     assert short.followed < whole.followed / 2
     assert short.allocator.free_blocks() == whole.allocator.free_blocks()
     assert list(short.alive) == list(whole.alive)
-    assert [short.blocks[n].address for n in short.alive] == [whole.blocks[n].address for n in whole.alive]
+    assert [short.blocks[n] for n in short.alive] == [whole.blocks[n] for n in whole.alive]
     assert (short.most, short.place, short.allocator.reserved) == (whole.most, whole.place, whole.allocator.reserved)
 
 
 def test_what_grows_with_every_repetition_is_followed_to_its_end() -> None:
     events = [event for _ in range(50) for event in [(ALLOCATE, 3 * MIB, 1)] * 5 + [(RELEASE, 2, 0), (RELEASE, 4, 0)]]
     player = Player(can_skip=True)
-    player.play_all(cost_of(events))
+    player.play_all(event_parts(cost_of(events)))
     assert player.followed == len(events)
     assert player.allocator.allocated == 150 * 3 * MIB

@@ -7,7 +7,7 @@ from diffprof.counting.cached import count_request
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.memory_on_devices import MemoryOnDevices
-from diffprof.prediction.memory_simulation import predict_memory, simulate_memory
+from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.fitted import StageMemory
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
@@ -56,14 +56,3 @@ def test_a_size_that_begins_like_another_one_has_what_it_has_by_itself() -> None
         ):
             alone = MemoryOnDevices(profile, RunSettings())
             assert similar.on(device) == alone.on(device)
-
-
-def test_a_size_goes_on_from_where_another_one_got_in_the_same_way() -> None:
-    profiles = [
-        count_request(Request.create("sd-2.1-base", {"height": side, "width": side}), use_cache=False)
-        for side in (512, 768)
-    ]
-    first = simulate_memory(profiles[0], RunSettings(), DeviceMemory("ampere"), keeps_branches=True)
-    begun = [branch.for_profile(profiles[1], RunSettings()) for branch in first.branches]
-    assert begun[0] is not None, "the text encoder is the same for all sizes"
-    assert begun[-1] is None, "the UNet is not"

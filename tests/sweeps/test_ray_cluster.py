@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -91,6 +93,28 @@ def test_without_ray_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyP
 def test_a_cluster_that_is_not_there_is_one_sentence() -> None:
     with pytest.raises(DiffprofError, match=r"Cannot connect to the Ray cluster at 127\.0\.0\.1:1 "):
         RayCluster("127.0.0.1:1")
+
+
+def test_an_address_that_was_given_is_connected_to_even_if_nothing_is_left_to_be_computed() -> None:
+    with pytest.raises(DiffprofError, match=r"Cannot connect to the Ray cluster at 127\.0\.0\.1:1 "):
+        diffprof.sweep("sdxl", engine="ray", address="127.0.0.1:1")
+
+
+def answer_once(server: socket.socket, words: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(1)
+        connection.sendall(words)
+
+
+@pytest.mark.parametrize("words", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_another_server_than_ray_is_one_sentence(words: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer_once, args=(server, words), daemon=True)
+        thread.start()
+        with pytest.raises(DiffprofError, match=r"Cannot connect to the Ray cluster at .*(not Ray|reset)"):
+            RayCluster(f"127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
 
 
 def test_an_address_that_is_none_is_one_sentence() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from diffprof.laws.events import RELEASE_NEXT, with_ages
 from diffprof.laws.folding import LOOP, NegativeCount
+from diffprof.laws.polynomials import PolynomialTable
 from diffprof.laws.templates import CONSTANT, Template
 from diffprof.record.allocations import RELEASE, compressed_order
 from diffprof.record.profile import Cost
@@ -45,11 +46,19 @@ class CostStructure:
         self._template = template
         _, keys, children = template.nodes[node]
         self.parts: dict[str, int] = dict(zip(keys, children, strict=True))
-        self.is_constant = node < template.constants
-        self.constant_cost: Cost | None = None
-        """The cost that is the same for every request, once it was made."""
+        self.latest: tuple[tuple[int, ...], Cost] | None = None
+        """The cost that was made last, and the values of `variables` for it."""
+        self._variables: tuple[str, ...] | None = None
         self._module_names: list[tuple[str, str, int]] | None = None
         self._sequences: dict[tuple[int, ...], EventSequence] = {}
+
+    def variables(self, table: PolynomialTable) -> tuple[str, ...]:
+        """The variables that anything of the cost depends on; none where it is the same for every request."""
+        if self._variables is None:
+            numbers = self._template.numbers_below(self.parts.values())
+            terms = {row[i] for row in map(table.rows.__getitem__, numbers) for i in range(1, len(row), 2)}
+            self._variables = tuple(sorted({name for term in terms for name, _ in table.monomials[term]}))
+        return self._variables
 
     def children(self, node: int) -> Sequence[int]:
         children: Sequence[int] = self._template.nodes[node][1]

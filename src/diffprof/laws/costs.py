@@ -103,12 +103,13 @@ class CostValues:
         return [symbol if isinstance(symbol, tuple) else fill(symbol) for symbol in self._sequence.symbols]
 
     def as_cost(self) -> Cost:
-        """The cost; where it is the same for every request, the same object."""
-        if not self._structure.is_constant:
-            return Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
-        if self._structure.constant_cost is None:
-            self._structure.constant_cost = Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
-        return self._structure.constant_cost
+        """The cost; where it is the same as for the request before, the same object."""
+        values = self._program.values_of(self._structure)
+        latest = self._structure.latest
+        if latest is None or latest[0] != values:
+            cost = Cost.with_lazy_tables(self.work, self.peak_live_bytes, self._table)
+            self._structure.latest = latest = (values, cost)
+        return latest[1]
 
     def _table(self, name: str) -> Any:
         return getattr(self, f"_{name}")()

@@ -45,7 +45,11 @@ class Program:
     def cost_structures(self) -> list[CostStructure]:
         """What each cost has in common for all requests."""
         _, children = self.template.nodes[self.parts["costs"]]
-        return [CostStructure(self.template, node) for node in children]
+        made = self.template.made
+        for node in children:
+            if node not in made:
+                made[node] = CostStructure(self.template, node)
+        return [made[node] for node in children]
 
     @cached_property
     def cost_calls(self) -> list[tuple[str, str]]:
@@ -70,8 +74,13 @@ class Values:
 
     def __init__(self, table: PolynomialTable, variables: Mapping[str, int]) -> None:
         self._table = table
+        self._variables = variables
         self._terms = [monomial_value(monomial, variables) for monomial in table.monomials]
         self._known: dict[int, int] = {}
+
+    def of_structure(self, structure: CostStructure) -> tuple[int, ...]:
+        """The values of all variables that a cost depends on."""
+        return tuple([self._variables[name] for name in structure.variables(self._table)])
 
     def __getitem__(self, number: int) -> int:
         value = self._known.get(number)
@@ -113,6 +122,10 @@ class FilledProgram:
 
     def value(self, number: int) -> int:
         return self._values[number]
+
+    def values_of(self, structure: CostStructure) -> tuple[int, ...]:
+        """What tells a cost of this request from that of others."""
+        return self._values.of_structure(structure)
 
     def once(self, value: tuple[Any, ...], make: Callable[[tuple[Any, ...]], Any]) -> Any:
         """What is made of a value that is the same for every request: made once for the program."""

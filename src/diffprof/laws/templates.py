@@ -6,7 +6,7 @@ A value is made of dictionaries, tuples, texts, numbers and None. Equal parts of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,6 +100,25 @@ class Template:
     """How many of the nodes have no numbers that differ."""
     known: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
     """Values of constant nodes."""
+    made: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was made of a node for all programs that have it."""
+
+    def numbers_below(self, nodes: Iterable[int]) -> set[int]:
+        """The numbers that occur in what these nodes stand for."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        waiting = list(nodes)
+        while waiting:
+            node = waiting.pop()
+            if node < self.constants or node in seen:
+                continue
+            seen.add(node)
+            kind, *_, value = self.nodes[node]
+            if kind == NUMBER:
+                found.add(value)
+            elif kind != CONSTANT:
+                waiting += value
+        return found
 
     def fill(self, number: int, numbers: Any, known: dict[int, Any]) -> Any:
         """The value that a node stands for, with these numbers; what is `known` is not made again."""

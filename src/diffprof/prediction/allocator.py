@@ -4,13 +4,14 @@ The rules are those of ``c10/cuda/CUDACachingAllocator.cpp`` with its default se
 bytes; those up to 1 MiB share segments of 2 MiB, those below 10 MiB segments of 20 MiB, larger ones have a segment of
 their own in multiples of 2 MiB; the smallest free block that is large enough is taken, and split where enough is left;
 free neighbours are merged. A segment goes back to the device when its cache is emptied, or when the device has no more.
+
+Blocks are plain addresses, kept in dictionaries: this is the busiest place of a prediction.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping
-from copy import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 KIB, MIB = 1024, 1024**2
@@ -18,6 +19,7 @@ KIB, MIB = 1024, 1024**2
 SMALLEST_BLOCK = 512
 SMALL_REQUEST = 1 * MIB
 SMALL_SEGMENT = 2 * MIB
+"""No segment for other requests is as small as that."""
 LARGE_REQUEST = 10 * MIB
 MIDDLE_SEGMENT = 20 * MIB
 LARGE_STEP = 2 * MIB
@@ -26,28 +28,12 @@ ADDRESS_BITS = 56
 ADDRESS_MASK = (1 << ADDRESS_BITS) - 1
 """A size and an address are one number, with the size before the address: sorting these is far faster."""
 
+FreeBlocks = tuple[tuple[int, ...], tuple[int, ...]]
+"""Sizes and addresses of what is free as single numbers, in order: for small requests, and for others."""
+
 
 class OutOfDeviceMemory(Exception):
     """A request cannot be met, not even after all cached memory was given back."""
-
-
-class _Block:
-    __slots__ = ("address", "following", "is_free", "is_small", "preceding", "requested", "size")
-
-    def __init__(self, size: int, address: int, is_small: bool) -> None:
-        self.size = size
-        self.address = address
-        self.is_small = is_small
-        self.is_free = False
-        self.requested = 0
-        self.preceding: _Block | None = None
-        self.following: _Block | None = None
-
-    def copy(self) -> _Block:
-        """The same without neighbours."""
-        other = _Block(self.size, self.address, self.is_small)
-        other.is_free, other.requested = self.is_free, self.requested
-        return other
 
 
 @dataclass(frozen=True)
@@ -59,8 +45,9 @@ class Occupied:
     most_reserved: int
     requested: int
     address: int
-    free: tuple[tuple[int, int, bool, bool, bool], ...]
-    """Size and address of what is free, whether it is for small requests, and whether something lies on each side."""
+    free: FreeBlocks
+    segments: dict[int, int]
+    """Addresses and sizes of segments that are free as a whole: only these can be given back."""
 
 
 class CachingAllocator:
@@ -75,144 +62,145 @@ class CachingAllocator:
         """What was asked for and is not released: no device with less can have it, however its memory is split."""
         self.most_requested = 0
         self._address = 0
-        self._free: dict[bool, list[int]] = {True: [], False: []}
+        self._small: list[int] = []
+        self._large: list[int] = []
         """Sizes and addresses of free blocks as single numbers, in order: for small requests, and for others."""
-        self._at: dict[int, _Block] = {}
-        """Free blocks by address."""
+        self._starts: dict[int, int] = {}
+        """Free blocks: size by address."""
+        self._ends: dict[int, int] = {}
+        """Free blocks: address by the address behind their end."""
+        self._taken: dict[int, tuple[int, int]] = {}
+        """Allocated blocks by address: size, and how much of it was asked for."""
+        self._segments: dict[int, int] = {}
+        """Size by address."""
 
-    def allocate(self, size: int) -> _Block:
-        """A block for so many bytes."""
+    def allocate(self, size: int) -> int:
+        """The address of a block for so many bytes."""
         size = (size + SMALLEST_BLOCK - 1) // SMALLEST_BLOCK * SMALLEST_BLOCK or SMALLEST_BLOCK
         is_small = size <= SMALL_REQUEST
-        free = self._free[is_small]
+        free = self._small if is_small else self._large
         place = bisect_left(free, size << ADDRESS_BITS)
         if place < len(free):
-            block = self._at.pop(free.pop(place) & ADDRESS_MASK)
-            block.is_free = False
+            found = free.pop(place)
+            address, whole = found & ADDRESS_MASK, found >> ADDRESS_BITS
+            del self._starts[address]
         else:
-            block = self._new_segment(size, is_small)
-        left = block.size - size
-        if left >= SMALLEST_BLOCK if is_small else left > SMALL_REQUEST:
-            self._split(block, size)
-        self.allocated += block.size
-        block.requested = size
+            address, whole = self._new_segment(size, is_small)
+        left = whole - size
+        if left > SMALL_REQUEST or (is_small and left):
+            rest = address + size
+            self._starts[rest] = left
+            self._ends[address + whole] = rest
+            insort(free, left << ADDRESS_BITS | rest)
+            whole = size
+        else:
+            self._ends.pop(address + whole, None)
+        self._taken[address] = (whole, size)
+        self.allocated += whole
         self.requested += size
         if self.requested > self.most_requested:
             self.most_requested = self.requested
-        return block
+        return address
 
-    def release(self, block: _Block) -> None:
+    def release(self, address: int) -> None:
         """Give a block back to the cache."""
-        self.allocated -= block.size
-        self.requested -= block.requested
-        neighbour = block.preceding
-        if neighbour is not None and neighbour.is_free:
-            block = self._merge(block, neighbour)
-        neighbour = block.following
-        if neighbour is not None and neighbour.is_free:
-            block = self._merge(block, neighbour)
-        # As `_keep` does it: this is the busiest place of a prediction.
-        block.is_free = True
-        self._at[block.address] = block
-        insort(self._free[block.is_small], block.size << ADDRESS_BITS | block.address)
+        size, requested = self._taken.pop(address)
+        self.allocated -= size
+        self.requested -= requested
+        # Blocks for small requests have exactly their size, others are larger than any of these.
+        free = self._small if size <= SMALL_REQUEST else self._large
+        end = address + size
+        before = self._ends.pop(address, None)
+        if before is not None:
+            del free[bisect_left(free, address - before << ADDRESS_BITS | before)]
+            address = before
+        after = self._starts.pop(end, None)
+        if after is not None:
+            del free[bisect_left(free, after << ADDRESS_BITS | end)]
+            end += after
+        size = end - address
+        self._starts[address] = size
+        self._ends[end] = address
+        insort(free, size << ADDRESS_BITS | address)
 
-    def _keep(self, block: _Block) -> None:
-        """Have a block among those that are free."""
-        block.is_free = True
-        self._at[block.address] = block
-        insort(self._free[block.is_small], block.size << ADDRESS_BITS | block.address)
+    def size_of(self, address: int) -> int:
+        """Of an allocated block."""
+        return self._taken[address][0]
 
     def empty_cache(self) -> None:
         """Give segments that hold nothing back to the device."""
-        for block in list(self._at.values()):
-            if block.preceding is None and block.following is None:
-                self.reserved -= block.size
-                self._drop(block)
+        for address, size in list(self._segments.items()):
+            if self._starts.get(address) == size:
+                free = self._small if size == SMALL_SEGMENT else self._large
+                del free[bisect_left(free, size << ADDRESS_BITS | address)]
+                del self._segments[address], self._starts[address], self._ends[address + size]
+                self.reserved -= size
 
-    def _drop(self, block: _Block) -> None:
-        """Have a block no longer among those that are free."""
-        free = self._free[block.is_small]
-        del free[bisect_left(free, block.size << ADDRESS_BITS | block.address)]
-        del self._at[block.address]
+    def free_blocks(self) -> FreeBlocks:
+        """All that is cached."""
+        return tuple(self._small), tuple(self._large)
 
-    def free_blocks(self) -> list[int]:
-        """Size and address of all that is cached, as single numbers."""
-        return [*self._free[True], *self._free[False]]
+    def has_room_for(self, size: int) -> bool:
+        """Whether the device has so much that is not reserved."""
+        return self.capacity is None or self.reserved + size <= self.capacity
 
-    def fork(self, blocks: Mapping[int, _Block]) -> tuple[CachingAllocator, dict[int, _Block]]:
-        """The same state apart from this one, and these of its blocks."""
-        copies: dict[int, _Block] = {}
-        waiting = [*blocks.values(), *self._at.values()]
-        found: list[_Block] = []
-        while waiting:
-            block = waiting.pop()
-            if id(block) not in copies:
-                copies[id(block)] = block.copy()
-                found.append(block)
-                waiting += [one for one in (block.preceding, block.following) if one is not None]
-        for block in found:
-            own = copies[id(block)]
-            own.preceding = copies[id(block.preceding)] if block.preceding is not None else None
-            own.following = copies[id(block.following)] if block.following is not None else None
-        other = copy(self)
-        other._free = {is_small: list(free) for is_small, free in self._free.items()}
-        other._at = {address: copies[id(block)] for address, block in self._at.items()}
-        return other, {number: copies[id(block)] for number, block in blocks.items()}
+    def segments_since(self, address: int) -> list[int]:
+        """Sizes of the segments that were opened since the next one was to have this address."""
+        return [size for start, size in self._segments.items() if start >= address]
+
+    @property
+    def next_address(self) -> int:
+        """Of the next segment."""
+        return self._address
+
+    def add_free_segments(self, sizes: Iterable[int]) -> None:
+        """Open segments and leave them free."""
+        for size in sizes:
+            address = self._open_segment(size)
+            free = self._small if size == SMALL_SEGMENT else self._large
+            self._starts[address] = size
+            self._ends[address + size] = address
+            insort(free, size << ADDRESS_BITS | address)
 
     def as_occupied(self) -> Occupied:
         """This state, for as many generations as begin with it."""
-        free = tuple(
-            (block.size, block.address, block.is_small, block.preceding is not None, block.following is not None)
-            for block in self._at.values()
+        whole = {address: size for address, size in self._segments.items() if self._starts.get(address) == size}
+        return Occupied(
+            self.allocated, self.reserved, self.most_reserved, self.requested, self._address, self.free_blocks(), whole
         )
-        return Occupied(self.allocated, self.reserved, self.most_reserved, self.requested, self._address, free)
 
     def resume(self, state: Occupied) -> None:
         """Begin with a state."""
         self.allocated, self.reserved, self.most_reserved = state.allocated, state.reserved, state.most_reserved
         self.requested = self.most_requested = state.requested
         self._address = state.address
-        taken = _Block(0, -1, False)
-        for size, address, is_small, has_preceding, has_following in state.free:
-            block = _Block(size, address, is_small)
-            block.preceding = taken if has_preceding else None
-            block.following = taken if has_following else None
-            self._keep(block)
+        self._small, self._large = list(state.free[0]), list(state.free[1])
+        self._segments = dict(state.segments)
+        for found in (*self._small, *self._large):
+            address, size = found & ADDRESS_MASK, found >> ADDRESS_BITS
+            self._starts[address] = size
+            self._ends[address + size] = address
 
-    def _new_segment(self, size: int, is_small: bool) -> _Block:
+    def _new_segment(self, size: int, is_small: bool) -> tuple[int, int]:
+        """Address and size of a segment for a request."""
         if is_small:
             segment = SMALL_SEGMENT
         elif size < LARGE_REQUEST:
             segment = MIDDLE_SEGMENT
         else:
             segment = -(-size // LARGE_STEP) * LARGE_STEP
-        if self.capacity is not None and self.reserved + segment > self.capacity:
+        if not self.has_room_for(segment):
             self.empty_cache()
-            if self.reserved + segment > self.capacity:
+            if not self.has_room_for(segment):
                 raise OutOfDeviceMemory
-        self.reserved += segment
+        return self._open_segment(segment), segment
+
+    def _open_segment(self, size: int) -> int:
+        self.reserved += size
         if self.reserved > self.most_reserved:
             self.most_reserved = self.reserved
-        block = _Block(segment, self._address, is_small)
-        self._address += segment
-        return block
-
-    def _split(self, block: _Block, size: int) -> None:
-        rest = _Block(block.size - size, block.address + size, block.is_small)
-        rest.is_free = True
-        rest.preceding, rest.following = block, block.following
-        if block.following is not None:
-            block.following.preceding = rest
-        block.following, block.size = rest, size
-        self._at[rest.address] = rest
-        insort(self._free[rest.is_small], rest.size << ADDRESS_BITS | rest.address)
-
-    def _merge(self, block: _Block, neighbour: _Block) -> _Block:
-        free = self._free[neighbour.is_small]
-        del free[bisect_left(free, neighbour.size << ADDRESS_BITS | neighbour.address)], self._at[neighbour.address]
-        first, second = (neighbour, block) if neighbour is block.preceding else (block, neighbour)
-        first.size += second.size
-        first.following = second.following
-        if second.following is not None:
-            second.following.preceding = first
-        return first
+        address = self._address
+        self._segments[address] = size
+        # A gap: blocks of two segments never are neighbours.
+        self._address += size + SMALLEST_BLOCK
+        return address

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer
 from diffprof.prediction.residency import Groups
 from diffprof.prediction.weights import ComponentWeights, tensor_sizes
-from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
-from diffprof.record.allocations import ALLOCATE, MASKED_ATTENTION, RELEASE
+from diffprof.record.allocations import ALLOCATE, RELEASE
 from diffprof.record.profile import Call
 
 if TYPE_CHECKING:
     from diffprof.prediction.memory_simulation import MemorySimulation
+
+
+@dataclass(frozen=True)
+class CallPeak:
+    """Where most was allocated in a call."""
+
+    allocated: int = 0
+    """All of it, also what was there before; 0 where the call allocates nothing."""
+    place: int = 0
+    """Of the module that ran, among those of the cost."""
+    activations: int = 0
+    workspace: int = 0
+    weights: Mapping[str, int] | None = None
+    """Bytes on the device by component; None where they are the same from the first moment to the last."""
 
 
 class CallSimulation(EventPlayer):
@@ -37,54 +51,54 @@ class CallSimulation(EventPlayer):
             settings.offload in ("sequential", "group", "group-leaf") and call.component not in around.on_device
         )
         self.groups = Groups(component, own, settings, self.paths) if is_grouped else None
-        self.present: dict[str, list[Any]] = {}
+        self.present: dict[str, list[int]] = {}
         self.share = settings.devices if component.role == "denoiser" else 1
+        self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
         self.activations = 0
-        self.most = 0
+        self.peak = CallPeak()
         super().__init__(around.allocator, can_skip=self.groups is None and not self.beside)
 
     @cached_property
     def paths(self) -> list[str]:
         return [module.path for module in self.call.cost.modules] or [""]
 
-    def run(self) -> int:
-        """Follow all events; the most that is allocated at one time."""
-        self.play_all(self.call.cost)
+    def run(self) -> CallPeak:
+        """Follow all events; where most is allocated at one time."""
+        self.play_all(self.events.parts)
         for number in self.alive:
             self.allocator.release(self.blocks[number])
         for group in list(self.present):
             self._drop(group)
-        return self.most
+        return self.peak
 
     def play(self, events: Sequence[Event]) -> None:
         allocator, blocks, sizes, alive = self.allocator, self.blocks, self.sizes, self.alive
-        share, is_plain = self.share, self.can_skip
+        allocate, release, is_plain = allocator.allocate, allocator.release, self.can_skip
         for kind, value, step in events:
             if kind == ALLOCATE:
-                size = value // share or 1
-                beside = []
+                beside: Sequence[int] = ()
                 if is_plain:
                     self.place += step
                 else:
                     self._enter(step)
-                    beside = self._beside(size)
+                    beside = self._beside(value)
                 alive[len(blocks)] = None
-                blocks.append(allocator.allocate(size))
-                sizes.append(size)
-                self.activations += size
-                if allocator.allocated > self.most:
-                    self._note(sum(block.size for block in beside))
-                for block in beside:
-                    allocator.release(block)
+                blocks.append(allocate(value))
+                sizes.append(value)
+                self.activations += value
+                if allocator.allocated > self.peak.allocated:
+                    self._note(sum(map(allocator.size_of, beside)))
+                for address in beside:
+                    release(address)
             elif kind == RELEASE:
                 number = len(blocks) - value
-                allocator.release(blocks[number])
+                release(blocks[number])
                 self.activations -= sizes[number]
                 del alive[number]
             else:
-                self._use(kind, value)
+                self._use(value, is_optional=bool(step))
 
-    def _beside(self, output_bytes: int) -> list[Any]:
+    def _beside(self, output_bytes: int) -> list[int]:
         """What the module that runs takes beside its output, until that is there."""
         unpacked, copies = self.beside.get(self.paths[self.place], (0, 0.0))
         return [self.allocator.allocate(size) for size in (unpacked, int(copies * output_bytes)) if size]
@@ -105,38 +119,26 @@ class CallSimulation(EventPlayer):
 
     def _drop(self, group: str) -> None:
         assert self.groups is not None
-        for block in self.present.pop(group):
-            self.allocator.release(block)
+        for address in self.present.pop(group):
+            self.allocator.release(address)
         self.around.resident[self.call.component] -= sum(self.groups.bytes[group])
 
-    def _use(self, kind: str, number: int) -> None:
-        """An operation runs that may take memory beside."""
-        operation = self.call.cost.operations[number]
-        is_optional = operation.kind == "convolution"
-        if is_optional:
-            size = self.around.device.convolution_bytes(operation)
-        elif self.around.settings.attention == "math" or not self.around.device.has_fused_attention(operation):
-            size = score_bytes(operation, kind == MASKED_ATTENTION)
-        else:
-            size = fused_attention_bytes(operation)
-        size //= self.share
-        if not size:
-            return
+    def _use(self, size: int, is_optional: bool) -> None:
+        """An operation takes memory while it runs."""
         needed = self.allocator.most_requested
         try:
-            block = self.allocator.allocate(size)
+            address = self.allocator.allocate(size)
         except OutOfDeviceMemory:
             if not is_optional:
                 raise
             return  # cuDNN goes on to an algorithm that does without
         if is_optional:
             self.allocator.most_requested = needed
-        if self.allocator.allocated > self.most:
+        if self.allocator.allocated > self.peak.allocated:
             self._note(size)
-        self.allocator.release(block)
+        self.allocator.release(address)
 
     def _note(self, workspace: int) -> None:
         """More is allocated than at any moment of the call before."""
-        self.most = self.allocator.allocated
-        if self.around.is_peak():
-            self.around.note(self.call.component, self.paths[self.place], self.activations, workspace)
+        weights = None if self.groups is None else dict(self.around.resident)
+        self.peak = CallPeak(self.allocator.allocated, self.place, self.activations, workspace, weights)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from diffprof.prediction.allocator import CachingAllocator
+from diffprof.prediction.allocator import CachingAllocator, FreeBlocks
 from diffprof.prediction.repetitions import stretches
 from diffprof.record.allocations import step_places
 from diffprof.record.profile import Cost
@@ -15,25 +14,30 @@ from diffprof.record.profile import Cost
 Event = tuple[str, int, int]
 """Kind, value, and the step to the next owner."""
 
+Parts = list[tuple[list[Event], int]]
+"""Events in order, with how often each part is repeated."""
+
 MOST_TURNS = 8
 """Repetitions after which the same state may come again."""
 
 LEAST_SKIPPED = 2
+
+LEFT_OUT = -1
 
 
 @dataclass(frozen=True)
 class _State:
     """All that the next repetition depends on."""
 
-    free: list[int]
+    free: FreeBlocks
     alive: dict[int, tuple[int, int]]
     """Number of an allocation: address and size of its block."""
     allocations: int
     place: int
 
 
-def event_parts(cost: Cost) -> list[tuple[list[Event], int]]:
-    """The events of a cost in order, in parts with how often each is repeated."""
+def event_parts(cost: Cost) -> Parts:
+    """The events of a cost as they were recorded."""
     known = [(event.kind, event.value, step_places(event.step)) for event in cost.allocations.events]
     return [([known[n] for n in one.numbers], one.times) for one in stretches(cost.allocations)]
 
@@ -45,37 +49,22 @@ class EventPlayer(ABC):
         self.allocator = allocator
         self.can_skip = can_skip
         """Whether nothing but the allocator's state decides about what the next events do."""
-        self.blocks: list[Any] = []
-        """By number of the allocation; None for those that were left out."""
+        self.blocks: list[int] = []
+        """Addresses by number of the allocation; `LEFT_OUT` for those that were not followed."""
         self.sizes: list[int] = []
         self.alive: dict[int, None] = {}
         """Numbers of allocations that were not released."""
         self.place = 0
         """What moves on by the same number with each repetition, such as the module that runs."""
-        self.parts: list[tuple[list[Event], int]] = []
-        """Events and how often they are repeated, in order."""
-        self.part = 0
 
     @abstractmethod
     def play(self, events: Sequence[Event]) -> None:
         """Follow the events."""
 
-    def play_all(self, cost: Cost) -> None:
-        """Follow all events of a cost."""
-        self.parts = event_parts(cost)
-        self.part = 0
-        self._play_rest()
-
-    def go_on(self, position: int) -> None:
-        """Follow what is left, from a position in a part that is not repeated."""
-        self.play(self.parts[self.part][0][position:])
-        self.part += 1
-        self._play_rest()
-
-    def _play_rest(self) -> None:
-        while self.part < len(self.parts):
-            self._repeat(*self.parts[self.part])
-            self.part += 1
+    def play_all(self, parts: Parts) -> None:
+        """Follow all events."""
+        for events, times in parts:
+            self._repeat(events, times)
 
     def repeats(self, distance: int, times: int) -> bool:
         """Whether what was met over the last `distance` places is met so many times again."""
@@ -99,7 +88,8 @@ class EventPlayer(ABC):
             states = [*states[1 - MOST_TURNS :], state]
 
     def _state(self) -> _State:
-        alive = {number: (block.address, block.size) for number in self.alive if (block := self.blocks[number])}
+        blocks, size_of = self.blocks, self.allocator.size_of
+        alive = {number: (blocks[number], size_of(blocks[number])) for number in self.alive}
         return _State(self.allocator.free_blocks(), alive, len(self.blocks), self.place)
 
     def _skip(self, before: _State, now: _State, times: int) -> bool:
@@ -116,7 +106,7 @@ class EventPlayer(ABC):
         if gone != come or not self.repeats(now.place - before.place, times):
             return False
         skipped = moved * times
-        self.blocks += [None] * skipped
+        self.blocks += [LEFT_OUT] * skipped
         self.sizes += [0] * skipped
         for number in come:
             self.blocks[number + skipped], self.sizes[number + skipped] = self.blocks[number], self.sizes[number]

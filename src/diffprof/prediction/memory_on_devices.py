@@ -8,7 +8,8 @@ from functools import cached_property
 
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
-from diffprof.prediction.memory_simulation import Branch, MemorySimulation, simulate_memory
+from diffprof.prediction.known_calls import KnownCalls
+from diffprof.prediction.memory_simulation import simulate_memory
 from diffprof.record.fitted import MemoryPeak, StageMemory
 from diffprof.record.profile import Operation, Profile
 from diffprof.record.run_settings import RunSettings
@@ -27,7 +28,6 @@ class _Need:
     """What a generation takes where there is memory enough."""
 
     stages: tuple[StageMemory, ...]
-    branches: Sequence[Branch]
     most_reserved: int
     """With so much, nothing is different."""
     most_requested: int
@@ -37,8 +37,8 @@ class _Need:
 class MemoryOnDevices:
     """The memory of one generation on any number of devices; the settings are those for its pipeline.
 
-    `similar` is that of another generation, such as one of another size: what begins in the same way is not followed
-    again.
+    `similar` is that of another generation, such as one of another size or with other steps: calls of both are not
+    followed again.
     """
 
     def __init__(self, profile: Profile, settings: RunSettings, similar: MemoryOnDevices | None = None) -> None:
@@ -46,9 +46,8 @@ class MemoryOnDevices:
         self._settings = settings
         self._needs: dict[Kind, _Need] = {}
         self._nearly_full: dict[tuple[Kind, int], Answer] = {}
-        self._branches: dict[int, Sequence[Branch]] = {}
-        """By workspace: states of the first simulation that has it."""
-        self._starts = similar._branches if similar is not None else {}
+        self._costs = [call.cost for call, _ in profile.costs()]
+        self._calls: KnownCalls = KnownCalls(similar._calls if similar is not None else None, self._costs)
 
     def on(self, device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool | None]:
         """The stages of the generation and whether it fits; as much as it takes where it does not.
@@ -71,65 +70,38 @@ class MemoryOnDevices:
         return self.on(device)[1]
 
     def _kind(self, device: DeviceMemory) -> Kind:
-        has_copies = not self._float32_convolutions or device.architecture not in WITHOUT_TF32
-        has_fused = not self._large_heads or device.maker == "NVIDIA"
+        has_copies = not self._has_float32_convolutions or device.architecture not in WITHOUT_TF32
+        has_fused = not self._has_large_heads or device.maker == "NVIDIA"
         return device.matrix_workspace_bytes, has_copies, has_fused
 
     def _need(self, kind: Kind, device: DeviceMemory) -> _Need:
         if kind not in self._needs:
-            run = self._simulate(device)
-            self._needs[kind] = _Need(run.result(), run.branches, run.most_reserved, run.allocator.most_requested)
+            run = simulate_memory(self._profile, self._settings, device, None, self._calls)
+            self._needs[kind] = _Need(run.result(), run.most_reserved, run.allocator.most_requested)
         return self._needs[kind]
 
     def _within(self, capacity: int, need: _Need, device: DeviceMemory) -> Answer:
-        """Followed from the last state that the device can have reached."""
-        reached = [branch for branch in need.branches if branch.most_reserved <= capacity]
         try:
-            if reached:
-                return reached[-1].run_on(device, capacity).result(), True
-            return simulate_memory(self._profile, self._settings, device, capacity).result(), True
+            return simulate_memory(self._profile, self._settings, device, capacity, self._calls).result(), True
         except OutOfDeviceMemory:
             return need.stages, False
 
-    def _simulate(self, device: DeviceMemory) -> MemorySimulation:
-        """Devices with the same workspace are the same up to the first call in which they differ."""
-        workspace = device.matrix_workspace_bytes
-        differing = self._float32_convolutions | self._large_heads
-        if workspace in self._branches:
-            common = [branch for branch in self._branches[workspace] if not differing & set(branch.followed)]
-            if common:
-                return common[-1].run_on(device)
-        start = self._start(workspace, differing)
-        run = start.run_on(device) if start else simulate_memory(self._profile, self._settings, device, None, True)
-        self._branches.setdefault(workspace, run.branches)
-        return run
-
-    def _start(self, workspace: int, differing: frozenset[int]) -> Branch | None:
-        """The last state of the similar generation that this one reaches, too."""
-        for branch in reversed(self._starts.get(workspace, ())):
-            if not differing & set(branch.followed):
-                found = branch.for_profile(self._profile, self._settings)
-                if found is not None:
-                    return found
-        return None
+    @cached_property
+    def _has_float32_convolutions(self) -> bool:
+        """Some devices take nothing beside these."""
+        return self._has(lambda one: one.kind == "convolution" and one.dtype == "float32")
 
     @cached_property
-    def _float32_convolutions(self) -> frozenset[int]:
-        """Costs, by identity, with convolutions that differ."""
-        return self._costs_with(lambda one: one.kind == "convolution" and one.dtype == "float32")
-
-    @cached_property
-    def _large_heads(self) -> frozenset[int]:
-        """Costs, by identity, with attention that differs."""
+    def _has_large_heads(self) -> bool:
+        """Some devices have no fused kernel for these."""
 
         def is_large(one: Operation) -> bool:
             return one.kind == "attention" and bool(one.shapes.inputs) and not AMD.has_fused_attention(one)
 
-        return self._costs_with(is_large)
+        return self._has(is_large)
 
-    def _costs_with(self, matches: Callable[[Operation], bool]) -> frozenset[int]:
-        costs = [call.cost for call, _ in self._profile.costs()]
-        return frozenset(id(cost) for cost in costs if any(map(matches, cost.operations)))
+    def _has(self, matches: Callable[[Operation], bool]) -> bool:
+        return any(matches(operation) for cost in self._costs for operation in cost.operations)
 
 
 def _on_device(stages: Sequence[StageMemory], device: DeviceMemory) -> tuple[StageMemory, ...]:

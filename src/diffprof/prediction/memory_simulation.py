@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from diffprof.prediction.allocator import CachingAllocator, Occupied
-from diffprof.prediction.call_memory import CallSimulation
+from diffprof.prediction.call_memory import CallPeak, CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer, event_parts
+from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.stages import stages_of_calls
 from diffprof.prediction.timeline import PIPELINE, pipeline_call
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
 from diffprof.record.fitted import DECODE, DENOISE, ENCODE, LOAD, StageMemory
-from diffprof.record.profile import Call, Profile
+from diffprof.record.profile import Call, Cost, Profile
 from diffprof.record.run_settings import RunSettings
 
 
@@ -33,10 +32,10 @@ def simulate_memory(
     settings: RunSettings,
     device: DeviceMemory,
     capacity: int | None = None,
-    keeps_branches: bool = False,
+    known: KnownCalls | None = None,
 ) -> MemorySimulation:
-    """The same, with more to say than the stages; with branches, it can be gone on with from many of its calls."""
-    simulation = MemorySimulation(profile, settings, device, capacity, keeps_branches)
+    """The same, with more to say than the stages; calls that are `known` are not followed again."""
+    simulation = MemorySimulation(profile, settings, device, capacity, known)
     simulation.run()
     return simulation
 
@@ -47,11 +46,19 @@ class _Moment:
 
     allocated: int
     component: str
-    module: str
-    weights: dict[str, int]
+    cost: Cost | None
+    """Of the component's call."""
+    place: int
+    """Of the module that ran, among those of the cost."""
+    weights: Mapping[str, int]
     activations: int
     kept: int
     workspace: int
+
+    @property
+    def module(self) -> str:
+        modules = self.cost.modules if self.cost is not None else ()
+        return modules[self.place].path if modules else ""
 
 
 class MemorySimulation:
@@ -63,17 +70,15 @@ class MemorySimulation:
         settings: RunSettings,
         device: DeviceMemory,
         capacity: int | None = None,
-        keeps_branches: bool = False,
+        known: KnownCalls | None = None,
     ) -> None:
         self.profile = profile
-        self.keeps_branches = keeps_branches
-        self.branches: list[Branch] = []
-        """States after calls that were followed, in order."""
+        self.known = known if known is not None else KnownCalls()
         self.settings = settings
         self.device = device
         self.allocator = CachingAllocator(capacity)
         self.weights = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
-        self.on_device: dict[str, list[Any]] = {}
+        self.on_device: dict[str, list[int]] = {}
         """Component: the blocks of its weights that lie on the device."""
         self.resident: dict[str, int] = {}
         """Component: the bytes of these blocks."""
@@ -95,21 +100,8 @@ class MemorySimulation:
         stages = stages_of_calls(self.profile)
         # What precedes the first call belongs to it.
         self._begin(stages[0] if stages else DECODE)
-        _OwnCode(self, stages).play_all(pipeline_call(self.profile).cost)
-        self.end()
-
-    def end(self) -> None:
-        """No stage comes any more."""
+        _OwnCode(self, stages).play_all(event_parts(pipeline_call(self.profile).cost))
         self._begin("")
-
-    def fork(self, device: DeviceMemory) -> MemorySimulation:
-        """The same state on another device, without the allocator."""
-        other = copy(self)
-        other.device = device
-        other.branches = list(self.branches)
-        other.resident, other.reserved, other.followed = dict(self.resident), dict(self.reserved), dict(self.followed)
-        other.moments = {stage: copy(moment) for stage, moment in self.moments.items()}
-        return other
 
     @property
     def most_reserved(self) -> int:
@@ -158,7 +150,7 @@ class MemorySimulation:
                 self._bring(slot)
         # Of cuBLAS, once and for all.
         self.allocator.allocate(self.device.matrix_workspace_bytes)
-        self.note("", "", 0, 0)
+        self.note("")
         for slot in list(self.on_device) if self.settings.offload != "none" else ():
             if slot not in self.stay:
                 self._take_away(slot)
@@ -174,7 +166,7 @@ class MemorySimulation:
         self.allocator.resume(state)
         self.on_device = {part.slot: [] for part in weights}
         self.resident = {part.slot: part.total_bytes for part in weights}
-        self.note("", "", 0, 0)
+        self.note("")
         return True
 
     def _is_text_encoder(self, slot: str) -> bool:
@@ -204,7 +196,7 @@ class MemorySimulation:
         self._begin(stage)
         if self.settings.offload == "model":
             self._bring(call.component)
-            self.note(call.component, "", 0, 0)
+            self.note(call.component)
         elif self.settings.drop_text_encoders and self.settings.offload == "none":
             self._bring_after_encoding(call.component)
         self._follow(call)
@@ -220,7 +212,7 @@ class MemorySimulation:
         for other in self.weights:
             if not self._is_text_encoder(other):
                 self._bring(other)
-        self.note(slot, "", 0, 0)
+        self.note(slot)
 
     def _offload_before(self, slot: str) -> None:
         """As accelerate's hooks do: the component that precedes this one in the pipeline's order leaves."""
@@ -237,23 +229,29 @@ class MemorySimulation:
         before = self.allocator.allocated
         taken = self.followed.get(id(call.cost))
         if taken is None:
-            self.followed[id(call.cost)] = CallSimulation(self, call).run() - before
+            peak = self.known.follow(CallSimulation(self, call))
+            self.followed[id(call.cost)] = peak.allocated - before
+            self._note_peak(call, peak)
             return
         moment = self.moments.get(self.stage)
         if moment is not None:
             moment.allocated = max(moment.allocated, before + taken)
 
-    def is_peak(self) -> bool:
-        """Whether more is allocated than at any moment of the stage before."""
+    def _note_peak(self, call: Call, peak: CallPeak) -> None:
+        """Remember where a call took most, if that is the peak of the stage."""
         moment = self.moments.get(self.stage)
-        return moment is None or self.allocator.allocated > moment.allocated
-
-    def note(self, component: str, module: str, activations: int, workspace: int) -> None:
-        """Remember this moment, if it is a peak."""
-        if self.is_peak():
+        if peak.allocated > (moment.allocated if moment is not None else 0):
+            weights = dict(self.resident) if peak.weights is None else peak.weights
             self.moments[self.stage] = _Moment(
-                self.allocator.allocated, component, module, dict(self.resident), activations, self.kept, workspace
-            )
+                peak.allocated, call.component, call.cost, peak.place, weights, peak.activations, self.kept,
+                peak.workspace,
+            )  # fmt: skip
+
+    def note(self, component: str) -> None:
+        """Remember this moment between calls, if it is a peak."""
+        allocated, moment = self.allocator.allocated, self.moments.get(self.stage)
+        if moment is None or allocated > moment.allocated:
+            self.moments[self.stage] = _Moment(allocated, component, None, 0, dict(self.resident), 0, self.kept, 0)
 
 
 class _OwnCode(EventPlayer):
@@ -266,21 +264,18 @@ class _OwnCode(EventPlayer):
 
     def play(self, events: Sequence[Event]) -> None:
         around, blocks, sizes = self.around, self.blocks, self.sizes
-        for position, (kind, value, _) in enumerate(events):
+        for kind, value, _ in events:
             if kind == CALL:
                 call = around.profile.calls[self.place]
-                known = len(around.followed)
                 if call.component not in around.settings.without:
                     around.call(call, self.place, self.stages[self.place])
                 self.place += 1
-                if around.keeps_branches and len(around.followed) > known:
-                    self._branch(len(events) - position - 1)
             elif kind == ALLOCATE:
                 self.alive[len(blocks)] = None
                 blocks.append(around.allocator.allocate(value))
                 sizes.append(value)
                 around.kept += value
-                around.note(PIPELINE, "", 0, 0)
+                around.note(PIPELINE)
             elif kind == RELEASE:
                 number = len(blocks) - value
                 around.allocator.release(blocks[number])
@@ -294,74 +289,6 @@ class _OwnCode(EventPlayer):
             calls[place].cost is calls[place - distance].cost and self.stages[place] == self.stages[place - distance]
             for place in range(self.place, end)
         )
-
-    def _branch(self, left: int) -> None:
-        """Keep this state, if it can be gone on with: all weights stay, and nothing here is repeated."""
-        events, times = self.parts[self.part]
-        if times == 1 and self.can_skip:
-            self.around.branches.append(Branch(self.fork(self.around.device), len(events) - left))
-
-    def fork(self, device: DeviceMemory) -> _OwnCode:
-        """The same state of all, on another device."""
-        other = copy(self)
-        other.around = self.around.fork(device)
-        other.allocator, alive = self.allocator.fork({number: self.blocks[number] for number in self.alive})
-        other.around.allocator = other.allocator
-        other.blocks = [alive.get(number) for number in range(len(self.blocks))]
-        other.sizes, other.alive = list(self.sizes), dict(self.alive)
-        return other
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A simulation after the first call of a cost."""
-
-    code: _OwnCode
-    position: int
-    """Of the next event, in the part of the events that is followed."""
-
-    @property
-    def most_reserved(self) -> int:
-        """With so much, a device gets here in the same way."""
-        return max(*self.code.around.reserved.values(), self.code.allocator.most_reserved)
-
-    @property
-    def followed(self) -> Mapping[int, int]:
-        """The costs, by identity, that were followed before."""
-        return self.code.around.followed
-
-    def run_on(self, device: DeviceMemory, capacity: int | None = None) -> MemorySimulation:
-        """The rest of the simulation on another device that was the same up to here."""
-        code = self.code.fork(device)
-        code.allocator.capacity = capacity
-        code.around.keeps_branches = capacity is None
-        code.around.branches.append(self)
-        code.go_on(self.position)
-        code.around.end()
-        return code.around
-
-    def for_profile(self, profile: Profile, settings: RunSettings) -> Branch | None:
-        """The same state in the generation of another profile; None where that gets elsewhere."""
-        code, around = self.code, self.code.around
-        stages, parts = stages_of_calls(profile), event_parts(pipeline_call(profile).cost)
-        calls = zip(profile.calls[: code.place], around.profile.calls, strict=False)
-        if (
-            settings != around.settings
-            or parts[: code.part] != code.parts[: code.part]
-            or parts[code.part][1] != 1
-            or parts[code.part][0][: self.position] != code.parts[code.part][0][: self.position]
-            or stages[: code.place] != code.stages[: code.place]
-            or any(one.cost is not other.cost or one.component != other.component for one, other in calls)
-        ):
-            return None
-        other = MemorySimulation(profile, settings, around.device, None, keeps_branches=True)
-        if (other.weights, other.stay) != (around.weights, around.stay):
-            return None
-        moved = code.fork(around.device)
-        fresh = moved.around
-        moved.parts, moved.stages = parts, stages
-        fresh.profile, fresh.last_call, fresh.branches = profile, other.last_call, []
-        return Branch(moved, self.position)
 
 
 @lru_cache(maxsize=16)

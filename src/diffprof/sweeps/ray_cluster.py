@@ -23,6 +23,12 @@ WAITING_FOR_EACH = 4
 
 CONNECTION_SECONDS = 10.0
 
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+"""How a client begins: a fixed text and an empty frame of settings (RFC 9113, section 3.4)."""
+
+FRAME_KIND, HTTP2_SETTINGS = 3, b"\x04"
+"""Where a frame says what it is, and what one of settings says."""
+
 
 class RayCluster:
     """A connection to a cluster, or to a Ray of this machine's own where no address is given."""
@@ -98,11 +104,27 @@ class RayCluster:
 
 
 def _check_reachable(address: str) -> None:
-    """Fail within seconds where nobody listens: Ray itself tries for minutes."""
+    """Fail within seconds where nobody listens, or somebody else: Ray itself tries for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal() or not host:
         raise RequestError(f"--address must be auto or HOST:PORT, not {address!r}.")
-    socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
+    with socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS) as connection:
+        if os.environ.get("RAY_USE_TLS", "0") == "0":
+            _check_protocol(connection)
+
+
+def _check_protocol(connection: socket.socket) -> None:
+    """Ray speaks gRPC, whose servers begin with their settings as every one of HTTP/2 does."""
+    connection.settimeout(CONNECTION_SECONDS)
+    connection.sendall(HTTP2_PREFACE)
+    answer = b""
+    while len(answer) <= FRAME_KIND:
+        received = connection.recv(FRAME_KIND + 1 - len(answer))
+        if not received:
+            break
+        answer += received
+    if answer[FRAME_KIND:] != HTTP2_SETTINGS:
+        raise ConnectionError("what listens there is not Ray")
 
 
 def import_ray() -> Any:

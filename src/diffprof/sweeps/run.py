@@ -137,10 +137,30 @@ class _Run:
 
     def result(self) -> SweepResult:
         """Every point, in the order of the sweep."""
-        if self._options.engine is EngineName.ray:
-            from diffprof.sweeps.ray_cluster import import_ray
+        with contextlib.ExitStack() as until_the_end:
+            engine: Engine | None = None
+            if self._options.engine is EngineName.ray:
+                # Whoever asks for a cluster hears at once that there is none, also where it would have nothing to do.
+                engine = self._reach_cluster(until_the_end)
+            slow = self._answer_known()
+            if slow:
+                engine = engine or until_the_end.enter_context(self._engine(len(slow)))
+                numbers = {id(task): number for number, task in slow}
+                for outcome in engine.answers(task for _, task in slow):
+                    self._take(numbers[id(outcome.task)], outcome)
+        rows = tuple(row for number in sorted(self._rows) for row in self._rows[number])
+        failures = tuple(self._failures[number] for number in sorted(self._failures))
+        return SweepResult(self._sweep, rows, failures, self._kept)
 
-            import_ray()  # whoever asks for a cluster hears at once that there cannot be one
+    def _reach_cluster(self, until_the_end: contextlib.ExitStack) -> Engine | None:
+        """The cluster whose address was given; one of this machine's own is only started for what needs it."""
+        from diffprof.sweeps.ray_cluster import import_ray
+
+        import_ray()
+        return until_the_end.enter_context(self._engine(1)) if self._options.address is not None else None
+
+    def _answer_known(self) -> list[tuple[int, Task]]:
+        """Answer what is stored or follows from a law; the tasks that are left, with their places in the sweep."""
         slow: list[tuple[int, Task]] = []
         numbered = enumerate(self._sweep.tasks())
         while some := list(itertools.islice(numbered, AT_ONCE)):
@@ -154,17 +174,7 @@ class _Run:
                         self._take(number, outcome)
                     else:
                         slow.append((number, task))
-        if slow:
-            self._answer_elsewhere(slow)
-        rows = tuple(row for number in sorted(self._rows) for row in self._rows[number])
-        failures = tuple(self._failures[number] for number in sorted(self._failures))
-        return SweepResult(self._sweep, rows, failures, self._kept)
-
-    def _answer_elsewhere(self, slow: Sequence[tuple[int, Task]]) -> None:
-        numbers = {id(task): number for number, task in slow}
-        with self._engine(len(slow)) as engine:
-            for outcome in engine.answers(task for _, task in slow):
-                self._take(numbers[id(outcome.task)], outcome)
+        return slow
 
     @contextlib.contextmanager
     def _engine(self, tasks: int) -> Iterator[Engine]:

@@ -1,0 +1,51 @@
+"""The events of a component call on one kind of device: what operations take beside their tensors is among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffprof.prediction.device_memory import DeviceMemory
+from diffprof.prediction.event_player import Event, Parts
+from diffprof.prediction.repetitions import stretches
+from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
+from diffprof.record.allocations import ALLOCATE, MASKED_ATTENTION, RELEASE, AllocationEvent, step_places
+from diffprof.record.profile import Cost
+
+WORKSPACE = "workspace"
+"""Memory that comes and goes at once: `value` bytes; the step is 1 where the operation can do without."""
+
+
+@dataclass(frozen=True)
+class CallEvents:
+    """What a call asks the allocator for."""
+
+    parts: Parts
+    workspaces: tuple[int, ...]
+    """All that differs between devices."""
+
+
+def call_events(cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
+    """The events of a call; with scores, attention keeps them in memory, and of each tensor a device has a share."""
+    known = [_event(event, cost, device, has_scores, share) for event in cost.allocations.events]
+    parts = [
+        ([event for number in one.numbers if (event := known[number]) is not None], one.times)
+        for one in stretches(cost.allocations)
+    ]
+    return CallEvents(parts, tuple(event[1] if event else 0 for event in known if not event or event[0] == WORKSPACE))
+
+
+def _event(event: AllocationEvent, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> Event | None:
+    """The event with all that is known about it; None where nothing is asked for."""
+    if event.kind == ALLOCATE:
+        return ALLOCATE, event.value // share or 1, step_places(event.step)
+    if event.kind == RELEASE:
+        return RELEASE, event.value, 0
+    operation = cost.operations[event.value]
+    is_optional = operation.kind == "convolution"
+    if is_optional:
+        size = device.convolution_bytes(operation)
+    elif has_scores or not device.has_fused_attention(operation):
+        size = score_bytes(operation, event.kind == MASKED_ATTENTION)
+    else:
+        size = fused_attention_bytes(operation)
+    return (WORKSPACE, size // share, int(is_optional)) if size // share else None

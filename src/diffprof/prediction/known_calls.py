@@ -1,0 +1,89 @@
+"""What calls do to the allocator, remembered: a call that finds the same memory free does the same again.
+
+All that a call allocates is released when it ends, and free neighbours are merged, so that it leaves what was free as
+it was, and the segments it had to open free beside it. What happens in it depends on nothing but its events and on what
+is free. Generations that differ in their steps or their device share most calls, those that differ in size the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from diffprof.prediction.allocator import CachingAllocator
+from diffprof.prediction.call_events import CallEvents, call_events
+from diffprof.prediction.call_memory import CallPeak, CallSimulation
+from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
+from diffprof.record.profile import Cost
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """What a call did."""
+
+    peak: CallPeak
+    allocated_before: int
+    requested: int
+    """The most that was requested at one time, beside what was before."""
+    segments: tuple[int, ...]
+    """Sizes of those that it opened."""
+
+
+class KnownCalls:
+    """Remembers calls; those of other costs than `costs` are forgotten when it is made from an earlier one."""
+
+    def __init__(self, earlier: KnownCalls | None = None, costs: Collection[Cost] = ()) -> None:
+        self._costs: dict[int, Cost] = {}
+        """By identity; kept, so that no other cost gets it."""
+        self._events: dict[tuple[int, Any], CallEvents] = {}
+        self._effects: dict[tuple[int, Any], _Effect] = {}
+        if earlier is not None:
+            same = {id(cost) for cost in costs}
+            self._costs = {own: cost for own, cost in earlier._costs.items() if own in same}
+            self._events = {key: events for key, events in earlier._events.items() if key[0] in same}
+            self._effects = {key: effect for key, effect in earlier._effects.items() if key[0] in same}
+
+    def events(self, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> CallEvents:
+        """The events of a call on a device."""
+        kind = (device.architecture in WITHOUT_TF32, device.maker == "NVIDIA", has_scores, share)
+        key = (id(cost), kind)
+        if key not in self._events:
+            self._costs[id(cost)] = cost
+            self._events[key] = call_events(cost, device, has_scores, share)
+        return self._events[key]
+
+    def follow(self, simulation: CallSimulation) -> CallPeak:
+        """Follow a call, or do at once what it is known to do."""
+        allocator = simulation.allocator
+        if not simulation.can_skip:
+            return simulation.run()  # weights come and go with it
+        state = (simulation.share, simulation.events.workspaces, allocator.free_blocks())
+        key = (id(simulation.call.cost), state)
+        effect = self._effects.get(key)
+        if effect is not None and allocator.has_room_for(sum(effect.segments)):
+            return _repeat(effect, allocator)
+        if allocator.capacity is not None:
+            return simulation.run()  # a full device gives segments back in between
+        self._effects[key] = effect = _record(simulation)
+        return effect.peak
+
+
+def _record(simulation: CallSimulation) -> _Effect:
+    allocator = simulation.allocator
+    allocated, requested, most_requested = allocator.allocated, allocator.requested, allocator.most_requested
+    address = allocator.next_address
+    allocator.most_requested = requested
+    peak = simulation.run()
+    effect = _Effect(peak, allocated, allocator.most_requested - requested, tuple(allocator.segments_since(address)))
+    allocator.most_requested = max(most_requested, allocator.most_requested)
+    return effect
+
+
+def _repeat(effect: _Effect, allocator: CachingAllocator) -> CallPeak:
+    allocator.add_free_segments(effect.segments)
+    allocator.most_requested = max(allocator.most_requested, allocator.requested + effect.requested)
+    if not effect.peak.allocated:
+        return effect.peak  # it allocated nothing
+    more = allocator.allocated - effect.allocated_before
+    return replace(effect.peak, allocated=effect.peak.allocated + more)
