@@ -13,16 +13,6 @@ from tests.counting.formulas.counted import on_virtual
 from tests.counting.sample_components import Experts
 
 
-def test_an_operation_without_a_shape_rule_is_rejected_with_its_name() -> None:
-    from diffprof.errors import DiffprofError
-
-    library = torch.library.Library("diffprof_test", "FRAGMENT")
-    library.define("shapeless(Tensor x) -> Tensor")
-    library.impl("shapeless", lambda x: x.clone(), "CPU")
-    with pytest.raises(DiffprofError, match=r"diffprof_test\.shapeless"):
-        on_virtual(torch.ops.diffprof_test.shapeless, torch.ones(5))
-
-
 class Elsewhere(torch.Tensor):
     """Claims to be on a GPU; a copy in main memory is an ordinary tensor."""
 

@@ -23,6 +23,7 @@ from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
+from diffprof.counting.operations.shape_inference import as_meta, infer, on_meta
 from diffprof.counting.operations.stand_in_values import (
     LARGEST_PICTURE,
     LARGEST_REAL,
@@ -32,7 +33,6 @@ from diffprof.counting.operations.stand_in_values import (
 )
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
-from diffprof.errors import UncountableError
 from diffprof.record.executed import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
@@ -148,7 +148,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     key = (func, signature_of(args), signature_of(tuple(kwargs.items())) if kwargs else None)
     known = _INFERRED.get(key)
     if known is None:
-        known = _infer(func, args, kwargs, tensors)
+        known = infer(func, args, kwargs, tensors)
         if len(_INFERRED) > REMEMBERED_LIMIT:
             _INFERRED.clear()
         _INFERRED[key] = known
@@ -197,45 +197,6 @@ COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
 _INFERRED: dict[Any, tuple[ExecutedOp, Callable[[], Any]]] = {}
 
 
-def _infer(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
-) -> tuple[ExecutedOp, Callable[[], Any]]:
-    result = _on_meta(func, args, kwargs)
-    return executed_op(func, tensors, args, result), _maker(result)
-
-
-def _on_meta(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    try:
-        return func(*_as_meta(args), **{name: _as_meta(value) for name, value in kwargs.items()})
-    except NotImplementedError as error:
-        raise UncountableError(
-            f"the operation {func} cannot be run without data (PyTorch has no shape rule for it); "
-            "please report it with the name of the pipeline"
-        ) from error
-
-
-def _as_meta(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value if value.is_meta else empty_virtual(value.shape, value.stride(), value.dtype)
-    if isinstance(value, (list, tuple)):
-        return type(value)(_as_meta(part) for part in value)
-    if isinstance(value, torch.device):
-        return torch.device("meta")
-    return value
-
-
-def _maker(result: Any) -> Callable[[], Any]:
-    """A function that makes a fresh virtual result of the same shape."""
-    if isinstance(result, torch.Tensor):
-        shape, stride, dtype = result.shape, result.stride(), result.dtype
-        return lambda: torch.empty_strided(shape, stride, dtype=dtype, device="meta")
-    if isinstance(result, (list, tuple)):
-        makers = [_maker(part) for part in result]
-        kind = type(result)
-        return lambda: kind(make() for make in makers)
-    return lambda: result
-
-
 def _run_real(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
@@ -261,7 +222,7 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     """A view shares its storage: made of the tensor itself, which costs nothing."""
     tensors = tensors_in(args)
     if tensors and id(tensors[0]) in mode.weights:
-        args = _as_meta(args)
+        args = as_meta(args)
     result = func(*args, **kwargs)
     mode.recorder.add(view_of(func))
     mode.recorder.propagate(tensors, result)
@@ -307,7 +268,7 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
     Far larger than a real x it is not: the black frames of a film that follow its first picture take gigabytes.
     """
     like = args[0]
-    result = _on_meta(func, args, kwargs)
+    result = on_meta(func, args, kwargs)
     tensors = [] if mode.is_virtual(like) else [like]
     if tensors and result.numel() <= max(LARGEST_REAL, like.numel()):
         return _run_real(mode, func, args, kwargs, tensors)
@@ -342,7 +303,7 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
             kwargs = {**kwargs, "device": source.device}
         return _run_real(mode, func, args, kwargs, [source])
     kwargs = {name: value for name, value in kwargs.items() if name not in ("device", "pin_memory")}
-    return _ordinary(mode, func, (source if source.is_meta else _as_meta(source),), kwargs)
+    return _ordinary(mode, func, (source if source.is_meta else as_meta(source),), kwargs)
 
 
 def _index(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
