@@ -10,6 +10,7 @@ from diffprof.generation.views import (
     GenerationRow,
     compute_profile_text,
     generations_csv,
+    generations_markdown,
     print_generation,
     print_generations,
 )
@@ -55,6 +56,10 @@ def test_several_generations_are_a_table_in_which_what_is_unknown_is_a_dash() ->
     assert three.split()[1:3] == ["-", "-"]
     assert "one: half of it" in text
     assert finding_lines(findings(profile)[0]).title.split()[0] in text
+    table = generations_markdown(rows)
+    assert "| one | 30 | 1.500s |" in table
+    assert "| two | - | failed |" in table
+    assert "- one: half of it" in table
 
 
 def test_csv_has_a_row_for_each_model_with_or_without_a_profile() -> None:

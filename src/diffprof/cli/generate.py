@@ -67,6 +67,7 @@ class GenerateOutputOptions:
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print the results and their profiling data as JSON.")] = False
     csv: options.AsCsv = False
+    markdown: options.AsMarkdown = False
     quiet: options.Quiet = False
 
 
@@ -92,7 +93,7 @@ def generate(
     Without --model, the small model that comes with diffprof draws: "a red circle on a blue background". Several models
     get the same prompt one after the other, and write into a new folder with a contact sheet.
     """
-    check_formats(output.json, output.csv)
+    check_formats(output.json, output.csv, output.markdown)
     if keep and output.profiling is False:
         raise RequestError("--keep needs a profile, and --no-profiling makes none; leave one out.")
     models = models or [config.DEFAULT_MODEL]
@@ -189,6 +190,8 @@ def _show(results: Sequence[ModelResult], request: Request, output: GenerateOutp
         values = batch_document(now, [result.model_id for result in results], request, results)
         text = json_format.dumps(values, indent=2, allow_nan=False) + "\n"
         write_text(text if output.json else views.generations_csv(values["models"]))
+    elif output.markdown:
+        write_text(views.generations_markdown([_row(result) for result in results]))
     elif len(results) == 1 and data and "profile" in data[0]:
         write_rendered(lambda console: views.print_generation(data[0]["profile"], data[0]["notes"], console))
     elif data:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.findings import findings
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
+from diffprof.render.blocks import Block, markdown
 from diffprof.render.clean import clean
 from diffprof.render.columns import Column, fit_columns, print_table
 from diffprof.render.console import print_lines
@@ -80,7 +81,21 @@ def print_generation(profile: Profile, notes: Sequence[str], console: Console) -
 
 def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
     """A row for each model, then notes, and the first finding of each."""
-    columns = [
+    print_table(fit_columns(_columns(rows), console.width), console)
+    _print_by_model("Notes", [(row.model, note) for row in rows for note in row.notes], console)
+    firsts = [(row.model, _first_finding(row.profile)) for row in rows if row.profile is not None]
+    _print_by_model("Findings", firsts, console)
+
+
+def generations_markdown(rows: Sequence[GenerationRow]) -> str:
+    """The same as Markdown."""
+    notes = [f"{row.model}: {note}" for row in rows for note in row.notes]
+    firsts = [f"{row.model}: {_first_finding(row.profile)}" for row in rows if row.profile is not None]
+    return markdown([Block(columns=_columns(rows), after=[*notes, *firsts])])
+
+
+def _columns(rows: Sequence[GenerationRow]) -> list[Column]:
+    return [
         Column("model", [row.model for row in rows], justify="left", style="bold", least=12),
         Column("steps", _cells(rows, lambda row: row.steps, numbers.exact), rank=3),
         Column("time", [_time(row) for row in rows]),
@@ -89,10 +104,6 @@ def print_generations(rows: Sequence[GenerationRow], console: Console) -> None:
         Column("throughput", _cells(rows, lambda row: row.flops_per_second, numbers.flops_per_second), rank=1),
         Column("peak memory", _cells(rows, lambda row: row.peak_memory_bytes, numbers.gigabytes), rank=2),
     ]
-    print_table(fit_columns(columns, console.width), console)
-    _print_by_model("Notes", [(row.model, note) for row in rows for note in row.notes], console)
-    firsts = [(row.model, _first_finding(row.profile)) for row in rows if row.profile is not None]
-    _print_by_model("Findings", firsts, console)
 
 
 def generations_csv(models: Sequence[Mapping[str, Any]]) -> str:

@@ -29,8 +29,8 @@ def add_hardware(page: Page, profile: Profile) -> None:
         Column("accelerator", [row.accelerator for row in rows], justify="left", style="bold"),
         Column("expected time", [numbers.estimate(row.total_seconds or 0.0) for row in rows]),
         Column(
-            "from ... to",
-            [f"{numbers.estimate(row.low_seconds or 0)} ... {numbers.estimate(row.high_seconds or 0)}" for row in rows],
+            "interval",
+            [f"{numbers.estimate(row.low_seconds or 0)} to {numbers.estimate(row.high_seconds or 0)}" for row in rows],
         ),
         Column("fits", [FITS[row.fits] for row in rows], justify="left"),
     ]
