@@ -49,6 +49,24 @@ def test_modules_have_the_work_that_they_do_themselves() -> None:
     )  # fmt: skip
 
 
+def test_paths_and_calls_of_modules_are_known_without_their_work() -> None:
+    cost = costs()[0].as_cost()
+    assert (cost.module_calls, cost.module_path(2)) == (3, "blocks.1")
+    assert "modules" not in vars(cost)
+    assert sum(module.calls for module in cost.modules) == cost.module_calls
+    assert costs()[1].as_cost().module_path(0) == ""
+
+
+def test_requests_that_a_cost_does_not_depend_on_share_it() -> None:
+    program = small_program()
+    first, more, larger = (
+        program.at({**REQUEST, **changes}).costs[0].as_cost()
+        for changes in ({}, {"num_inference_steps": 20}, {"height": 240})
+    )
+    assert more is first
+    assert larger is not first
+
+
 def test_events_name_operations_by_the_number_of_their_row() -> None:
     allocations = costs()[0].as_cost().allocations
     found = [allocations.events[number] for number in allocations.expand()]

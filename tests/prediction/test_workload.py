@@ -24,6 +24,14 @@ def test_no_call_is_lost() -> None:
     assert sum(call.times for call in workload_of(profile).calls) == len(profile.calls)
 
 
+def test_loads_that_another_workload_has_are_not_made_again() -> None:
+    profile = stable_diffusion_profile()
+    first = workload_of(profile)
+    again = workload_of(profile, first)
+    assert again == first
+    assert all(one.loads is other.loads for one, other in zip(again.calls, first.calls, strict=True))
+
+
 def test_a_linear_layer_is_a_product_of_its_tokens_and_features() -> None:
     load = load_of(
         operation(

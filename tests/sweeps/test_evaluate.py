@@ -6,7 +6,8 @@ from pathlib import Path
 
 import diffprof
 from diffprof.record.request import Request
-from diffprof.sweeps.evaluate import evaluate
+from diffprof.sweeps import evaluate as evaluation
+from diffprof.sweeps.evaluate import evaluate, evaluate_known
 from diffprof.sweeps.records import Task
 from tests.sample_profiles import stable_diffusion
 
@@ -33,3 +34,15 @@ def test_a_failure_is_a_sentence(tmp_path: Path) -> None:
     outcome = evaluate(Task(Request(str(tmp_path / "missing.json"))))
     assert not outcome.rows
     assert outcome.error is not None and "missing.json" in outcome.error
+
+
+def test_points_of_one_model_have_what_each_of_them_has_by_itself() -> None:
+    gpus = ("h100-sxm", "rtx-4090", "t4", "mi300x")
+    sizes = [{"height": 512, "width": 512}, {"height": 768, "width": 512}, {"height": 512, "width": 512}]
+    requests = [Request.create("sd-2.1-base", {**size, "num_inference_steps": n}) for size in sizes for n in (20, 30)]
+    together = [evaluate_known(Task(request, gpus)) for request in requests]
+    for request, outcome in zip(requests, together, strict=True):
+        evaluation._latest_memory.clear()
+        evaluation._latest_job.clear()
+        assert outcome is not None and len(outcome.rows) == len(gpus)
+        assert outcome == evaluate_known(Task(request, gpus))

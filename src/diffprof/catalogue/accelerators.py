@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,7 @@ def _parse(path: Path) -> dict[str, Any]:
 _NOISE = re.compile(r"nvidia|geforce|tesla|amd|instinct|radeon|intel|graphics|\(r\)|\(tm\)|[^a-z0-9]")
 
 
+@lru_cache(maxsize=1024)
 def _spelling_key(name: str) -> str:
     """The name without what people write differently: case, spaces, hyphens and makers."""
     return _NOISE.sub("", name.casefold())

@@ -28,7 +28,7 @@ def share_sequence(workload: Workload, denoisers: frozenset[str], devices: int) 
     if devices == 1:
         return workload
     calls = [
-        replace(call, loads=tuple(_share_of_load(load, devices) for load in call.loads))
+        replace(call, loads=tuple(_share_of_load(load, devices) for load in call.loads), cost=None)
         if call.component in denoisers
         else call
         for call in workload.calls

@@ -57,8 +57,7 @@ class _Moment:
 
     @property
     def module(self) -> str:
-        modules = self.cost.modules if self.cost is not None else ()
-        return modules[self.place].path if modules else ""
+        return self.cost.module_path(self.place) if self.cost is not None else ""
 
 
 class MemorySimulation:

@@ -56,10 +56,15 @@ class Job:
     weights: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the weights of each component."""
     denoisers: frozenset[str] = frozenset()
+    counted: Workload | None = None
+    """The workload as the profile has it, before the settings changed anything."""
 
 
-def job_of(profile: Profile, settings: RunSettings | None = None) -> Job:
-    """What a profile asks of a device, run as the settings say."""
+def job_of(profile: Profile, settings: RunSettings | None = None, similar: Job | None = None) -> Job:
+    """What a profile asks of a device, run as the settings say.
+
+    `similar` is that of another generation, such as one with other steps: what both have is not worked out again.
+    """
     settings = settings or RunSettings()
     for call, _ in profile.costs():
         if call.work.macs and not call.cost.operations:
@@ -68,12 +73,23 @@ def job_of(profile: Profile, settings: RunSettings | None = None) -> Job:
                 "which a time depends on; count it again."
             )
     settings = resolve_settings(profile, settings)
-    workload = quantize(leave_out(workload_of(profile), settings.without), settings.quantize, settings.layerwise)
+    counted = workload_of(profile, similar.counted if similar is not None else None)
+    workload = quantize(leave_out(counted, settings.without), settings.quantize, settings.layerwise)
     if settings.skip_rate:
         workload = skip_calls(workload, _denoisers(profile), settings.skip_rate)
     workload = share_sequence(workload, _denoisers(profile), settings.devices)
     weights = {slot: component_weights(part, settings).total_bytes for slot, part in profile.components.items()}
-    return Job(workload, load_table(workload), settings, weights, _denoisers(profile))
+    return Job(workload, _table_of(workload, similar), settings, weights, _denoisers(profile), counted)
+
+
+def _table_of(workload: Workload, similar: Job | None) -> LoadTable:
+    """The table of a workload: that of a similar job, if it has the same loads."""
+    if similar is not None:
+        pairs = zip(workload.calls, similar.workload.calls, strict=False)
+        is_same = all(one.loads is other.loads for one, other in pairs)
+        if is_same and len(workload.calls) == len(similar.workload.calls):
+            return similar.table
+    return load_table(workload)
 
 
 def _denoisers(profile: Profile) -> frozenset[str]:

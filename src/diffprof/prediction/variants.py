@@ -25,7 +25,7 @@ def _quantized_call(call: CallLoads, scheme: Quantization) -> CallLoads:
         loads.append(_quantized_product(load, scheme) if load.kind == "linear" and load.sort == GEMM else load)
         if load.kind == "linear" and load.sort == GEMM and scheme.passes:
             loads.append(_unpacking_load(load, scheme))
-    return replace(call, loads=tuple(loads))
+    return replace(call, loads=tuple(loads), cost=None)
 
 
 def _quantized_product(load: Load, scheme: Quantization) -> Load:

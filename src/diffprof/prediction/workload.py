@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import prod
 
-from diffprof.record.profile import Attention, Call, Operation, Profile
+from diffprof.record.profile import Attention, Call, Cost, Operation, Profile
 from diffprof.record.tensors import Shape
 
 GEMM, CONVOLUTION, ATTENTION, MEMORY, VIEW = "gemm", "convolution", "attention", "memory", "view"
@@ -64,6 +64,8 @@ class CallLoads:
     """Is it part of the denoising steps?"""
     module_calls: int
     loads: tuple[Load, ...]
+    cost: Cost | None = field(default=None, repr=False, compare=False)
+    """What the loads were read off; None where they were changed since."""
 
 
 @dataclass(frozen=True)
@@ -74,28 +76,32 @@ class Workload:
     steps: int
 
 
-def workload_of(profile: Profile) -> Workload:
-    """The loads of a profile, equal calls together."""
+def workload_of(profile: Profile, similar: Workload | None = None) -> Workload:
+    """The loads of a profile, equal calls together; those of costs that `similar` has, too, are not made again."""
+    known = {id(call.cost): call for call in similar.calls if call.cost is not None} if similar is not None else {}
     grouped: dict[tuple[str, str, int, bool], int] = {}
     first: dict[tuple[str, str, int, bool], Call] = {}
     for call in profile.calls:
         key = (call.component, call.method, id(call.cost), call.step is not None)
         grouped[key] = grouped.get(key, 0) + 1
         first.setdefault(key, call)
-    calls = tuple(_call_loads(call, grouped[key]) for key, call in first.items())
+    calls = tuple(_call_loads(call, grouped[key], known.get(id(call.cost))) for key, call in first.items())
     return Workload(calls, sum(stage.count for stage in profile.steps.stages))
 
 
-def _call_loads(call: Call, times: int) -> CallLoads:
+def _call_loads(call: Call, times: int, known: CallLoads | None) -> CallLoads:
     cost = call.cost
+    if known is not None:
+        return replace(known, component=call.component, method=call.method, times=times, in_loop=call.step is not None)
     flags = _attention_flags(cost.attention)
     return CallLoads(
         component=call.component,
         method=call.method,
         times=times,
         in_loop=call.step is not None,
-        module_calls=sum(module.calls for module in cost.modules),
+        module_calls=cost.module_calls,
         loads=tuple(load_of(operation, flags) for operation in cost.operations if operation.count),
+        cost=cost,
     )
 
 

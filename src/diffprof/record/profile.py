@@ -6,7 +6,7 @@ and every MAC can be followed from the total to a component, a call, a module an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -153,6 +153,24 @@ class Cost:
     attention: tuple[Attention, ...] = field(default_factory=tuple)
     allocations: Allocations = field(default_factory=Allocations, compare=False)
     """What memory the call takes and gives back; nothing where that was not recorded."""
+
+    @property
+    def module_calls(self) -> int:
+        """How often modules were called, all of them together."""
+        return sum(calls for _, calls in self._called_modules())
+
+    def module_path(self, place: int) -> str:
+        """The path of one of the modules; that of the component itself where none was recorded."""
+        called = self._called_modules()
+        return called[place][0] if called else ""
+
+    def _called_modules(self) -> Sequence[tuple[str, int]]:
+        """Path and calls of each module; without the other figures, which take longest to work out."""
+        make = vars(self).get("_table")
+        if make is not None and "modules" not in vars(self):
+            called: Sequence[tuple[str, int]] = make("called_modules")
+            return called
+        return [(module.path, module.calls) for module in self.modules]
 
     @classmethod
     def with_lazy_tables(cls, work: Work, peak_live_bytes: int, table: Callable[[str], Any]) -> Cost:

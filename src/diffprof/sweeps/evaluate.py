@@ -23,6 +23,7 @@ from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Row, Task, TaskOut
 if TYPE_CHECKING:
     from diffprof.prediction.device_memory import DeviceMemory
     from diffprof.prediction.memory_on_devices import MemoryOnDevices
+    from diffprof.prediction.time import Job
     from diffprof.record.predicted import PredictedTime
 
 
@@ -78,9 +79,9 @@ def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
     if not task.gpus:
         return [replace(row, **_memory_values(memory, device_memory(None)))]
     from diffprof.prediction.device import basis_of, device_of
-    from diffprof.prediction.time import job_of, predict_time
+    from diffprof.prediction.time import predict_time
 
-    job = job_of(profile)
+    job = _job_of(profile)
     rows = []
     for name in task.gpus:
         accelerator = find_accelerator(name, known_accelerators())
@@ -101,18 +102,28 @@ def _profile(request: Request) -> tuple[Profile, str]:
     return profile, LAW if profile.counted_by == LAW else COUNT
 
 
-_latest: dict[str, MemoryOnDevices] = {}
-"""Of the model whose point was worked out last, and of no other: its sizes begin alike."""
+_latest_memory: dict[str, MemoryOnDevices] = {}
+_latest_job: dict[str, Job] = {}
+"""Of the model whose point was worked out last, and of no other: its sizes and steps have much in common."""
 
 
 def _memory_of(profile: Profile) -> MemoryOnDevices:
     from diffprof.prediction.memory_on_devices import MemoryOnDevices
     from diffprof.record.run_settings import RunSettings
 
-    memory = MemoryOnDevices(profile, RunSettings(), _latest.get(profile.request.model))
-    _latest.clear()
-    _latest[profile.request.model] = memory
+    memory = MemoryOnDevices(profile, RunSettings(), _latest_memory.get(profile.request.model))
+    _latest_memory.clear()
+    _latest_memory[profile.request.model] = memory
     return memory
+
+
+def _job_of(profile: Profile) -> Job:
+    from diffprof.prediction.time import job_of
+
+    job = job_of(profile, similar=_latest_job.get(profile.request.model))
+    _latest_job.clear()
+    _latest_job[profile.request.model] = job
+    return job
 
 
 def _memory_values(memory: MemoryOnDevices | None, device: DeviceMemory) -> dict[str, Any]:
