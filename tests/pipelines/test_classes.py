@@ -80,3 +80,10 @@ def test_a_pipeline_class_is_one_of_diffusers() -> None:
     assert pipeline_class("StableDiffusionPipeline") is diffusers.StableDiffusionPipeline
     with pytest.raises(UnsafeModelError, match=r"did you mean .*StableDiffusionPipeline"):
         pipeline_class("StableDifusionPipeline")
+
+
+def test_the_base_of_other_classes_is_the_one_that_the_configuration_names() -> None:
+    named = {"architectures": ["Gemma2Model"], "model_type": "gemma2"}
+    assert part_class("transformers", "PreTrainedModel", named).__name__ == "Gemma2Model"
+    assert part_class("transformers", "Gemma2PreTrainedModel", {"model_type": "gemma2"}).__name__ == "Gemma2Model"
+    assert part_class("diffusers", "ModelMixin", {"_class_name": "AutoencoderKL"}).__name__ == "AutoencoderKL"

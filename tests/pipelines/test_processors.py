@@ -80,6 +80,14 @@ def test_an_image_processor_without_a_file_makes_images_for_its_encoder() -> Non
     assert assumptions == ["image_processor has no configuration: the defaults of CLIPImageProcessor are assumed"]
 
 
+def test_an_image_processor_without_a_file_makes_images_for_a_text_encoder_that_reads_them() -> None:
+    """HunyuanVideo's pipeline for images has no other encoder."""
+    config = {"vision_config": {"image_size": 336}}
+    encoder = PartPlan("text_encoder", "transformers", "LlavaForConditionalGeneration", config)
+    found, _ = opened(processor("CLIPImageProcessor", slot="image_processor"), text_encoder=encoder)
+    assert found(images=Image.new("RGB", (64, 32)), return_tensors="pt").pixel_values.shape == (1, 3, 336, 336)
+
+
 def test_a_processor_of_images_and_texts_may_be_given_images_alone(tmp_path: Path) -> None:
     """SkyReels names CLIPProcessor for its images, without a vocabulary."""
     (tmp_path / "preprocessor_config.json").write_text(json.dumps({"image_processor_type": "CLIPImageProcessor"}))

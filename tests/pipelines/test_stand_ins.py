@@ -12,7 +12,7 @@ from PIL import Image
 
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import call_parameters, json_value
-from diffprof.pipelines.stand_ins import describe_input, sized_input, stand_in
+from diffprof.pipelines.stand_ins import describe_input, is_optional_input, sized_input, stand_in
 from diffprof.record.inputs import ImageSize, VideoSize
 
 
@@ -116,3 +116,27 @@ def test_the_embeddings_of_an_image_are_as_wide_as_the_model_takes_them() -> Non
     for config, width in ((alone, 1280), (beside_texts, 768)):
         pipeline = SimpleNamespace(unet=SimpleNamespace(config=SimpleNamespace(**config)))
         assert stand_in(pipeline, "image_embeds", {}).shape == (1, width)
+
+
+@pytest.mark.parametrize(("scheduler", "latents"), [(diffusers.DDIMScheduler, 4), (diffusers.PNDMScheduler, 5)])
+def test_latents_of_an_inversion_are_as_many_as_the_scheduler_has_steps(scheduler: Any, latents: int) -> None:
+    pipeline = diffusers.StableDiffusionDiffEditPipeline.__new__(diffusers.StableDiffusionDiffEditPipeline)
+    options = {"skip_prk_steps": True} if scheduler is diffusers.PNDMScheduler else {}
+    pipeline.__dict__ |= {
+        "scheduler": scheduler(**options),
+        "vae": SimpleNamespace(config=SimpleNamespace(latent_channels=4)),
+        "vae_scale_factor": 8,
+    }
+    given = {"num_inference_steps": 5, "height": 64, "width": 64}
+    assert stand_in(pipeline, "image_latents", given).shape == (1, latents, 4, 8, 8)
+
+
+def test_texts_that_are_only_taken_as_embeddings_and_the_length_of_a_film_have_stand_ins() -> None:
+    pipeline = SimpleNamespace(
+        tokenizer=SimpleNamespace(model_max_length=77),
+        text_encoder=SimpleNamespace(config=SimpleNamespace(hidden_size=32)),
+    )
+    assert stand_in(pipeline, "source_embeds", {}).shape == (1, 77, 32)
+    assert stand_in(pipeline, "num_frames", {}) == 121
+    assert is_optional_input("target_embeds") and is_optional_input("num_frames")
+    assert not is_optional_input("prompt_embeds")

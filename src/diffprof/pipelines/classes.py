@@ -196,7 +196,7 @@ def _find(library: str, class_name: str, config: Mapping[str, Any]) -> Any:
         owner = _in_pipeline_package(library, class_name)
     if owner is None:
         owner = _remap(_attribute(diffusers, class_name) or _in_pipeline_package("", class_name), config)
-    if owner is not None and owner is getattr(diffusers, "AutoModel", None):
+    if owner is not None and owner in (getattr(diffusers, "AutoModel", None), diffusers.ModelMixin):
         own_name = config.get("_class_name")
         owner = _attribute(diffusers, own_name) if isinstance(own_name, str) else None
     if owner is None and library not in ("diffusers", "transformers"):
@@ -225,6 +225,9 @@ def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
         owner = _attribute(transformers, class_name.removesuffix("Fast"))
     if owner is None:
         owner = _in_models_of_transformers(class_name)
+    if getattr(owner, "__name__", "").endswith("PreTrainedModel"):
+        # The base that all models have, or those of a type: modular pipelines name it as a hint.
+        return _model_of_auto_class(transformers.AutoModel._model_mapping, config) or owner
     mapping = getattr(owner, "_model_mapping", None)
     return owner if mapping is None else _model_of_auto_class(mapping, config)
 

@@ -76,16 +76,25 @@ def _image_processor(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptio
 
 
 def _with_encoder_size(blueprint: Blueprint, processor: Any) -> Any:
-    encoder = blueprint.parts.get("image_encoder")
-    config: Mapping[str, Any] = encoder.config if encoder is not None else {}
-    nested = config.get("vision_config")
-    side = config.get("image_size") or (nested.get("image_size") if isinstance(nested, Mapping) else None)
-    if isinstance(side, int):
+    side = _image_size(blueprint)
+    if side is not None:
         for name in ("size", "crop_size"):
             size = getattr(processor, name, None)
             if size is not None and len(dict(size)) in (1, 2):
                 setattr(processor, name, {key: side for key, value in dict(size).items() if value is not None})
     return processor
+
+
+def _image_size(blueprint: Blueprint) -> int | None:
+    """The side of the images that the image encoder takes, or else a text encoder that reads images too."""
+    for slot in ("image_encoder", "text_encoder"):
+        encoder = blueprint.parts.get(slot)
+        config: Mapping[str, Any] = encoder.config if encoder is not None else {}
+        nested = config.get("vision_config")
+        side = config.get("image_size") or (nested.get("image_size") if isinstance(nested, Mapping) else None)
+        if isinstance(side, int):
+            return side
+    return None
 
 
 def _composite(blueprint: Blueprint, plan: PartPlan, owner: Any, assumptions: list[str]) -> Any:

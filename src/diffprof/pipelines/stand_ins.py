@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -57,10 +58,13 @@ def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
 
 def is_optional_input(name: str) -> bool:
     """Whether a call argument that may be left out is an image, a video or another input with a stand-in."""
-    if name.endswith(NO_INPUTS):
+    if name.endswith(NO_INPUTS) and name not in (*EMBEDDINGS, "num_frames"):
         return False
     return name in STAND_INS or any(word in name.split("_") for word in ("image", "images", "mask", "video", "frames"))
 
+
+EMBEDDINGS = ("source_embeds", "target_embeds")
+"""Of texts before and after an edit (Pix2Pix Zero): there is no other way to say what they are."""
 
 NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask", "size", "crop", "scale", "num_frames")
 """How the names of call arguments end that are numbers, or may be given in the place of an input."""
@@ -194,7 +198,10 @@ def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
 def _latents_of_steps(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     """What DiffEdit's inversion of an image gives: latents for each of the steps that are executed."""
     steps = given.get("num_inference_steps") or default_of(pipeline, "num_inference_steps") or 50
-    executed = max(int(steps * float(given.get("inpaint_strength") or 0.8)), 1)
+    skipped = steps - max(int(steps * float(given.get("inpaint_strength") or 0.8)), 1)
+    scheduler = copy.deepcopy(pipeline.scheduler)
+    scheduler.set_timesteps(steps)
+    executed = len(scheduler.timesteps) - skipped * scheduler.order
     width, height = _usual_sizes(pipeline, given)
     factor = int(pipeline.vae_scale_factor)
     return _zeros(1, executed, pipeline.vae.config.latent_channels, height // factor, width // factor)
@@ -204,6 +211,10 @@ def _latents(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     """What a pipeline that only decodes is given: 17 frames of 512x512 at 8 frames and 32 pixels to a cell."""
     config = pipeline.vae.config
     return _zeros(1, int(getattr(config, "latent_channels", None) or 128), 3, 16, 16)
+
+
+def _text_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+    return _zeros(1, int(pipeline.tokenizer.model_max_length), int(pipeline.text_encoder.config.hidden_size))
 
 
 RESIDUES = 64
@@ -251,6 +262,8 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "depth_map": lambda pipeline, given: torch.zeros(1, *reversed(_usual_sizes(pipeline, given))),
     "latents": _latents,
     "image_latents": _latents_of_steps,
+    **dict.fromkeys(EMBEDDINGS, _text_embeddings),
+    "num_frames": lambda pipeline, given: 121,  # five seconds, where a model could say by itself how long a film is
     "width": lambda pipeline, given: _usual_sizes(pipeline, given)[0],
     "height": lambda pipeline, given: _usual_sizes(pipeline, given)[1],
     "use_resolution_binning": lambda pipeline, given: False,

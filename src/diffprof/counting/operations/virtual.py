@@ -11,9 +11,8 @@ A virtual tensor is one on the meta device, or a weight of a live pipeline (`Vir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
-from math import prod
 from typing import Any
 
 import torch
@@ -22,10 +21,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from diffprof.counting.formulas import kinds
 from diffprof.counting.formulas import table as formulas
 from diffprof.counting.formulas.registry import call_on_change
+from diffprof.counting.operations.growth import grows, spreads
 from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.shape_inference import as_meta, infer, on_meta
 from diffprof.counting.operations.stand_in_values import (
-    LARGEST_PICTURE,
     LARGEST_REAL,
     empty_virtual,
     stand_in,
@@ -143,7 +142,7 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     tensors = tensors_in(args)
     if kwargs:
         tensors += tensors_in(tuple(kwargs.values()))
-    if not any(map(mode.is_virtual, tensors)) and not _grows(func, args, tensors):
+    if not any(map(mode.is_virtual, tensors)) and not grows(func, args, tensors, mode.recorder.open is not None):
         return _run_real(mode, func, args, kwargs, tensors)
     key = (func, signature_of(args), signature_of(tuple(kwargs.items())) if kwargs else None)
     known = _INFERRED.get(key)
@@ -167,33 +166,6 @@ def _ordinary(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     return result
 
 
-def _grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor]) -> bool:
-    """Is the result of real tensors too large to be real? A mask of tokens by tokens is made of two rows."""
-    if not tensors or not _spreads(func):
-        return False
-    first = tensors[0].shape
-    if first.numel() > LARGEST_PICTURE and tensors[0].is_floating_point():
-        return True
-    if func is not aten.repeat.default and all(tensor.shape == first or tensor.dim() == 0 for tensor in tensors):
-        elements = first.numel()
-    else:
-        elements = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)).numel()
-    if func is aten.repeat.default:
-        elements *= prod(args[1])
-    if elements <= LARGEST_REAL:
-        return False
-    return elements > max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
-
-
-@cache
-def _spreads(func: Any) -> bool:
-    """Can the result have more elements than any input?"""
-    return torch.Tag.pointwise in func.tags or func in COPIES
-
-
-COPIES = frozenset({aten._to_copy.default, aten.repeat.default})
-
-
 _INFERRED: dict[Any, tuple[ExecutedOp, Callable[[], Any]]] = {}
 
 
@@ -204,7 +176,7 @@ def _run_real(
     if not func._schema.is_mutable:
         mode.recorder.live.add_result(result)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
-    key = (func, signature_of(tensors if _spreads(func) else args), signature_of(result))
+    key = (func, signature_of(tensors if spreads(func) else args), signature_of(result))
     op = _REAL_OPS.get(key)
     if op is None:
         op = _REAL_OPS[key] = executed_op(func, tensors, args, result)
@@ -289,7 +261,7 @@ def _copy(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     source = args[0]
     device = kwargs.get("device")
     to_meta = device is not None and torch.device(device).type == "meta"
-    large = (to_meta and source.numel() > LARGEST_REAL) or _grows(func, args, (source,))
+    large = (to_meta and source.numel() > LARGEST_REAL) or grows(func, args, (source,))
     to_there = kwargs.get("dtype", source.dtype) == source.dtype and kwargs.get("memory_format") is None
     if to_there and (to_meta if not source.is_meta else device is not None):
         # Where all is on one device, nothing is copied, and no operation is executed.
