@@ -56,12 +56,11 @@ def count_image_to_image(model: str, dtype: str, arguments: dict[str, Any], enab
     opened = open_virtual(model, dtype, None)
     name = type(opened.pipeline).__name__.replace("Pipeline", "Img2ImgPipeline")
     pipeline = getattr(diffusers, name)(**opened.pipeline.components)
-    for switch in enable:
-        part, _, way = switch.partition("_")
-        getattr(getattr(pipeline, part), f"enable_{way}")()
     image = Image.new("RGB", (arguments.pop("width"), arguments.pop("height")))
     return profile_pipeline(
-        pipeline, Request.create(name, {"prompt": "a cat", "image": image, "strength": 1.0, **arguments})
+        pipeline,
+        # Not switched on here: the components stay built, and the next count would have them as they were left.
+        Request.create(name, {"prompt": "a cat", "image": image, "strength": 1.0, **arguments}, enable=enable),
     )
 
 

@@ -167,15 +167,21 @@ def describe(row: Mapping[str, str]) -> str:
 
 def main() -> None:
     """Print the table."""
-    comparisons = compare(read_rows())
-    lines = [
-        f"{each.error:+7.1%} {each.predicted_gib:8.2f} {each.published_gib:8.2f}  "
-        f"{describe(each.row)} [{each.where}] {each.row['source']}"
-        for each in comparisons
-    ]
+    comparisons = []
+    for row in read_rows():
+        (each,) = compare([row])
+        comparisons.append(each)
+        _print(
+            f"{each.error:+7.1%} {each.predicted_gib:8.2f} {each.published_gib:8.2f}  "
+            f"{describe(each.row)} [{each.where}] {each.row['source']}"
+        )
     for name, group in groups(comparisons).items():
-        lines.append(f"{name}: {summary([each.error for each in group])}")
-    sys.stdout.write("\n".join(lines) + "\n")
+        _print(f"{name}: {summary([each.error for each in group])}")
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()  # the whole takes minutes
 
 
 if __name__ == "__main__":

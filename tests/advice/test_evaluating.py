@@ -75,6 +75,19 @@ def test_memory_that_is_known_is_not_worked_out_again(asked: list[RunSettings]) 
     assert asked == [RunSettings(), RunSettings(offload="model")]
 
 
+def test_fewer_steps_hold_no_less_memory_whatever_else_is_asked(asked: list[RunSettings]) -> None:
+    tiled = replace(REQUEST, enable=("vae_tiling",))
+    both = replace(SHORT, enable=("vae_tiling",))
+    known = Evaluator(
+        Source(stable_diffusion(), REQUEST, lambda request: stable_diffusion()), RunSettings(), T4, None, None
+    )
+    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
+    steps = Alternative("10 steps", "steps", rewrite=lambda own: own.with_arguments({"num_inference_steps": 10}))
+    known.evaluate(plan(tiled, None, tiling))
+    known.evaluate(plan(both, None, tiling, steps))
+    assert asked == [RunSettings()]
+
+
 @pytest.mark.usefixtures("asked")
 def test_a_plan_that_the_pipeline_cannot_do_is_none() -> None:
     assert evaluator().evaluate(plan(Request("other"))) is None

@@ -39,7 +39,7 @@ def test_where_it_takes_nothing_there_is_no_event() -> None:
 
 
 def test_attention_keeps_its_scores_where_no_kernel_does_without() -> None:
-    scores, sums = 2 * 2 * 10 * 20 * 4, 2 * 10 * 4
+    scores, sums = 2 * 10 * 20 * 9, 2 * 10 * 4
     workspaces = [
         call_events(WIDE_ATTENTION, device, has_scores, share=1).workspaces
         for device, has_scores in ((AMPERE, False), (AMD, False), (AMPERE, True))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import accumulate
 
-from diffprof.prediction.workspace import convolution_bytes
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.profiler import ProfilerActivity, profile
+
+from diffprof.prediction.workspace import convolution_bytes, score_bytes
 from diffprof.record.profile import NO_WORK, Operation
 from diffprof.record.tensors import OperationShapes
 
@@ -34,3 +39,22 @@ def test_the_output_is_written_where_it_is_wanted(operation: Operation) -> None:
 
 def test_one_large_image_is_copied_in_and_out() -> None:
     assert convolution_bytes(convolution(1, side=2048, channels=256)) == 2 * (2 * 2048**2 * 256 + 256 * 256 * 9)
+
+
+@pytest.mark.parametrize(("dtype", "each"), [("float16", 9), ("bfloat16", 9), ("float32", 9), ("float64", 17)])
+def test_unfused_attention_takes_what_pytorch_allocates_for_it(dtype: str, each: int) -> None:
+    """Held against a real call on the CPU."""
+    tokens = 256
+    shape = (1, 2, tokens, 4)
+    query = torch.zeros(shape, dtype=getattr(torch, dtype))
+    activities = [ProfilerActivity.CPU]
+    with sdpa_kernel(SDPBackend.MATH), torch.no_grad(), profile(activities=activities, profile_memory=True) as run:
+        torch.nn.functional.scaled_dot_product_attention(query, query, query)
+    moves = [event for event in run.profiler.kineto_results.events() if event.name() == "[memory]"]
+    moves.sort(key=lambda event: event.start_ns())
+    most = max(accumulate(event.nbytes() for event in moves))
+
+    operation = Operation("attention", "attention", OperationShapes((shape,) * 3, (shape,)), dtype, 1, NO_WORK)
+    assert score_bytes(operation) == each * 2 * tokens**2
+    # Small copies of queries and keys come on top.
+    assert score_bytes(operation) == pytest.approx(most, rel=0.1)

@@ -21,7 +21,6 @@ from diffprof.prediction.timeline import has_allocations
 from diffprof.record.advised import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
 from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
-from diffprof.record.fitted import DECODE
 from diffprof.record.run_settings import RunSettings
 
 MOST_OPTIONS = 16
@@ -98,12 +97,9 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     keeping = list(ways_to_keep_weights(profile, base.settings, evaluator.accelerator))
     computing = list(ways_to_compute(profile, base.settings))
     asking = list(ways_to_ask(profile, base.request))
-    tiling = [part for part in asking if part.group.startswith("vae_")]
-    others = [part for part in asking if part not in tiling]
+    others = [part for part in asking if not part.group.startswith("vae_")]
     small = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
-    # Tiles make the decoder smaller: they matter where the decoder is what takes most.
-    whose = small if evaluator.peak_stage() == DECODE else [base]
-    small += [plan for plan in (plan.add(part) for plan in whose for part in tiling) if plan is not None]
+    small += _tiled(evaluator, base, small, [part for part in asking if part.group.startswith("vae_")])
     for plan in small:
         found = evaluator.evaluate(plan)
         if found is None:
@@ -119,6 +115,14 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
             yield found
             compiled = [other for other in computing if other.group == "compile"]
             yield from _quicker(evaluator, sibling, compiled, ())
+
+
+def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]) -> list[Plan]:
+    """The plans with tiles, which make the decoder smaller: where the decoder is what takes most."""
+    whose = [base]
+    if evaluator.decodes_at_peak(base):
+        whose = [plan for plan in plans if plan is base or evaluator.decodes_at_peak(plan)]
+    return [plan for plan in (plan.add(part) for plan in whose for part in tiling) if plan is not None]
 
 
 def _quicker(

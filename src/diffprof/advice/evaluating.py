@@ -19,7 +19,7 @@ from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.record.advised import NO_RISK, Option
-from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.fitted import DECODE, HostMemory, MemoryPeak
 from diffprof.record.predicted import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
@@ -98,16 +98,24 @@ class Evaluator:
         groups = {part.group for part in plan.parts}
         if ("cache" in groups and not can_cache(profile)) or ("devices" in groups and not can_share(profile)):
             return None  # and other classes
-        # Fewer steps hold no less memory: the profile of all steps stands for them, until an option is shown.
-        same = [part for part in plan.parts if part.group not in MEMORY_GROUPS]
-        alike = self.source.profile if len(same) < len(plan.parts) and not any(p.rewrite for p in same) else profile
-        return Evaluated(
-            plan, profile, settings, self._time(profile, settings), self._outcome(alike, settings), _results(profile)
-        )
+        outcome = self._outcome(self._alike(plan) or profile, settings)
+        return Evaluated(plan, profile, settings, self._time(profile, settings), outcome, _results(profile))
 
-    def peak_stage(self) -> str:
-        """Where the request as it is takes most."""
-        return self._outcome(self.source.profile, self._requested).peak.stage
+    def _alike(self, plan: Plan) -> Profile | None:
+        """The profile without what changes no memory: fewer steps hold no less, until an option is shown."""
+        request = self.source.request
+        for part in plan.parts:
+            if part.rewrite is not None and part.group not in MEMORY_GROUPS:
+                request = part.rewrite(request)
+        return self.source.variant(request)
+
+    def decodes_at_peak(self, plan: Plan) -> bool:
+        """Whether most is allocated, or reserved, while the result of the plan is decoded."""
+        found = self.evaluate(plan)
+        if found is None:
+            return False
+        most = max(found.outcome.stages, key=lambda stage: stage.reserved_bytes)
+        return DECODE in (found.peak.stage, most.stage)
 
     def can_fit(self, plan: Plan) -> bool:
         """Whether nothing speaks against it yet; saves following the allocator where the answer is clear."""

@@ -192,7 +192,9 @@ def memory_assumptions(profile: Profile, settings: RunSettings, device: DeviceMe
     if device.name is None and device.memory_bytes is not None:
         lines.append("all of the memory that is named can be used")
     elif device.usable_bytes is not None:
-        lines.append("the driver leaves 98.5 % of a card's memory, 93 % where GDDR memory keeps its own check bits")
+        lines.append(
+            "the driver keeps 160 MiB and 0.8 % of a card's memory, 7 % where GDDR memory keeps its own check bits"
+        )
     if settings.compiled:
         lines.append("compiled code needs as much memory as eager code: published peaks of both are equal")
     if settings.quantize or settings.layerwise:

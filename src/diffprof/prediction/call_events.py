@@ -8,7 +8,7 @@ from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, Parts
 from diffprof.prediction.repetitions import stretches
 from diffprof.prediction.workspace import fused_attention_bytes, score_bytes
-from diffprof.record.allocations import ALLOCATE, MASKED_ATTENTION, RELEASE, AllocationEvent, step_places
+from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, step_places
 from diffprof.record.profile import Cost
 
 WORKSPACE = "workspace"
@@ -45,7 +45,7 @@ def _event(event: AllocationEvent, cost: Cost, device: DeviceMemory, has_scores:
     if is_optional:
         size = device.convolution_bytes(operation)
     elif has_scores or not device.has_fused_attention(operation):
-        size = score_bytes(operation, event.kind == MASKED_ATTENTION)
+        size = score_bytes(operation)
     else:
         size = fused_attention_bytes(operation)
     return (WORKSPACE, size // share, int(is_optional)) if size // share else None

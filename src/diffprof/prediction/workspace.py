@@ -65,11 +65,14 @@ def _is_depthwise(source: tuple[int, ...], weight: tuple[int, ...]) -> bool:
     return len(source) == len(weight) and weight[1] == 1 and source[1] > 1
 
 
-def score_bytes(operation: Operation, masked: bool) -> int:
-    """What attention takes where no fused kernel runs: the scores of all queries with all keys, and their softmax."""
+def score_bytes(operation: Operation) -> int:
+    """What attention takes where no fused kernel runs: the scores of all queries with all keys, and their softmax.
+
+    PyTorch adds them up in float32 at least, and keeps a mark for each that says whether it is masked altogether.
+    """
     query, key = operation.shapes.inputs[0], operation.shapes.inputs[1]
     scores = prod(query[:-1]) * key[-2]
-    return 2 * scores * element_bytes(operation.dtype)
+    return scores * (2 * max(4, element_bytes(operation.dtype)) + 1)
 
 
 def fused_attention_bytes(operation: Operation) -> int:

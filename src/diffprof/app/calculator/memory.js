@@ -225,7 +225,7 @@ function attentionBytes(operation, device) {
   const [query, key] = operation.inputs;
   const queries = product(query.slice(0, -1));
   if (device.has_any_fused_head || query.at(-1) <= device.largest_fused_head) return 4 * queries;
-  return 2 * queries * key.at(-2) * elementBytes(operation.dtype);
+  return queries * key.at(-2) * (2 * Math.max(4, elementBytes(operation.dtype)) + 1);
 }
 
 /** Bytes of the weights of each module that has some; buffers are not known by module. */
