@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.app.setup import Setup
-from diffprof.settings.work_limits import work_limits
+from diffprof.settings.work_limits import COMMAND_LINE, work_limits
 from tests.cli.conftest import Run
 
 
@@ -35,7 +35,7 @@ def test_a_model_that_takes_too_long_is_refused_and_does_not_end_the_page(
     limits = []
     monkeypatch.setattr("diffprof.app.serve", lambda setup: limits.append(work_limits()))
     assert run("app").code == 0
-    assert (limits[0].seconds, limits[0].ends_process) == (300, False)
+    assert (limits[0].seconds, limits[0].ends_process) == (COMMAND_LINE.seconds, False)
 
 
 def test_the_options_of_the_guides_are_known(run: Run, started: list[Setup], monkeypatch: pytest.MonkeyPatch) -> None:

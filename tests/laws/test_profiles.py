@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from diffprof.laws.profiles import GivenCall, compose_profile
-from diffprof.record.profile import LAW, Placement, Profile, ResizedOutput
+from diffprof.record.profile import LAW, Placement, Profile
+from diffprof.record.sizes import ResizedOutput
 from tests.laws.small_program import small_program
 
 VERSIONS = {"torch": "2.8.0", "diffusers": "0.42.1", "transformers": "5.22.0"}

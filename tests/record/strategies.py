@@ -10,19 +10,18 @@ from diffprof.record.profile import (
     Attention,
     Call,
     Component,
-    ComputedSize,
     Cost,
     Ledger,
     Module,
     ModuleWork,
     Operation,
     Profile,
-    ResizedOutput,
     Stage,
     Steps,
     Work,
 )
 from diffprof.record.recorded_request import Environment, RecordedRequest
+from diffprof.record.sizes import ComputedSize, ResizedOutput
 from diffprof.record.tensors import OperationShapes, TensorInput, TensorShape
 from tests.record.measured_strategies import counts, measured, texts
 

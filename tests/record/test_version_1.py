@@ -14,7 +14,7 @@ import pytest
 import diffprof
 from diffprof.errors import FileFormatError
 from diffprof.record.files import from_json, to_json
-from diffprof.record.profile import ComputedSize, ResizedOutput
+from diffprof.record.sizes import ComputedSize, ResizedOutput
 from diffprof.record.tensors import OperationShapes, TensorInput, TensorShape
 from diffprof.record.version_1 import upgrade
 from tests.record.documents import SCHEMA, Damage, change, leaves

@@ -7,18 +7,8 @@ from typing import Any
 
 import pytest
 
-from diffprof.record.profile import (
-    NO_WORK,
-    Call,
-    Component,
-    ComputedSize,
-    Cost,
-    Profile,
-    ResizedOutput,
-    Stage,
-    Steps,
-    Work,
-)
+from diffprof.record.profile import NO_WORK, Call, Component, Cost, Profile, Stage, Steps, Work
+from diffprof.record.sizes import ComputedSize, ResizedOutput
 from diffprof.render.columns import Column, fit_columns
 from diffprof.render.headline import headline, summary
 from diffprof.render.profile_console import profile_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from diffprof.record.execution import Execution
-from diffprof.record.profile import ComputedSize
 from diffprof.record.recorded_request import RecordedRequest
+from diffprof.record.sizes import ComputedSize
 from diffprof.record.texts import EncodedText
 from diffprof.render.request_line import request_line, size_words, step_words, token_words
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.record.profile import MacsRange, ResizedOutput
+from diffprof.record.profile import MacsRange
+from diffprof.record.sizes import ResizedOutput
 from diffprof.render.warnings import profile_warnings
 from tests.sample_profiles import everything_measured, hostile, stable_diffusion
 

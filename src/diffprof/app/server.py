@@ -11,7 +11,7 @@ import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diffprof.app.background import stop_all
 from diffprof.app.downloads import PAGE, Downloads
@@ -19,6 +19,9 @@ from diffprof.app.layout import build_page
 from diffprof.app.setup import Setup
 from diffprof.app.uploads import LARGEST_UPLOAD, UploadLimit
 from diffprof.errors import RequestError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 LOCAL_NAMES = ("localhost",)
 
@@ -54,10 +57,25 @@ def application(setup: Setup) -> Any:
     """The page and its downloads as an ASGI application."""
     gradio = _import_gradio()
     from fastapi import FastAPI
-    from fastapi.responses import Response
 
-    downloads, uploads, policy = Downloads(), UploadLimit(), content_policy(setup)
-    app = FastAPI(openapi_url=None)
+    downloads, app = Downloads(), FastAPI(openapi_url=None)
+    _serve_files(app, downloads)
+    _guard(app, setup)
+    from diffprof.app.theme import create_theme, head_html
+
+    blocks = build_page(setup, downloads)
+    # Only then does Gradio refuse a path of this machine that a request passes off as an upload.
+    blocks.has_launched = True
+    return gradio.mount_gradio_app(
+        app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
+        ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=create_theme(),
+        head=head_html(),
+    )  # fmt: skip
+
+
+def _serve_files(app: FastAPI, downloads: Downloads) -> None:
+    """Results as files and pages, and the script that draws their charts."""
+    from fastapi.responses import Response
 
     @app.get("/files/plotly.js")
     def plotly() -> Response:
@@ -78,6 +96,13 @@ def application(setup: Setup) -> Any:
         as_file = {"Content-Disposition": f'attachment; filename="{found.name}"'}
         return Response(found.content, media_type=found.media_type, headers=as_file)
 
+
+def _guard(app: FastAPI, setup: Setup) -> None:
+    """Refuse requests under another name, from other sites, for what is not served, and of too much data."""
+    from fastapi.responses import Response
+
+    uploads, policy = UploadLimit(), content_policy(setup)
+
     @app.middleware("http")
     async def guard(request: Any, call_next: Any) -> Any:
         if not is_known_host(request.headers.get("host", ""), setup):
@@ -97,17 +122,6 @@ def application(setup: Setup) -> Any:
         response.headers["Content-Security-Policy"] = policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
-
-    from diffprof.app.theme import create_theme, head_html
-
-    blocks = build_page(setup, downloads)
-    # Only then does Gradio refuse a path of this machine that a request passes off as an upload.
-    blocks.has_launched = True
-    return gradio.mount_gradio_app(
-        app, blocks, path="/", show_error=False, max_file_size=LARGEST_UPLOAD, footer_links=[],
-        ssr_mode=False, mcp_server=False, pwa=False, enable_monitoring=False, theme=create_theme(),
-        head=head_html(),
-    )  # fmt: skip
 
 
 def content_policy(setup: Setup) -> str:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from diffprof.cli.option_groups import expand_groups
 from diffprof.errors import RequestError
 from diffprof.record.request import check_number
+
+if TYPE_CHECKING:
+    from diffprof.app import Setup
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
-def page(
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where the page listens, who may open it, and what its visitors may do."""
+
     enable_profiling: Annotated[
         bool | None,
         typer.Option(
@@ -22,32 +29,56 @@ def page(
             help="Measure each generation; by default enable_compute_profiling of `diffprof config` decides.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     profiling_iterations: Annotated[
         int,
         typer.Option(metavar="N", help="Calls to time after the one that generates the image; 0 to time that one."),
-    ] = 0,
+    ] = 0
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="The address to listen on; by default only this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0 for any free one.")] = 7860,
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(metavar="N", help="The port to listen on; 0 for any free one.")] = 7860
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
             help="Another host name that the page may be opened under, for example behind a proxy. Repeatable.",
         ),
-    ] = None,
+    ] = None
     allow_frame: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SITE", help="A site that may show the page in a frame, such as huggingface.co. Repeatable."
         ),
-    ] = None,
+    ] = None
     allow_paths: Annotated[
         bool,
         typer.Option("--allow-paths", help="Let visitors open any folder of this machine and any model of the hub."),
-    ] = False,
+    ] = False
+
+    def setup(self) -> Setup:
+        """The same, checked and completed by the settings."""
+        check_number("profiling_iterations", self.profiling_iterations, "--profiling-iterations")
+        check_number("port", self.port, "--port")
+        from diffprof import settings as config
+        from diffprof.app import Setup
+
+        return Setup(
+            host=self.host,
+            port=self.port,
+            allowed_hosts=tuple(self.allow_host or ()),
+            framing_sites=tuple(self.allow_frame or ()),
+            allow_paths=self.allow_paths,
+            profiling=config.ENABLE_COMPUTE_PROFILING if self.enable_profiling is None else self.enable_profiling,
+            profiling_iterations=self.profiling_iterations,
+        )
+
+
+@app.command()
+@expand_groups
+def page(
+    *,
+    server: ServerOptions,
     static: Annotated[
         bool, typer.Option("--static", help="Write the calculator as plain files for any web host, and serve nothing.")
     ] = False,
@@ -63,24 +94,12 @@ def page(
     if static or output is not None:
         _write_calculator(static, output)
         return
-    check_number("profiling_iterations", profiling_iterations, "--profiling-iterations")
-    check_number("port", port, "--port")
-    from diffprof import settings as config
-    from diffprof.app import Setup, serve
+    setup = server.setup()
+    from diffprof.app import serve
     from diffprof.settings.work_limits import SERVER, set_work_limits
 
     set_work_limits(SERVER)
-    serve(
-        Setup(
-            host=host,
-            port=port,
-            allowed_hosts=tuple(allow_host or ()),
-            framing_sites=tuple(allow_frame or ()),
-            allow_paths=allow_paths,
-            profiling=config.ENABLE_COMPUTE_PROFILING if enable_profiling is None else enable_profiling,
-            profiling_iterations=profiling_iterations,
-        )
-    )
+    serve(setup)
 
 
 def _write_calculator(static: bool, output: Path | None) -> None:

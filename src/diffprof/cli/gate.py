@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from diffprof.cli import completion
 from diffprof.cli.answer import check_ending
+from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.options import AsMarkdown, Quiet
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar
@@ -19,6 +21,7 @@ from diffprof.counting.sources import open_profile
 from diffprof.errors import FileFormatError, FileProblem, OutputError, RequestError
 
 if TYPE_CHECKING:
+    from diffprof.comparison.gate import Gate
     from diffprof.record.profile import Profile
 
 ENDINGS = (".md", ".json", ".txt", ".xml")
@@ -26,8 +29,50 @@ ENDINGS = (".md", ".json", ".txt", ".xml")
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
+@dataclass(frozen=True)
+class OutcomeOptions:
+    """The format of the outcome, and the files that it goes to."""
+
+    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False
+    markdown: AsMarkdown = False
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Also write the outcome to a .md, .json, .txt or .xml file (JUnit). Repeatable.",
+        ),
+    ] = None
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None
+    quiet: Quiet = False
+
+    def check(self) -> None:
+        """Refuse contradicting formats and unwritable files, before anything is counted."""
+        check_formats(self.json, csv=False, markdown=self.markdown)
+        _check_places(list(_targets(self.files or [], self.junit)))
+
+    def write(self, outcome: Gate, names: Sequence[str]) -> None:
+        """Write the outcome to the files, and print it."""
+        from diffprof.comparison.views import gate as render
+        from diffprof.record.atomic_files import replace_file
+
+        pair = outcome.pair
+        for target, kind in _targets(self.files or [], self.junit).items():
+            replace_file(target, render.gate_file(kind, outcome, pair, names).encode("utf-8", "backslashreplace"))
+            print_written(target, self.quiet)
+        if self.json:
+            write_text(render.gate_json(outcome, pair, names))
+        elif self.markdown:
+            write_text(render.gate_markdown(outcome, pair, names))
+        elif not self.quiet:
+            write_rendered(lambda console: render.print_gate(outcome, pair, names, console))
+
+
 @app.command()
+@expand_groups
 def gate(
+    *,
     baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The saved profile to compare against.")],
     candidate: Annotated[
         str,
@@ -51,19 +96,7 @@ def gate(
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Allow a baseline from a different request or device.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    markdown: AsMarkdown = False,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Also write the outcome to a .md, .json, .txt or .xml file (JUnit). Repeatable.",
-        ),
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the limits as JUnit test cases.")] = None,
-    quiet: Quiet = False,
+    output: OutcomeOptions,
 ) -> int:
     """Fail if a generation costs more than the limits allow.
 
@@ -72,27 +105,14 @@ def gate(
     """
     from diffprof.comparison.gate import gate_profiles, parse_limits
     from diffprof.comparison.labels import distinct_labels
-    from diffprof.comparison.views import gate as render
-    from diffprof.record.atomic_files import replace_file
 
-    check_formats(json, csv=False, markdown=markdown)
-    targets = _targets(files or [], junit)
     limits = ",".join(most) if most else None
     parse_limits(limits or "")  # refused before anything is counted
-    _check_places(list(targets))
+    output.check()
     before = _load_baseline(baseline)
-    after = open_profile(candidate, lambda model: _count(model, before, quiet))
+    after = open_profile(candidate, lambda model: _count(model, before, output.quiet))
     outcome = gate_profiles(before, after, limits, allow_different)
-    pair, names = outcome.pair, distinct_labels([str(baseline), candidate])
-    for target, kind in targets.items():
-        replace_file(target, render.gate_file(kind, outcome, pair, names).encode("utf-8", "backslashreplace"))
-        print_written(target, quiet)
-    if json:
-        write_text(render.gate_json(outcome, pair, names))
-    elif markdown:
-        write_text(render.gate_markdown(outcome, pair, names))
-    elif not quiet:
-        write_rendered(lambda console: render.print_gate(outcome, pair, names, console))
+    output.write(outcome, distinct_labels([str(baseline), candidate]))
     return outcome.exit_code
 
 

@@ -39,20 +39,11 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.step_caches import is_decided_by_values
 from diffprof.pipelines.switches import apply_switches
 from diffprof.record.changes import Changes
-from diffprof.record.profile import (
-    NO_WORK,
-    Call,
-    Component,
-    Ledger,
-    MacsRange,
-    Placement,
-    Profile,
-    ResizedOutput,
-    Steps,
-)
+from diffprof.record.profile import NO_WORK, Call, Component, Ledger, MacsRange, Placement, Profile, Steps
 from diffprof.record.progress import Progress
 from diffprof.record.recorded_request import Environment, RecordedRequest
 from diffprof.record.request import Request
+from diffprof.record.sizes import ResizedOutput
 from diffprof.version import __version__
 
 

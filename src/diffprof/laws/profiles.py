@@ -16,18 +16,17 @@ from diffprof.record.profile import (
     NO_WORK,
     Call,
     Component,
-    ComputedSize,
     Cost,
     Ledger,
     Module,
     Placement,
     Profile,
-    ResizedOutput,
     Stage,
     Steps,
     Work,
 )
 from diffprof.record.recorded_request import Environment, RecordedRequest
+from diffprof.record.sizes import ComputedSize, ResizedOutput
 from diffprof.record.tensors import TensorInput, TensorShape
 from diffprof.record.texts import EncodedText
 from diffprof.version import __version__

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from diffprof.record.profile import ComputedSize, Profile
+from diffprof.record.profile import Profile
+from diffprof.record.sizes import ComputedSize
 from diffprof.record.texts import EncodedText
 
 

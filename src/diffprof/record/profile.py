@@ -15,6 +15,7 @@ from diffprof.record.allocations import Allocations
 from diffprof.record.measured import Measured
 from diffprof.record.profile_views import ProfileViews
 from diffprof.record.recorded_request import Environment, RecordedRequest
+from diffprof.record.sizes import ComputedSize, ResizedOutput
 from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.record.texts import EncodedText
 
@@ -316,26 +317,6 @@ class Ledger:
     unknown: Mapping[str, int] = field(default_factory=dict)
     """Operations without a formula and how often they ran."""
     assumptions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ResizedOutput:
-    """A size that was requested and that the pipeline does not make."""
-
-    argument: str
-    """height, width or num_frames."""
-    requested: float
-    made: int
-
-
-@dataclass(frozen=True)
-class ComputedSize:
-    """The size that the pipeline computes at, where it resizes the result to another."""
-
-    width: int
-    height: int
-    made_width: int
-    made_height: int
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from diffprof.comparison.image_difference import ImageDifference
 from diffprof.comparison.views.data import comparison_csv, comparison_json
 from diffprof.comparison.views.page import comparison_html
-from diffprof.record.profile import ComputedSize
+from diffprof.record.sizes import ComputedSize
 from tests.comparison.noise import SECOND, run_of
 from tests.comparison.views.comparisons import compare_as_letters, console_text
 from tests.sample_iterations import CPU

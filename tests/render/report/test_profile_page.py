@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from diffprof.errors import RequestError
-from diffprof.record.profile import ComputedSize
+from diffprof.record.sizes import ComputedSize
 from diffprof.render.report.profile_page import profile_html
 from tests.render.report.reports import ENDING, MOST_BYTES, chart_data, enormous, hostile_everywhere, sections, words
 from tests.sample_iterations import CPU, iteration_on
