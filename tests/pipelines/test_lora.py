@@ -13,10 +13,11 @@ from safetensors.torch import save_file
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import RequestError
-from diffprof.pipelines.lora import add_lora
+from diffprof.pipelines.lora import add_lora, with_slots
 from diffprof.pipelines.opening import open_virtual
 from diffprof.pipelines.weights import load_pipeline
 from diffprof.record.changes import Changes
+from tests.cli.conftest import Run
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -52,6 +53,15 @@ FORMATS: dict[str, Callable[[Weights], Weights]] = {
     "ComfyUI": lambda weights: {f"diffusion_model.{name}": weight for name, weight in weights.items()},
     "no prefix": dict,
     "kohya": of_kohya,
+    "the name of an adapter": lambda weights: {
+        name.replace(".weight", ".default.weight"): weight for name, weight in weights.items()
+    },
+    "scales": lambda weights: {
+        **{
+            name.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): weight for name, weight in weights.items()
+        },
+        **{name.replace("lora_A.weight", "alpha"): torch.tensor(2.0) for name in weights if "lora_A" in name},
+    },
 }
 
 
@@ -104,6 +114,25 @@ def test_fused_projections_of_flux_are_split(form: str, tmp_path: Path) -> None:
     added = sum(weight.numel() for weight in opened.pipeline.transformer.parameters()) - plain
     assert added == RANK * (3 * WIDTH + 3 * WIDTH) + RANK * (4 * WIDTH + 7 * WIDTH)
     assert any("its fused projections are dense is assumed" in sentence for sentence in opened.assumptions)
+
+
+def test_scales_are_multiplied_into_the_matrix_behind_them() -> None:
+    pipeline = SMALL_PIPELINES["stable-diffusion"].build()
+    layer = next(path for path, _ in pipeline.unet.named_modules() if path.endswith("attn1.to_q"))
+    tensors = {
+        f"{layer}.lora_down.weight": torch.ones(4, 8),
+        f"{layer}.lora_up.weight": torch.ones(8, 4),
+        f"{layer}.alpha": torch.tensor(2.0),
+    }
+    found = with_slots(pipeline, tensors)
+    assert list(found) == [f"unet.{layer}.lora_A.weight", f"unet.{layer}.lora_B.weight"]
+    assert [tensor.mean().item() for tensor in found.values()] == [1, 0.5]
+
+
+def test_a_lora_that_cannot_be_loaded_is_one_sentence(folder: Path, run: Run, tmp_path: Path) -> None:
+    save_file({"lora_unet_nothing.lora_down.weight": torch.zeros(4, 4)}, tmp_path / "other.safetensors")
+    ended = run("profile", str(folder), "--lora", str(tmp_path / "other.safetensors"))
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize(("kind", "names"), [("LoHa", ("hada_w1_a", "hada_w1_b")), ("LoKr", ("lokr_w1", "lokr_w2"))])

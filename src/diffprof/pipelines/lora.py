@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.building import virtual_weights
 from diffprof.pipelines.components import components_of, element_count, role_of
 from diffprof.pipelines.patching import Patches
+from diffprof.pipelines.quiet import quiet_libraries
 
 PROJECTIONS = ("to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out")
 """The layers that diffusers' training scripts adapt, by the names that its models have for them."""
@@ -86,7 +88,10 @@ def _add_file(pipeline: Any, file: Path, dtype: torch.dtype, name: str) -> list[
     refuse_other_adapters(file, tensors)
     before, mode = _parameters(pipeline), _Conversion()
     other = f"{file} is not a LoRA for {type(pipeline).__name__}"
-    with Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _conversion_mode(pipeline, mode):
+    with (
+        Patches() as patches, virtual_weights(patches, dtype), _refusal(other), _conversion_mode(pipeline, mode),
+        quiet_libraries(logging.CRITICAL),
+    ):  # fmt: skip
         pipeline.load_lora_weights(with_slots(pipeline, tensors), adapter_name=name)
     added = _parameters(pipeline) - before
     if not added:
@@ -108,10 +113,32 @@ def with_slots(pipeline: Any, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
     for slot, denoiser in _denoisers(pipeline).items():
         paths = {path for path, _ in denoiser.named_modules()}
         if all(LORA_ENDING.sub("", plain) in paths for plain in named.values()):
-            return {f"{slot}.{named[name]}": tensor for name, tensor in tensors.items()}
+            return {f"{slot}.{name}": tensor for name, tensor in _in_layout_of_peft(named, tensors).items()}
         if type(denoiser).__name__ == "FluxTransformer2DModel" and all(map(FLUX_PATH.match, named.values())):
             return _in_layout_of_comfyui({named[name]: tensor for name, tensor in tensors.items()})
     return dict(tensors)
+
+
+def _in_layout_of_peft(named: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The names that diffusers takes as they are: converters of some models would put a slot before them again.
+
+    A scale is multiplied into the matrix behind it.
+    """
+    scales = {
+        named[name].removesuffix(ALPHA): float(tensor) for name, tensor in tensors.items() if name.endswith(ALPHA)
+    }
+    found: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        layer, new = LORA_ENDING.sub("", named[name]), named[name].replace(".default.", ".")
+        new = new.replace(".lora_down.", ".lora_A.").replace(".lora_up.", ".lora_B.")
+        if new.endswith(".lora_B.weight") and layer in scales:
+            tensor = tensor * (scales[layer] / tensor.shape[1])
+        if not name.endswith(ALPHA):
+            found[new] = tensor
+    return found
+
+
+ALPHA = ".alpha"
 
 
 def _in_layout_of_comfyui(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def quiet_libraries() -> Iterator[None]:
-    """Building and dry-running a model that nobody will use must not warn about using it."""
+def quiet_libraries(level: int = logging.ERROR) -> Iterator[None]:
+    """Building and dry-running a model that nobody will use must not warn about using it.
+
+    Above the level of errors, those that a library also raises are not told twice.
+    """
     import diffusers.utils.logging
     import transformers.utils.logging  # importing these sets the levels that are changed next
 
     loggers = [logging.getLogger(module.__name__.split(".")[0]) for module in (diffusers, transformers)]
     before = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        logger.setLevel(level)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
