@@ -46,6 +46,7 @@ NOT_RUN = {
     ("docs/runtime.md", "needs two processes; tests/runtime/test_rank_gathering.py does it"): 1,
     ("docs/runtime.md", "takes 20 seconds; tests/runtime/test_doctor.py does it"): 1,
     ("docs/shapes-model.md", "takes 30 minutes"): 1,
+    ("docs/shapes-model.md", "tests/test_shapes_model.py does it, and checks the table"): 1,
 }
 """Blocks that no test runs, by page and reason. A new one has to be added here, where it is seen."""
 
@@ -100,7 +101,12 @@ def at_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+RUN_ELSEWHERE = [ROOT / "docs" / "coming-from-the-guides.md"]
+"""Its code, and every line of its tables, by tests/test_coming_from_the_guides.py."""
+RUN_HERE = [page for page in PAGES if page not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_examples_of_a_page_run_and_its_numbers_are_right(
     page: Path, at_home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

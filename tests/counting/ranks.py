@@ -1,6 +1,6 @@
 """Pipelines whose transformer is spread over ranks: run by test_collectives.py, writes down what each rank counted.
 
-The ranks are forked when all is imported, which takes longer than what they do.
+The ranks are forked when all is imported and the pipeline was counted alone, which takes longer than what they do.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import diffprof
 from tests.small_pipelines import SMALL_PIPELINES
 
+SMALL = SMALL_PIPELINES["flux"]
 WAYS: dict[int, dict[str, dict[str, int]]] = {
     2: {"ulysses": {"ulysses_degree": 2}, "ring": {"ring_degree": 2}, "tp": {"tp_degree": 2}, "fsdp": {}},
     4: {"unified": {"ulysses_degree": 2, "ring_degree": 2}},
@@ -31,10 +33,21 @@ WAYS: dict[int, dict[str, dict[str, int]]] = {
 """Number of ranks -> the ways in which they share the work, each with its degrees."""
 
 
+@dataclass(frozen=True)
+class Alone:
+    """The pipeline where it is not spread."""
+
+    profile: diffprof.Profile
+    macs_of_linears: dict[str, int]
+    """Name of a linear layer of the transformer -> its MACs in one call, by the shapes of its inputs."""
+
+
 def main(folder: str) -> None:
+    torch.set_num_threads(1)
+    alone = run_alone()
     for count in WAYS:
         start = multiprocessing.get_context("fork").Process
-        ranks = [start(target=run_rank, args=(Path(folder), rank, count)) for rank in range(count)]
+        ranks = [start(target=run_rank, args=(Path(folder), rank, count, alone)) for rank in range(count)]
         for rank in ranks:
             rank.start()
         for rank in ranks:
@@ -43,15 +56,14 @@ def main(folder: str) -> None:
             sys.exit(1)
 
 
-def run_rank(folder: Path, rank: int, count: int) -> None:
-    torch.set_num_threads(1)
+def run_rank(folder: Path, rank: int, count: int, alone: Alone) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet{count}", rank=rank, world_size=count)
     torch.accelerator.device_count = lambda: 1  # diffusers divides by it, also on a machine without any
     # diffusers shards weights on accelerators only; gloo would do it on the CPU, too.
     tensor_parallel._SUPPORTED_TP_DEVICES = (*tensor_parallel._SUPPORTED_TP_DEVICES, "cpu")
     # A ring needs to know how much each part weighs, which none of the attentions on a CPU tells.
     attention_dispatch._native_attention_forward_op = attend
-    found = {way: count_part(way, degrees) for way, degrees in WAYS[count].items()}
+    found = {way: count_part(way, degrees, alone) for way, degrees in WAYS[count].items()}
     (folder / f"{count}-{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
@@ -79,13 +91,10 @@ def spread(transformer: Any, way: str, degrees: dict[str, int]) -> None:
         transformer.enable_parallelism(config=owner(**degrees))
 
 
-def count_part(way: str, degrees: dict[str, int]) -> dict[str, Any]:
+def count_part(way: str, degrees: dict[str, int], alone: Alone) -> dict[str, Any]:
     """What this rank executes of a pipeline that is spread in this way, by our count and by others."""
-    small = SMALL_PIPELINES["flux"]
-    arguments = {**small.arguments(), "output_type": "latent"}
-    pipeline = small.build()
-    alone = diffprof.profile(pipeline, **arguments)
-    by_linear = macs_of_linears(pipeline, arguments)
+    arguments = {**SMALL.arguments(), "output_type": "latent"}
+    pipeline = SMALL.build()
     spread(pipeline.transformer, way, degrees)
     unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
     if dist.get_rank() == 0:  # alone: whoever waited for the others would wait for ever
@@ -96,8 +105,12 @@ def count_part(way: str, degrees: dict[str, int]) -> dict[str, Any]:
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
         pipeline(**arguments)
     # torch's counter sees a sharded layer as a whole: of it, this rank computes one half.
-    by_weight = {} if way == "fsdp" else by_linear
-    sharded = sum(macs for linear, macs in by_weight.items() if hasattr(linear.weight, "_local_tensor"))
+    by_weight = {} if way == "fsdp" else alone.macs_of_linears
+    sharded = sum(
+        macs
+        for name, macs in by_weight.items()
+        if hasattr(pipeline.transformer.get_submodule(name).weight, "_local_tensor")
+    )
     profile = run.profile
     collectives: dict[str, int] = {}
     for operation in (operation for call in profile.calls for operation in call.cost.operations):
@@ -107,13 +120,13 @@ def count_part(way: str, degrees: dict[str, int]) -> dict[str, Any]:
         "equal": bool(torch.equal(unwatched, watched) and torch.equal(unwatched, after)),
         "macs": profile.total.macs,
         "executed": counter.get_total_flops() // 2 - sharded // 2,
-        "alone": alone.total.macs,
+        "alone": alone.profile.total.macs,
         "collectives": collectives,
         "unknown": dict(profile.ledger.unknown),
         "weight_bytes": profile.components["transformer"].weight_bytes,
         "parameters": profile.components["transformer"].parameters,
-        "whole_parameters": alone.components["transformer"].parameters,
-        "whole_bytes": alone.components["transformer"].weight_bytes,
+        "whole_parameters": alone.profile.components["transformer"].parameters,
+        "whole_bytes": alone.profile.components["transformer"].weight_bytes,
         "held_bytes": sum(
             part.numel() * part.element_size()
             for part in (getattr(one, "_local_tensor", one) for one in pipeline.transformer.parameters())
@@ -122,19 +135,20 @@ def count_part(way: str, degrees: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def macs_of_linears(pipeline: Any, arguments: Any) -> dict[torch.nn.Linear, int]:
-    """The MACs of every linear layer of the transformer in one call, by the shapes of its inputs."""
-    found: dict[torch.nn.Linear, int] = {}
+def run_alone() -> Alone:
+    found: dict[str, int] = {}
+    pipeline, arguments = SMALL.build(), {**SMALL.arguments(), "output_type": "latent"}
+    names = {module: name for name, module in pipeline.transformer.named_modules()}
 
     def note(linear: torch.nn.Linear, args: Any, output: torch.Tensor) -> None:
-        found[linear] = found.get(linear, 0) + args[0].numel() * linear.out_features
+        found[names[linear]] = found.get(names[linear], 0) + args[0].numel() * linear.out_features
 
-    linears = [module for module in pipeline.transformer.modules() if isinstance(module, torch.nn.Linear)]
-    hooks = [linear.register_forward_hook(note) for linear in linears]
-    pipeline(**arguments)
+    hooks = [linear.register_forward_hook(note) for linear in names if isinstance(linear, torch.nn.Linear)]
+    with diffprof.measuring(pipeline, sample_hz=0):  # once here, so that the ranks find it imported
+        pipeline(**arguments)
     for hook in hooks:
         hook.remove()
-    return found
+    return Alone(diffprof.profile(pipeline, **arguments), found)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ def check_weights(pipeline: Any) -> None:
 def bits_of(output: Any) -> Any:
     """Everything that an output holds, with the bytes of its tensors and images."""
     if isinstance(output, torch.Tensor):
-        return output.dtype, tuple(output.shape), output.detach().contiguous().flatten().view(torch.uint8).tolist()
+        raw = output.detach().contiguous().flatten().view(torch.uint8)
+        return output.dtype, tuple(output.shape), raw.numpy().tobytes()
     if isinstance(output, np.ndarray):
         return str(output.dtype), output.shape, output.tobytes()
     if isinstance(output, Image.Image):

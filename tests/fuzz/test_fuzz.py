@@ -23,7 +23,7 @@ WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "pi
 
 @pytest.mark.parametrize(
     ("subjects", "cases"),
-    [(WITHOUT_TORCH, 1_930), (("folder", "weights"), 70)],
+    [(WITHOUT_TORCH, 1_970), (("folder", "weights"), 30)],
     ids=["files", "models"],
 )
 def test_no_file_breaks_a_command(subjects: tuple[str, ...], cases: int, tmp_path: Path) -> None:

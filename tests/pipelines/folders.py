@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.small_pipelines import SMALL_PIPELINES
 
 
 def saved(name: str, folder: Path) -> Path:
-    """A folder with the configuration of a small pipeline, as its `save_pretrained` would write it."""
+    """A folder with the configuration of a small pipeline, as its `save_pretrained` would write it.
+
+    A copy of one that is made once in a process.
+    """
+    return copy_of_folder(_saved(name), folder)
+
+
+def copy_of_folder(made: TemporaryDirectory[str], folder: Path) -> Path:
+    return Path(shutil.copytree(made.name, folder, dirs_exist_ok=True))
+
+
+@functools.cache
+def _saved(name: str) -> TemporaryDirectory[str]:
+    made = TemporaryDirectory()
+    folder = Path(made.name)
     pipeline = SMALL_PIPELINES[name].build()
     pipeline.save_config(folder)
     for slot, part in pipeline.components.items():
@@ -25,7 +42,7 @@ def saved(name: str, folder: Path) -> Path:
             part.config.save_pretrained(place)
         elif hasattr(part, "save_pretrained"):
             part.save_pretrained(place)
-    return folder
+    return made
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

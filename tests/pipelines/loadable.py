@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy
 import torch
 
+from tests.pipelines.folders import copy_of_folder
 from tests.small_pipelines import SMALL_PIPELINES
 
 UNET = "unet/diffusion_pytorch_model.safetensors"
@@ -15,9 +18,15 @@ TEXT = "text_encoder/model.safetensors"
 
 
 def saved_with_weights(name: str, folder: Path) -> Path:
-    """The folder that the `save_pretrained` of a small pipeline wrote."""
-    SMALL_PIPELINES[name].build().save_pretrained(folder, safe_serialization=True)
-    return folder
+    """The folder that the `save_pretrained` of a small pipeline wrote: a copy of one that is made once in a process."""
+    return copy_of_folder(_saved_with_weights(name), folder)
+
+
+@functools.cache
+def _saved_with_weights(name: str) -> TemporaryDirectory[str]:
+    made = TemporaryDirectory()
+    SMALL_PIPELINES[name].build().save_pretrained(made.name, safe_serialization=True)
+    return made
 
 
 def generate_small(name: str, pipeline: Any) -> Any:

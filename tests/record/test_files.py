@@ -44,7 +44,7 @@ def test_a_saved_profile_is_the_same_when_opened(make: Callable[[], Profile], na
     assert path.read_bytes().startswith(b"\x1f\x8b") == name.lower().endswith(".gz")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(profiles())
 def test_every_profile_survives_the_way_through_json(profile: Profile) -> None:
     values = json.loads(files.dumps(profile))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,25 +13,24 @@ from diffprof.record.profile import Profile
 from diffprof.render.run_console import run_text
 from diffprof.render.table_names import RunTable
 from diffprof.runtime.rank_gathering import gather_ranks
-from tests.pipelines.loadable import saved_with_weights
+from tests.children import run_child
 from tests.sample_profiles import measured_profile
 
 CALL = ["--height", "8", "--width", "8", "--steps", "2", "--set", "max_sequence_length=24"]
 PATIENCE = 600
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def merged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Path]:
     """The one profile of two ranks, and the folder that they wrote into."""
     folder = tmp_path_factory.mktemp("ranks")
-    saved_with_weights("flux", folder / "tiny")
-    torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = ["-m", "diffprof", "run", "tiny", *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0"]
-    ended = subprocess.run(
-        [*torchrun, *command, "--sample-hz", "0", "--seed", "1", "--device", "cpu", "-o", "out", "--json"],
-        cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=PATIENCE,
+    command = ["run", folder / "tiny", *CALL, "--parallel", "ulysses=2", "--iterations", "1", "--warmup", "0"]
+    ended = run_child(
+        "-W", "ignore", "-m", "tests.runtime.torchrun", *command,
+        "--sample-hz", "0", "--seed", "1", "--device", "cpu", "-o", folder / "out", "--json",
+        cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=PATIENCE,
     )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr[-3000:]
     json.loads(ended.stdout)  # of one process: two would print two
     return diffprof.load(folder / "out" / "profiling_report.json"), folder / "out"
 

@@ -21,7 +21,12 @@ from .text_tokenizers import clip_tokenizer, qwen_tokenizer, t5_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:
-    from diffusers import ModelMixin
+    from diffusers import DiffusionPipeline, ModelMixin
+
+
+def _allow_small_images(pipeline: DiffusionPipeline) -> None:
+    """The sizes that it was trained for are those of a megapixel: others are replaced by the nearest of them."""
+    pipeline.resolutions = [(64, 64), (32, 64)]
 
 
 def _combined_components() -> Components:
@@ -210,6 +215,7 @@ PIPELINES = (
             "vae": image_autoencoder(levels=4, mid_block_add_attention=False),
         },
         lambda: short_run(height=32, width=32),
+        extend=_allow_small_images,
     ),
     SmallPipeline(
         "kandinsky-5-image-to-video",

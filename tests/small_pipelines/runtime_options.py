@@ -72,7 +72,7 @@ PIPELINES = (
         "option",
         "WanPipeline",
         wan_components,
-        lambda: video_run(height=32, width=32),
+        lambda: video_run(height=16, width=32, num_frames=5),
         extend=_tile_video_autoencoder,
     ),
     SmallPipeline(

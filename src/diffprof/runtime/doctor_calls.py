@@ -74,12 +74,11 @@ def compiled_code(patient: Patient) -> str:
 
 def cuda_graphs(patient: Patient) -> str:
     """The last block of the VAE, as ``torch.compile(mode="reduce-overhead")`` compiles it."""
-    pipeline = patient.pipeline()
-    place = torch.device(pipeline._execution_device)
-    if place.type != "cuda":
+    if patient.place.type != "cuda":
         raise Skipped("only CUDA and ROCm have such graphs")
     if importlib.util.find_spec("triton") is None:
         raise Skipped("triton, which torch.compile needs, is not installed")
+    pipeline = patient.pipeline()
     block = torch.compile(pipeline.vae.decoder.mid_block, mode="reduce-overhead")
     pipeline.vae.decoder.mid_block = block
     for _ in range(CUDA_GRAPH_WARMUPS):

@@ -27,9 +27,9 @@ WINOGRAD = 2.25
 
 def device_times(patient: Patient) -> str:
     """Every section must have a time of the device, and all of them no more than the call."""
-    pipeline = patient.pipeline()
-    if torch.device(pipeline._execution_device).type == "cpu":
+    if patient.place.type == "cpu":
         raise Skipped("the CPU has one clock, that of the host")
+    pipeline = patient.pipeline()
     patient.call(pipeline)
     iteration = measured_run(patient, pipeline).profile.measured.iterations[0]  # type: ignore[union-attr]
     times = [sample.span.device_ns for sample in iteration.samples if sample.component is not None]
@@ -42,9 +42,9 @@ def device_times(patient: Patient) -> str:
 
 def device_rows(patient: Patient) -> str:
     """What the tables say of a device: memory that is reserved, shares of its peak and of its bandwidth."""
-    pipeline = patient.pipeline()
-    if torch.device(pipeline._execution_device).type == "cpu":
+    if patient.place.type == "cpu":
         raise Skipped("there is no device besides the CPU")
+    pipeline = patient.pipeline()
     patient.call(pipeline)
     profile = measured_run(patient, pipeline).profile
     (row, *_) = device_table(profile)
@@ -122,11 +122,11 @@ def _seconds(layer: Callable[[], object], place: torch.device) -> float:
 
 def second_device(patient: Patient) -> str:
     """The pipeline is moved there and measured."""
-    pipeline = patient.pipeline()
-    place = torch.device(pipeline._execution_device)
+    place = patient.place
     backend: Any = getattr(torch, place.type)
     if place.type == "cpu" or backend.device_count() < 2:
         raise Skipped("there is one device")
+    pipeline = patient.pipeline()
     second = torch.device(place.type, 1 if (place.index or 0) == 0 else 0)
     pipeline.to(second)
     run = measured_run(patient, pipeline)
@@ -137,10 +137,9 @@ def second_device(patient: Patient) -> str:
 
 def untouched_devices(patient: Patient) -> str:
     """A context takes hundreds of MiB: none is created on a device that the pipeline does not use."""
-    pipeline = patient.pipeline()
-    place = torch.device(pipeline._execution_device)
-    if place.type != "cuda" or torch.cuda.device_count() < 2:
+    if patient.place.type != "cuda" or torch.cuda.device_count() < 2:
         raise Skipped("there is no second device")
+    pipeline = patient.pipeline()
     patient.call(pipeline)
     before = devices_in_use(torch.cuda)
     if len(before) == torch.cuda.device_count():
@@ -153,10 +152,10 @@ def untouched_devices(patient: Patient) -> str:
 
 def kept_peak(patient: Patient) -> str:
     """What a program prints of its peak of memory must not depend on being measured."""
-    pipeline = patient.pipeline()
-    place = torch.device(pipeline._execution_device)
+    place = patient.place
     if place.type not in ("cuda", "xpu"):
         raise Skipped("torch keeps no peak of this device")
+    pipeline = patient.pipeline()
     backend: Any = getattr(torch, place.type)
     patient.call(pipeline)  # the first one allocates what stays
     backend.reset_peak_memory_stats(place)
@@ -171,11 +170,9 @@ def kept_peak(patient: Patient) -> str:
 
 def sensor_readings(patient: Patient) -> str:
     """What NVML, AMD SMI or Level Zero tells."""
-    pipeline = patient.pipeline()
-    place = torch.device(pipeline._execution_device)
-    if place.type == "cpu":
+    if patient.place.type == "cpu":
         raise Skipped("there is no GPU to sample")
-    read, problem = find_gpu(place)
+    read, problem = find_gpu(patient.place)
     if read is None:
         raise Skipped(problem or "this GPU is not sampled")
     reading = read()
@@ -194,9 +191,9 @@ def sensor_readings(patient: Patient) -> str:
 
 def allocation_snapshot(patient: Patient) -> str:
     """As with --memory-snapshot."""
-    pipeline = patient.pipeline()
-    if torch.device(pipeline._execution_device).type != "cuda":
+    if patient.place.type != "cuda":
         raise Skipped("only CUDA and ROCm record allocations")
+    pipeline = patient.pipeline()
     with tempfile.TemporaryDirectory() as folder:
         with memory_snapshot(Path(folder), requested=True):
             with label_allocations(pipeline):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -25,6 +26,11 @@ class Patient:
 
     def __init__(self, device: str | None) -> None:
         self.device = device
+
+    @cached_property
+    def place(self) -> torch.device:
+        """The device, also where none was named."""
+        return torch.device(self.pipeline()._execution_device)
 
     def pipeline(self, **changes: Any) -> Any:
         """The pipeline; `changes` are fields of its request, such as `offload`."""
