@@ -130,9 +130,11 @@ class FileProblem(Enum):
 class FileFormatError(RequestError):
     """A file is not what it should be: not a profile, damaged, or of another format version."""
 
-    def __init__(self, message: str, reason: FileProblem = FileProblem.damaged) -> None:
+    def __init__(self, message: str, reason: FileProblem = FileProblem.damaged, answer_of: str = "") -> None:
         super().__init__(message)
         self.reason = reason
+        self.answer_of = answer_of
+        """The command whose answer the file is, if it is one that is no profile: fit, predict or advise."""
 
 
 class OutputError(DiffprofError):

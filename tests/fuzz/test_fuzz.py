@@ -18,7 +18,7 @@ from tests.fuzz.outcome import Ended, check_trace, problems
 
 SEED = 20_261_117
 
-WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "picture")
+WITHOUT_TORCH = ("profile", "trace", "snapshot", "history", "configuration", "picture", "answer")
 
 
 @pytest.mark.parametrize(

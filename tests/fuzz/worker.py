@@ -48,11 +48,12 @@ class Plan:
 
 def subjects(names: Sequence[str], few_folders: bool) -> list[Subject]:
     """The kinds of files, in a fixed order."""
+    from tests.fuzz.answers import Answers
     from tests.fuzz.folders import FewFolders, Folders, WeightFiles
 
     known: list[Subject] = [
         Profiles(), Traces(), Snapshots(), Histories(), Configurations(), Pictures(),
-        FewFolders() if few_folders else Folders(), WeightFiles(),
+        FewFolders() if few_folders else Folders(), WeightFiles(), Answers(),
     ]  # fmt: skip
     return [subject for subject in known if not names or subject.name in names]
 

@@ -8,13 +8,13 @@ import typer
 
 from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
+from diffprof.cli.predicted_answers import advice_answer
 from diffprof.cli.running_options import (
     Hardware,
     Model,
     PredictedOptions,
     ResultOptions,
     RunningOptions,
-    answer_of,
     open_model,
 )
 from diffprof.record.request import parse_rate
@@ -58,7 +58,6 @@ def advise(
     """
     from diffprof.advice.advise import AdviceRequest, advise_source
     from diffprof.advice.sizes import parse_memory
-    from diffprof.advice.views.advice_views import advice_csv, advice_markdown, print_advice
 
     output.check()
     request = AdviceRequest(
@@ -73,10 +72,4 @@ def advise(
     )
     request.check()
     result = advise_source(open_model(model, requested, output.quiet, [gpu], hardware), request)
-    answer = answer_of(
-        result,
-        lambda: advice_csv(result),
-        lambda: advice_markdown(result),
-        lambda console: print_advice(result, console, output.verbose),
-    )
-    output.write(answer)
+    output.write(advice_answer(result, output.verbose))

@@ -8,13 +8,13 @@ import typer
 
 from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
+from diffprof.cli.predicted_answers import fit_answer
 from diffprof.cli.running_options import (
     Hardware,
     Model,
     PredictedOptions,
     ResultOptions,
     RunningOptions,
-    answer_of,
     open_model,
 )
 
@@ -50,7 +50,6 @@ def fit(
     """
     from diffprof.advice.fit import FitRequest, fit_profile
     from diffprof.advice.sizes import parse_memory
-    from diffprof.advice.views.fit_views import fit_csv, fit_markdown, print_fit
     from diffprof.settings.limits import dtype_name
 
     output.check()
@@ -59,10 +58,4 @@ def fit(
     request.check()
     source = open_model(model, requested, output.quiet, [gpu] if gpu else [], hardware)
     result = fit_profile(source.profile, request, source)
-    answer = answer_of(
-        result,
-        lambda: fit_csv(result),
-        lambda: fit_markdown(result),
-        lambda console: print_fit(result, console, output.verbose),
-    )
-    output.write(answer)
+    output.write(fit_answer(result, output.verbose))

@@ -10,6 +10,7 @@ import typer
 from diffprof.advice.views.prediction_tables import PredictionTable
 from diffprof.cli import completion, options
 from diffprof.cli.option_groups import expand_groups
+from diffprof.cli.predicted_answers import prediction_answer
 from diffprof.cli.running_options import (
     Hardware,
     Model,
@@ -17,7 +18,6 @@ from diffprof.cli.running_options import (
     Price,
     ResultOptions,
     RunningOptions,
-    answer_of,
     open_model,
     parse_prices,
 )
@@ -58,8 +58,6 @@ def predict(
     it.
     """
     from diffprof.advice.predict import PredictionRequest, check_request, predict_profile
-    from diffprof.advice.views.prediction_console import prediction_markdown, print_prediction
-    from diffprof.advice.views.prediction_data import prediction_csv
     from diffprof.cli.saved_profile import load_named
     from diffprof.settings.limits import dtype_name
 
@@ -75,10 +73,4 @@ def predict(
     named = request.accelerators if measured is None else ()
     source = open_model(model, requested, output.quiet, named, hardware)
     result = predict_profile(source.profile, request, measured)
-    answer = answer_of(
-        result,
-        lambda: prediction_csv(result, by or PredictionTable.accelerator),
-        lambda: prediction_markdown(result, by, output.verbose),
-        lambda console: print_prediction(result, console, by, output.verbose),
-    )
-    output.write(answer)
+    output.write(prediction_answer(result, by, output.verbose))

@@ -9,6 +9,7 @@ import typer
 
 from diffprof.cli.option_groups import OutputOptions, expand_groups
 from diffprof.cli.output import SavedTable, write_saved
+from diffprof.errors import FileFormatError, RequestError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
@@ -18,16 +19,38 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 def show(
     profile: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A saved profile, .json or .json.gz, or the folder of `diffprof run`."),
+        typer.Argument(
+            metavar="FILE",
+            help="A saved profile, .json or .json.gz, the folder of `diffprof run`, or a saved answer of fit, predict "
+            "or advise.",
+        ),
     ],
     output: OutputOptions,
     by: Annotated[SavedTable | None, typer.Option(help="What the rows of the table are.", show_default=False)] = None,
 ) -> None:
-    """Print a saved profile.
+    """Print a saved profile, or a saved answer of fit, predict or advise.
 
     For a measured run, prints everything, or the table given with --by. Nothing is counted or measured again, and
     neither torch nor diffusers is needed.
     """
     from diffprof.cli.saved_profile import load_named
 
-    write_saved(lambda: load_named(profile), str(profile), by, output)
+    try:
+        loaded = load_named(profile)
+    except FileFormatError as error:
+        if not error.answer_of:
+            raise
+        _show_answer(error.answer_of, profile, by, output)
+    else:
+        write_saved(lambda: loaded, str(profile), by, output)
+
+
+def _show_answer(command: str, file: Path, by: SavedTable | None, output: OutputOptions) -> None:
+    from diffprof.cli.answer import PageOptions
+    from diffprof.cli.predicted_answers import saved_answer
+
+    if by is not None or output.depth is not None:
+        raise RequestError(f"{file} is an answer of `diffprof {command}`; --by and --depth are for profiles.")
+    options = PageOptions(output.json, output.csv, output.markdown, output.file, output.quiet)
+    options.check()
+    options.write(saved_answer(command, file, output.verbose))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from diffprof.record.execution import Execution
 from diffprof.record.fitted import HostMemory, MemoryPeak
 from diffprof.record.recorded_request import RecordedRequest
-from diffprof.record.results import Result
+from diffprof.record.results import Result, unknown_words
 from diffprof.record.run_settings import RunSettings
 
 TIME, MEMORY, COST, ENERGY = "time", "memory", "cost", "energy"
@@ -83,6 +84,14 @@ class Advice(Result):
     """What was asked for; None in a file of an earlier version."""
     execution: Execution | None = None
     """What the pipeline makes of the request."""
+
+    def problems(self) -> Iterator[str]:
+        """Of the goal, and of the options."""
+        options = (self.requested, *self.options)
+        yield from unknown_words("goal", [self.goal], GOALS)
+        yield from unknown_words("risk", [option.risk for option in options], RISKS)
+        if any(option.results < 1 or not option.total_seconds > 0 for option in options):
+            yield "every option must make a result and take some time"
 
     def __repr__(self) -> str:
         return f"<Advice for {self.model} on {self.accelerator}: {len(self.options)} of {self.tried} options>"

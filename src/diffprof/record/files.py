@@ -16,8 +16,8 @@ from diffprof.record.profile import Profile
 from diffprof.record.version_1 import upgrade
 
 FORMAT_NAME = "diffprof-profile"
-OTHER_FILES = {"diffprof-advice": "Advice", "diffprof-fit": "Fit", "diffprof-prediction": "Prediction"}
-"""The classes that read other files of diffprof."""
+ANSWERS = {"diffprof-advice": "advise", "diffprof-fit": "fit", "diffprof-prediction": "predict"}
+"""The commands that write other files of diffprof."""
 
 # History of the format; docs/profile.schema.json describes the newest version.
 #
@@ -65,7 +65,7 @@ def load(path: str | Path, most_bytes: int = MAX_FILE_BYTES, shown_as: str | Non
     try:
         return from_json(values)
     except FileFormatError as error:
-        raise FileFormatError(f"{name}: {error}", error.reason) from None
+        raise FileFormatError(f"{name}: {error}", error.reason, error.answer_of) from None
 
 
 def _problem(error: OSError) -> FileProblem:
@@ -98,9 +98,10 @@ def from_json(values: object) -> Profile:
     if isinstance(values, dict) and "traceEvents" in values:
         message = "This is a trace, not a diffprof profile; read it with `diffprof trace`."
         raise FileFormatError(message, FileProblem.other_format)
-    if isinstance(form, dict) and isinstance(form.get("name"), str) and form["name"] in OTHER_FILES:
-        message = f"This is not a profile; read it with `diffprof.{OTHER_FILES[form['name']]}.load`."
-        raise FileFormatError(message, FileProblem.other_format)
+    if isinstance(form, dict) and isinstance(form.get("name"), str) and form["name"] in ANSWERS:
+        command = ANSWERS[form["name"]]
+        message = f"This is an answer of `diffprof {command}`, not a profile; print it with `diffprof show`."
+        raise FileFormatError(message, FileProblem.other_format, command)
     if not isinstance(values, dict) or not isinstance(form, dict) or form.get("name") != FORMAT_NAME:
         message = "This is not a diffprof profile; make one with `diffprof profile MODEL -o FILE.json`."
         raise FileFormatError(message, FileProblem.other_format)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from diffprof.record.execution import Execution
 from diffprof.record.recorded_request import RecordedRequest
-from diffprof.record.results import Result
+from diffprof.record.results import Result, unknown_words
 from diffprof.record.run_settings import RunSettings
 
 LOAD, ENCODE, DENOISE, DECODE = "load", "encode", "denoise", "decode"
@@ -109,6 +109,10 @@ class Fit(Result):
     """What was asked for; None in a file of an earlier version."""
     execution: Execution | None = None
     """What the pipeline makes of the request."""
+
+    def problems(self) -> Iterator[str]:
+        """Of the names of stages."""
+        return unknown_words("stage", [self.peak.stage, *(stage.stage for stage in self.stages)], STAGES)
 
     def __repr__(self) -> str:
         answer = {True: "fits", False: "does not fit", None: "no device named"}[self.fits]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from diffprof.record.execution import Execution
 from diffprof.record.recorded_request import RecordedRequest
-from diffprof.record.results import Result
+from diffprof.record.results import Result, unknown_words
 from diffprof.record.run_settings import RunSettings
 
 COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST = "compute", "bandwidth", "launches", "transfers", "host"
 LIMITS = (COMPUTE, BANDWIDTH, LAUNCHES, TRANSFERS, HOST)
 """What a time can be limited by: products, moved bytes, many small kernels, weights that travel, or Python."""
+
+BASES = ("device", "family", "none", "measured")
+"""What the numbers of an accelerator were fitted to: itself, its family, neither; or they were measured on it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,13 @@ class Prediction(Result):
     """What was asked for; None in a file of an earlier version."""
     execution: Execution | None = None
     """What the pipeline makes of the request."""
+
+    def problems(self) -> Iterator[str]:
+        """Of what limits each time, and of what it was fitted to."""
+        for time in self.accelerators.values():
+            limits = [time.limited_by, *(component.limited_by for component in time.components.values())]
+            yield from unknown_words("basis", [time.basis], BASES)
+            yield from unknown_words("limited_by", limits, LIMITS)
 
     def __repr__(self) -> str:
         times = ", ".join(f"{name} {time.total_seconds:.3g} s" for name, time in self.accelerators.items())

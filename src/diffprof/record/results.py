@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -52,9 +53,16 @@ class Result(Displayed):
 
         values = _read(Path(path), cls)
         try:
-            return cast(Own, RecordCodec(cls).decode(values))
+            result = cast(Own, RecordCodec(cls).decode(values))
         except DecodingError as error:
             raise FileFormatError(f"{path}: {error.when_reading()}") from None
+        for problem in result.problems():
+            raise FileFormatError(f"{path}: {problem}.")
+        return result
+
+    def problems(self) -> Iterator[str]:
+        """What a file may say and no command does, each in words."""
+        yield from ()
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page with a chart."""
@@ -63,6 +71,11 @@ class Result(Displayed):
     def to_html(self) -> str:
         """The page that `report` writes."""
         return str(find_function(self.page)(self))
+
+
+def unknown_words(name: str, words: Iterable[str], known: Sequence[str]) -> Iterator[str]:
+    """A problem for each word of a field that is none of those it can hold."""
+    return (f"{name} must be one of {', '.join(known)}, not {word!r:.80}" for word in words if word not in known)
 
 
 def _read(path: Path, kind: type[Result]) -> Any:
