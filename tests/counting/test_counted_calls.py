@@ -55,3 +55,14 @@ def test_a_call_that_was_counted_in_one_run_is_not_counted_in_the_next() -> None
     seen.clear()
     assert dry_run(pipeline, small.arguments(), progress=seen.append, counted=counted).calls == first.calls
     assert seen == []
+
+
+def test_calls_that_the_last_count_did_not_need_are_forgotten() -> None:
+    calls = CountedCalls()
+    for key in ("first", "second"):
+        calls.add(key, counted([], frozenset()))
+    calls.forget_unused()
+    assert set(calls.known) == {"first", "second"}
+    assert calls.recall("second", []) is not None
+    calls.forget_unused()
+    assert set(calls.known) == {"second"}

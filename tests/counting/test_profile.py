@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from diffusers.models.attention_dispatch import attention_backend
 
 import diffprof
+from diffprof.counting.profile import _COUNTED, profile_model
 from diffprof.errors import PipelineError, RequestError
+from diffprof.record.progress import Activity
+from diffprof.record.request import Request
 from tests.cli.conftest import Run
 from tests.pipelines.folders import saved
 from tests.pipelines.refusals import assert_one_sentence
@@ -133,3 +137,28 @@ def test_no_operation_is_without_a_formula(name: str) -> None:
     assert ledger.unknown == {}
     assert ledger.known_ops == ledger.executed_ops
     assert ledger.known_bytes == ledger.moved_bytes
+
+
+def slots_counted(model: Path, **arguments: Any) -> tuple[diffprof.Profile, list[str]]:
+    """The profile, and the components of which a call was counted."""
+    seen: list[Any] = []
+    profile = profile_model(Request.create(str(model), arguments), seen.append)
+    return profile, [event.subject for event in seen if event.activity is Activity.counting]
+
+
+def test_a_second_size_counts_only_what_depends_on_it_and_says_what_a_first_one_says(tmp_path: Path) -> None:
+    model = saved("stable-diffusion", tmp_path)
+    first = slots_counted(model, height=64, width=64, num_inference_steps=2)[1]
+    again, counted = slots_counted(model, height=32, width=64, num_inference_steps=2)
+    assert "text_encoder" in first and "text_encoder" not in counted
+    _COUNTED.clear()
+    alone, everything = slots_counted(model, height=32, width=64, num_inference_steps=2)
+    assert everything == first
+    assert again == alone and again.to_dict() == alone.to_dict()
+
+
+def test_other_settings_of_the_process_count_everything_again(tmp_path: Path) -> None:
+    model = saved("stable-diffusion", tmp_path)
+    first = slots_counted(model, height=64, width=64, num_inference_steps=2)[1]
+    with attention_backend("_native_math"):
+        assert slots_counted(model, height=64, width=64, num_inference_steps=2)[1] == first

@@ -47,7 +47,9 @@ def count(
         arguments, is_tiled = {**call.given, **used}, TILING in needs
         try:
             prepare_all = _with_tiling(pipeline, prepare, is_tiled)
-            result = dry_run(pipeline, arguments, prepare_all, progress, large_values=TRUTH in needs, counted=counted)
+            # A call of a pipeline that is tiled, or is told other values, is another one.
+            shared = None if needs else counted
+            result = dry_run(pipeline, arguments, prepare_all, progress, large_values=TRUTH in needs, counted=shared)
         except PipelineError as error:
             missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
             # At the same line, one that lacks nothing any more came further.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
+from diffprof.counting.garbage_collection import no_garbage_collection
+from diffprof.counting.process_settings import process_settings
 from diffprof.errors import needs_torch
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.laws.selection import can_count, profile_by_law, refusal
@@ -57,15 +58,16 @@ def _count(request: Request, progress: Progress | None) -> Profile:
     if progress is not None:
         # Before the libraries are imported, which takes seconds.
         progress(ProgressEvent(Activity.opening, str(request.model)))
-    # Before the limits are set: what the libraries take is not the model's doing.
-    from diffprof.counting.bounded_work import within_limits
+    with no_garbage_collection():
+        # Before the limits are set: what the libraries take is not the model's doing.
+        from diffprof.counting.bounded_work import within_limits
 
-    if request.component is not None:
-        from diffprof.counting.module_call import profile_component as count
-    else:
-        from diffprof.counting.profile import profile_model as count
-    with within_limits(str(request.model), work_limits()):
-        return count(request, progress)
+        if request.component is not None:
+            from diffprof.counting.module_call import profile_component as count
+        else:
+            from diffprof.counting.profile import profile_model as count
+        with within_limits(str(request.model), work_limits()):
+            return count(request, progress)
 
 
 def _key(request: Request, resolved: ResolvedModel) -> str | None:
@@ -85,7 +87,7 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
         return None
     values["config"] = _config_content(request.config)
     content = _content(resolved)
-    return None if content is None else cache.key(resolved.name, content, {**values, **_process_settings()})
+    return None if content is None else cache.key(resolved.name, content, {**values, **process_settings()})
 
 
 def _file_states(changes: Changes) -> dict[str, list[int]]:
@@ -105,18 +107,6 @@ def _is_json(value: Any) -> bool:
     if type(value) is list:
         return all(map(_is_json, value))
     return value is None or type(value) in (str, int, float, bool)
-
-
-def _process_settings() -> dict[str, str]:
-    """Settings of torch and diffusers that change what is counted; a library that is not imported has its defaults."""
-    torch, attention = sys.modules.get("torch"), sys.modules.get("diffusers.models.attention_dispatch")
-    backend = attention._AttentionBackendRegistry._active_backend if attention else None
-    return {
-        "default_dtype": str(torch.get_default_dtype()) if torch else "torch.float32",
-        "attention_backend": str(getattr(backend, "value", backend))
-        if backend is not None
-        else os.environ.get("DIFFUSERS_ATTN_BACKEND", "native"),
-    }
 
 
 def _config_content(config: str | None) -> str | None:

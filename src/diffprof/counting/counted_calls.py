@@ -30,17 +30,26 @@ class CountedCalls:
 
     def __init__(self) -> None:
         self.known: dict[Any, list[CountedCall]] = {}
+        self._used: set[Any] = set()
         self.state: PipelineState | None = None
         """The pipeline as it is before and after every run."""
 
     def add(self, key: Any, call: CountedCall) -> None:
         self.known.setdefault(key, []).append(call)
+        self._used.add(key)
 
     def recall(self, key: Any, inputs: list[Any]) -> CountedCall | None:
         for known in self.known.get(key, ()):
             if known.values == digest_values(inputs, known.inputs_read):
+                self._used.add(key)
                 return known
         return None
+
+    def forget_unused(self) -> None:
+        """Forget the calls that were neither made nor replayed since the last time, and the pipeline's state."""
+        self.known = {key: calls for key, calls in self.known.items() if key in self._used}
+        self._used = set()
+        self.state = None
 
 
 def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:

@@ -21,8 +21,8 @@ from diffprof.counting.boundary import (
     with_real_zeros,
 )
 from diffprof.counting.counted_calls import CountedCall, CountedCalls, digest_values, shares_storage
+from diffprof.counting.garbage_collection import no_garbage_collection
 from diffprof.counting.isolation import (
-    no_garbage_collection,
     refuse_nesting,
     refuse_unknown_code,
     scheduler_copies,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -105,15 +104,3 @@ def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
             f"{name} was not run without data: code in it that is of no library diffprof knows keeps "
             f"{state.unknown[0]}, whose state could not be put back afterwards"
         )
-
-
-@contextlib.contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """When memory is released must depend on what the pipeline does, not on when the collector happens to run."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -9,16 +9,20 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
 from diffprof.breakdown.dtypes import macs_by_dtype
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.attempts import count
+from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.dry_run import DryRunResult
+from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.guidance_interval import combine, unguided_arguments
 from diffprof.counting.operations.recorder import PIPELINE
 from diffprof.counting.operations.tensors import dtype_text
+from diffprof.counting.process_settings import process_settings
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments, json_value
 from diffprof.pipelines.components import (
@@ -131,12 +135,37 @@ def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None
     def prepare() -> None:
         apply_switches(pipeline, request.scheduler, request.enable)
 
-    result, used = count(pipeline, call, prepare, progress)
+    counted = _counted_before(opened, request)
+    try:
+        result, used = count(pipeline, call, prepare, progress, counted)
+    finally:
+        if counted is not None:
+            counted.forget_unused()
     interval = request.changes.guidance_interval
     if interval:
         unguided = call_arguments(pipeline, unguided_arguments(pipeline, request.arguments), opened.call)
         result = combine(result, count(pipeline, unguided, prepare, progress)[0], interval, type(pipeline).__name__)
     return compose_profile(opened, call, used, result, request.scheduler, request.enable, request.recommended)
+
+
+_COUNTED: WeakKeyDictionary[Any, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()
+"""By pipeline that was opened by name: the component calls of the last count, and the settings it was made with.
+
+Encoders of texts and images are mostly called in the same way for other sizes.
+"""
+
+call_on_change(_COUNTED.clear)
+
+
+def _counted_before(opened: OpenedPipeline, request: Request) -> CountedCalls | None:
+    """Calls that need not be counted again; none where the pipeline is somebody else's or is changed for this count."""
+    if opened.source == "object" or request.scheduler is not None or request.enable or opened.changes != Changes():
+        return None
+    settings = process_settings()
+    before = _COUNTED.get(opened.pipeline)
+    if before is None or before[0] != settings:
+        before = _COUNTED[opened.pipeline] = (settings, CountedCalls())
+    return before[1]
 
 
 def compose_profile(
