@@ -37,6 +37,8 @@ def test_a_named_component_has_its_own_way() -> None:
         ({"attention": "flash"}, "Unknown attention 'flash'; use sdpa or math."),
         ({"devices": 0}, "is 1 or more"),
         ({"blocks_per_group": 0}, "is 1 or more"),
+        ({"use_stream": False}, "Only group offload moves weights in a stream"),
+        ({"offload": "group-leaf", "blocks_per_group": 2}, "Only --offload group moves several blocks"),
         ({"quantize": {"text_encoder": "gguf:Q4_K"}}, "text_encoder cannot be quantized to gguf:Q4_K"),
         ({"quantize": {"unet": "torchao:int8"}, "layerwise": {"unet": "float8_e4m3fn"}}, "unet is either quantized or"),
         ({"without": ("vae",)}, "The pipeline cannot do without 'vae'; it can do without text_encoder."),

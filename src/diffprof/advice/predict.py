@@ -11,7 +11,7 @@ from diffprof.advice.abilities import check_sharing
 from diffprof.advice.assumptions import assumptions_of
 from diffprof.advice.dtypes import dtype_on
 from diffprof.advice.sources import open_source
-from diffprof.catalogue.accelerators import Accelerator, find_accelerator
+from diffprof.catalogue.accelerators import ALL, Accelerator, find_accelerator
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.calibration import Calibration, calibrate_on
@@ -27,8 +27,6 @@ from diffprof.record.predicted import PredictedTime, Prediction
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 from diffprof.settings.limits import dtype_name
-
-ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def predict_profile(
 
 def check_request(request: PredictionRequest) -> None:
     """Refuse accelerators that are not known, or lack the dtype, before anything is counted."""
-    if request.accelerators and request.accelerators != (ALL,):
+    if request.accelerators and ALL not in request.accelerators:
         for name in request.accelerators:
             _check_dtype(find_accelerator(name, known_accelerators(request.file)), request.dtype)
 
@@ -83,7 +81,7 @@ def check_request(request: PredictionRequest) -> None:
 def _choose_accelerators(
     request: PredictionRequest, known: Sequence[Accelerator], calibration: Calibration | None
 ) -> list[Accelerator]:
-    if request.accelerators == (ALL,):
+    if ALL in request.accelerators:
         return list(known)
     if not request.accelerators and calibration is not None:
         return [calibration.accelerator]

@@ -118,8 +118,8 @@ def read_accelerators(path: str | Path) -> tuple[Accelerator, ...]:
     """The accelerators of a TOML file in the form of ``hardware.toml``; each kind of nonsense in it is an error."""
     name = Path(path).name
     document = StrictTable(_parse(Path(path)), name)
-    if document.take("format", int) != FILE_FORMAT:
-        document.refuse("format", f"must be {FILE_FORMAT}")
+    if document.take("format", int, None) != FILE_FORMAT:
+        document.refuse("format", f"must be {FILE_FORMAT}; write `format = {FILE_FORMAT}` at its top")
     tables = document.take("accelerator", list)
     document.finish()
     entries = tuple(_read_entry(table, f"{name}, accelerator {place}") for place, table in enumerate(tables, 1))
@@ -145,6 +145,8 @@ _FIELDS = {
     **{dtype: dtype for dtype in DTYPES},
 }
 
+ALL = "all"
+"""Stands for every accelerator, where several can be named."""
 SHORT_NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")
 _PCIE = re.compile(r"PCIe ([1-6])\.0 x(1|2|4|8|16)")
 
@@ -165,6 +167,8 @@ def _read_entry(values: Any, where: str) -> Accelerator:
     table.where = f"{where} ({name})"
     if not SHORT_NAME.fullmatch(name):
         table.refuse("name", "must be lower-case letters, digits, dots and hyphens, as in rtx-4090")
+    if name == ALL:
+        table.refuse("name", "must be another: --gpu all means every accelerator")
     link, link_speed = _read_host_link(table)
     l2_cache = table.number("l2_cache_mib", required=False)
     entry = Accelerator(

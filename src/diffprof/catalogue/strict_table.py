@@ -9,8 +9,8 @@ from diffprof.errors import FileFormatError
 
 _KINDS = {int: "a whole number", str: "a text", list: "a list", dict: "a table"}
 _REQUIRED = object()
-LARGEST = 1e30
-"""Of any number: more is no accelerator."""
+LARGEST = 1e9
+"""Of any number, in its unit, such as GiB or TFLOP/s: more is no accelerator."""
 LARGEST_WHOLE = 2**63 - 1
 """Of parameters, bytes and the like: more is no model."""
 
@@ -48,12 +48,14 @@ class StrictTable:
             return self.refuse(key, "is missing") if required else 0
         value: object = self.values[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # Compared, not converted: a whole number can be too large for a fraction.
-        if not is_number or not -LARGEST < value < LARGEST:  # type: ignore[operator]
+        if not is_number or value != value:  # nan is not even itself
             self.refuse(key, f"must be a number, not {value!r}")
         assert isinstance(value, (int, float))
         if value <= 0:
             self.refuse(key, f"must be more than 0, not {value}")
+        # Compared, not converted: a whole number can be too large for a fraction.
+        if value >= LARGEST:
+            self.refuse(key, f"must be below {LARGEST:,.0f}")
         return float(value)
 
     def text(self, key: str) -> str:

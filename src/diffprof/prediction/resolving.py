@@ -42,6 +42,12 @@ def _check(settings: RunSettings) -> None:
         raise RequestError(f"Unknown attention {settings.attention!r}; use {' or '.join(ATTENTIONS)}.")
     if settings.devices < 1 or settings.blocks_per_group < 1:
         raise RequestError("A number of devices, or of blocks in a group, is 1 or more.")
+    if not settings.use_stream and not settings.offload.startswith("group"):
+        raise RequestError(
+            "Only group offload moves weights in a stream; leave out --no-stream, or use --offload group."
+        )
+    if settings.blocks_per_group > 1 and settings.offload != "group":
+        raise RequestError("Only --offload group moves several blocks at a time; leave out --blocks-per-group.")
     if not 0 <= settings.skip_rate < 1:
         raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {settings.skip_rate:g}.")
 
