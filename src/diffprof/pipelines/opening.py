@@ -19,6 +19,7 @@ from diffprof.pipelines.controlnet_folders import base_of_controlnet
 from diffprof.pipelines.depth import with_stored_depth
 from diffprof.pipelines.file_packing import plan_file_packing
 from diffprof.pipelines.headers.stored_weights import StoredWeights
+from diffprof.pipelines.input_pipelines import with_pipeline_for
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.source import blueprint_of, component_blueprint
 from diffprof.record.changes import Changes
@@ -104,8 +105,10 @@ def open_blueprint(
 ) -> OpenedPipeline:
     """The pipeline of a plan, on virtual weights; the last ones stay built, so leave it as it is.
 
-    `arguments` are those of the call that will be made, which the settings of some caches depend on.
+    `arguments` are those of the call that will be made: a pipeline that takes no images has one beside it that does,
+    and the settings of some caches depend on them.
     """
+    blueprint = with_pipeline_for(blueprint, arguments or {})
     changes = changes or Changes()
     key = (repr(blueprint), dtype, repr(changes), repr(arguments) if changes.cache else None)
     name = str(dtype).removeprefix("torch.")

@@ -29,6 +29,7 @@ from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.free_memory import check_memory
 from diffprof.pipelines.hub import fetch_configuration
 from diffprof.pipelines.hub_weights import fetch_weights
+from diffprof.pipelines.input_pipelines import with_pipeline_for
 from diffprof.pipelines.loading import load_model
 from diffprof.pipelines.opening import OpenedPipeline, open_blueprint, torch_dtype
 from diffprof.pipelines.placement import Target, place_pipeline, target_of
@@ -136,6 +137,7 @@ def plan_loading(request: Request, call: Mapping[str, Any] | None = None, progre
         progress(ProgressEvent(Activity.opening, str(request.model)))
     with quiet_libraries():
         origin = _origin(request)
+        origin = replace(origin, blueprint=with_pipeline_for(origin.blueprint, call))
         dtype = torch_dtype(request.dtype or origin.blueprint.dtype)
         check_packages(request.changes)
         virtual = open_blueprint(origin.blueprint, dtype, replace(request.changes, cache=None))
