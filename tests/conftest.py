@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -61,21 +60,15 @@ def _freeze() -> None:
     gc.freeze()
 
 
-NUMBERS = itertools.count()
-
-
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads or fills the user's cache, history or own entries of the catalogue.
-
-    The folder is made by the first that writes into it: most tests do not, and thousands of empty ones take seconds.
-    """
-    place = tmp_path_factory.getbasetemp() / "own" / str(next(NUMBERS))
-    monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(place / "diffprof-cache"))
-    monkeypatch.setenv("DIFFPROF_HISTORY", str(place / "diffprof-history.sqlite"))
-    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(place / "diffprof-entries"))
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads or fills the user's cache, history or own entries of the catalogue."""
+    folder = tmp_path / "diffprof-cache"
+    monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(folder))
+    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "diffprof-history.sqlite"))
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "diffprof-entries"))
     monkeypatch.delenv("DIFFPROF_KEEP", raising=False)
-    return place / "diffprof-cache"
+    return folder
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_the_digest_of_a_folder_sees_configurations_and_the_headers_of_weights(t
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\x1f\x8b damaged"])
 def test_a_damaged_entry_is_ignored_and_written_again(content: bytes, own_cache: Path) -> None:
-    own_cache.mkdir(parents=True)
+    own_cache.mkdir()
     (own_cache / f"{KEY}.json.gz").write_bytes(content)
     assert cache.read(KEY) is None
     cache.write(KEY, stable_diffusion())
