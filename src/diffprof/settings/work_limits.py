@@ -21,7 +21,7 @@ class WorkLimits:
     """Whether the process is ended where nothing else ends the work: one that does nothing else, as a command."""
 
 
-COMMAND_LINE = WorkLimits(memory_bytes=3_000_000_000, seconds=120, ends_process=True)
+COMMAND_LINE = WorkLimits(memory_bytes=4_000_000_000, seconds=120, ends_process=True)
 """Published models take up to 2.3 GB and 30 seconds, where a pipeline is given a film; most take a tenth of that."""
 
 SERVER = replace(COMMAND_LINE, ends_process=False)
