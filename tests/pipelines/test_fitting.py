@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import diffusers
 import pytest
 import torch
+from diffusers.video_processor import VideoProcessor
 
 import diffprof
 from diffprof.errors import RequestError, UnsafeModelError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import build
 from diffprof.pipelines.fitting import (
+    StandInGuard,
     fitting_pipeline,
     is_optional,
     names_own_code,
+    pass_by_guard,
     single_plans,
     with_class_of_today,
     with_library_class,
@@ -176,3 +180,17 @@ def test_a_component_gets_the_class_that_the_pipeline_needs_today() -> None:
     assert assumptions == [
         "language_model is a GPT2LMHeadModel, as AudioLDM2Pipeline needs it today, and not a GPT2Model"
     ]
+
+
+def test_no_arrays_of_all_frames_are_made_for_a_guard_that_is_left_out() -> None:
+    processor, guard = VideoProcessor(), StandInGuard()
+    pass_by_guard(SimpleNamespace(safety_checker=guard, video_processor=processor))
+    video = torch.zeros(1, 3, 5, 16, 8)
+    assert processor.postprocess_video(video, output_type="np").shape == (1, 5, 16, 8, 3), "it is not in use yet"
+    guard.to(torch.device("cpu"))
+    shown = processor.postprocess_video(video, output_type="np")
+    assert guard.check_video_safety(shown).shape == (1, 1, 1, 1, 3)
+    returned = torch.from_numpy(shown).permute(0, 4, 1, 2, 3)
+    assert processor.postprocess_video(returned, output_type="pt").shape == (1, 5, 3, 16, 8)
+    guard.to("cpu")
+    assert processor.postprocess_video(video, output_type="pt").shape == (1, 5, 3, 16, 8)

@@ -23,6 +23,7 @@ from diffprof.pipelines.fitting import (
     is_known_class,
     is_optional,
     names_own_code,
+    pass_by_guard,
     single_plans,
     stand_in_guard,
     with_class_of_today,
@@ -86,7 +87,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     ]
     try:
         is_virtual = make_model is None
-        return _put_together(owner, {**parts, **settings}, dtype, is_virtual), tuple(assumptions)
+        pipeline = _put_together(owner, {**parts, **settings}, dtype, is_virtual)
     except Exception as error:
         if _is_own_mistake(error):
             raise
@@ -95,6 +96,9 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
         raise RequestError(f"{owner.__name__} cannot be assembled from these components: {reason}") from error
+    if is_virtual:
+        pass_by_guard(pipeline)
+    return pipeline, tuple(assumptions)
 
 
 def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:
