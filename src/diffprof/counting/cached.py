@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.catalogue.recommended import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
-from diffprof.counting.garbage_collection import no_garbage_collection
+from diffprof.counting.garbage_collection import no_garbage_collection, spare_what_is_there
 from diffprof.counting.process_settings import process_settings
 from diffprof.errors import needs_torch
 from diffprof.laws.programs import OutsideOfLaw
@@ -58,6 +59,7 @@ def _count(request: Request, progress: Progress | None) -> Profile:
     if progress is not None:
         # Before the libraries are imported, which takes seconds.
         progress(ProgressEvent(Activity.opening, str(request.model)))
+    is_first = "diffprof.counting.profile" not in sys.modules
     with no_garbage_collection():
         # Before the limits are set: what the libraries take is not the model's doing.
         from diffprof.counting.bounded_work import within_limits
@@ -67,7 +69,10 @@ def _count(request: Request, progress: Progress | None) -> Profile:
         else:
             from diffprof.counting.profile import profile_model as count
         with within_limits(str(request.model), work_limits()):
-            return count(request, progress)
+            profile = count(request, progress)
+        if is_first:
+            spare_what_is_there()
+    return profile
 
 
 def _key(request: Request, resolved: ResolvedModel) -> str | None:

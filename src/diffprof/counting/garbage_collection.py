@@ -22,3 +22,14 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def spare_what_is_there() -> None:
+    """Have the collector take all objects for old ones, which it seldom looks through.
+
+    What imported libraries have made stays for as long as the process: without this, the next steps of the program
+    would pay for looking through it as new, and as not so new.
+    """
+    if not gc.get_freeze_count():  # what somebody else has frozen stays frozen
+        gc.freeze()
+        gc.unfreeze()
