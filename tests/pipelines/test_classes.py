@@ -87,3 +87,8 @@ def test_the_base_of_other_classes_is_the_one_that_the_configuration_names() -> 
     assert part_class("transformers", "PreTrainedModel", named).__name__ == "Gemma2Model"
     assert part_class("transformers", "Gemma2PreTrainedModel", {"model_type": "gemma2"}).__name__ == "Gemma2Model"
     assert part_class("diffusers", "ModelMixin", {"_class_name": "AutoencoderKL"}).__name__ == "AutoencoderKL"
+
+
+def test_a_class_whose_module_needs_another_package_says_so() -> None:
+    with pytest.raises(RequestError, match=r"Tokenizer of diffusers cannot be used here: .*note-seq"):
+        part_class("diffusers", "Tokenizer")

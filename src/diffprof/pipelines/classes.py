@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.errors import RequestError, UnsafeModelError, first_line
 from diffprof.pipelines.folder import is_pipeline_package, pipeline_packages
 
 
@@ -266,6 +266,15 @@ def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
     return part_class("diffusers", name) if name else owner
 
 
+def _import_class(module: str, class_name: str) -> Any:
+    """The class of a module that nobody imports otherwise: it may need a package that is not there."""
+    try:
+        return getattr(importlib.import_module(module), class_name)
+    except ImportError as error:
+        library = module.partition(".")[0]
+        raise RequestError(f"{class_name} of {library} cannot be used here: {first_line(error)}") from error
+
+
 @cache
 def _in_models_of_transformers(class_name: str) -> Any:
     """A model that transformers does not export, such as the encoder alone of one that has a decoder, too."""
@@ -277,7 +286,7 @@ def _in_models_of_transformers(class_name: str) -> Any:
     for file in sorted((top / "models").glob("*/modeling_*.py")):
         if f"\nclass {class_name}(" in file.read_text(encoding="utf-8"):
             module = ".".join(("transformers", *file.relative_to(top).with_suffix("").parts))
-            return getattr(importlib.import_module(module), class_name)
+            return _import_class(module, class_name)
     return None
 
 
@@ -293,5 +302,5 @@ def _in_pipeline_package(library: str, class_name: str) -> Any:
         for file in sorted(folder.rglob("*.py")):
             if re.search(rf"^class {class_name}\b", file.read_text(encoding="utf-8"), re.MULTILINE):
                 module = ".".join(("diffusers", *file.relative_to(top).with_suffix("").parts))
-                return getattr(importlib.import_module(module), class_name)
+                return _import_class(module, class_name)
     return None
