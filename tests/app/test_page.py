@@ -173,15 +173,6 @@ def test_a_file_of_the_machine_is_not_taken_for_an_upload(address: str, tmp_path
     assert b"secret" not in json.dumps(told).encode()
 
 
-def test_what_visitors_type_is_text(visit: OpenPage) -> None:
-    visitor = visit()
-    typed = "<img src=x onerror='window.hit=1'>${window.hit=2}{{window.hit=3}}"
-    visitor.choose("profile-model", typed)
-    visitor.sees("profile-message", typed)
-    assert visitor.page.evaluate("window.hit") is None
-    expect(visitor.find("profile-message").locator("img")).to_have_count(0)
-
-
 def test_an_error_after_the_work_becomes_a_message_and_the_page_stays_usable(
     visit: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,9 @@ def open_model(visitor: Visitor, model: str) -> None:
     visitor.sees("profile-totals", Path(model).name)
 
 
-def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> None:
+def test_the_sliders_change_the_numbers_to_the_exact_ones_and_what_is_downloaded_is_what_is_shown(
+    visit: OpenPage,
+) -> None:
     visitor = visit()
     open_model(visitor, LIGHT_MODEL)
     own = diffprof.profile(LIGHT_MODEL)
@@ -39,6 +41,7 @@ def test_the_sliders_change_the_numbers_to_the_exact_ones(visit: OpenPage) -> No
     visitor.sees("profile-totals", f"exactly {numbers.exact(moved.total.macs)}")
     visitor.sees("profile-tables", numbers.short(moved.components["transformer"].macs))
     assert moved.total.macs != own.total.macs
+    check_downloads(visitor, moved)
 
 
 def test_leaving_the_list_of_models_changes_nothing(visit: OpenPage) -> None:
@@ -92,11 +95,7 @@ def test_size_batch_and_guidance_are_counted_as_they_are_set(visit: OpenPage, mo
     visitor.sees("profile-totals", "guidance 1 · 3 per prompt")
 
 
-def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> None:
-    visitor = visit()
-    open_model(visitor, LIGHT_MODEL)
-    counted = diffprof.profile(LIGHT_MODEL, num_inference_steps=25, guidance_scale=4.0)
-
+def check_downloads(visitor: Visitor, counted: diffprof.Profile) -> None:
     saved = visitor.download("profile-links", "Download JSON")
     assert diffprof.load(saved).total == counted.total
     assert json.loads(saved.read_text())["total"]["macs"] == counted.total.macs
@@ -110,7 +109,12 @@ def test_what_is_downloaded_is_the_profile_that_is_shown(visit: OpenPage) -> Non
     assert numbers.exact(counted.total.macs) in report
 
 
-def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPage) -> None:
+MARKUP = "<img src=x onerror='window.hit=1'>${window.hit=2}{{window.hit=3}}"
+
+
+def test_a_model_that_may_not_be_opened_is_rejected_with_a_message_in_which_what_was_typed_is_text(
+    visit: OpenPage,
+) -> None:
     visitor = visit()
     for typed, said in (
         ("sdlx", "Unknown model 'sdlx'; did you mean sdxl"),
@@ -118,9 +122,12 @@ def test_a_model_that_may_not_be_opened_is_rejected_with_a_message(visit: OpenPa
         ("../../etc", "Unknown model '../../etc'"),
         ("somebody/something", "only if the page was started with --allow-paths"),
         ("<script>alert(1)</script>", "Unknown model '<script>alert(1)</script>'"),
+        (MARKUP, MARKUP),
     ):
         visitor.choose("profile-model", typed)
         visitor.sees("profile-message", said)
+    assert visitor.page.evaluate("window.hit") is None
+    expect(visitor.find("profile-message").locator("img")).to_have_count(0)
     open_model(visitor, LIGHT_MODEL)
     expect(visitor.find("profile-message")).not_to_contain_text("Unknown")
 
