@@ -18,7 +18,7 @@ from diffprof.app.setup import Setup
 from diffprof.inference import generate_image
 from tests.app.conftest import PATIENCE_MS, OpenPage, Visitor, served
 
-LONG = "900"
+LONG = "200"
 """Steps that take far longer than it takes to stop them."""
 
 
