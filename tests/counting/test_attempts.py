@@ -105,15 +105,38 @@ def test_an_input_that_is_made_of_parts_which_the_pipeline_lacks_is_not_supplied
     assert _supply(object(), call, frozenset({"image_latents", "negative_prompt"})) == {"negative_prompt": ""}
 
 
-def test_a_model_without_what_the_pipeline_asks_it_for_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline, arguments = numbers_only("stable-diffusion-img2img")
-    made: list[Any] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The arguments of every attempt."""
+    noted: list[dict[str, Any]] = []
 
     def run(owner: Any, given: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        made.append(given)
+        noted.append(given)
         return dry_run(owner, given, *args, **kwargs)
 
     monkeypatch.setattr(attempts, "dry_run", run)
+    return noted
+
+
+def test_a_failure_that_no_input_changes_is_not_tried_with_each(
+    monkeypatch: pytest.MonkeyPatch, made: list[dict[str, Any]]
+) -> None:
+    pipeline, arguments = numbers_only("wan-vace")
+
+    def break_down(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the layers do not fit")
+
+    monkeypatch.setattr(pipeline, "encode_prompt", break_down)
+    with pytest.raises(PipelineError, match="the layers do not fit"):
+        diffprof.profile(pipeline, **arguments)
+    assert {"video", "mask", "negative_prompt"} <= made[-1].keys()
+    assert len(made) == 4, [set(given) - set(arguments) for given in made]
+
+
+def test_a_model_without_what_the_pipeline_asks_it_for_is_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch, made: list[dict[str, Any]]
+) -> None:
+    pipeline, arguments = numbers_only("stable-diffusion-img2img")
     monkeypatch.setattr(pipeline, "encode_prompt", lambda *_, **__: pipeline.text_encoder.text_model_of_old)
     with pytest.raises(PipelineError, match="no attribute 'text_model_of_old'"):
         diffprof.profile(pipeline, **arguments, image="32x32")

@@ -140,3 +140,11 @@ def test_texts_that_are_only_taken_as_embeddings_and_the_length_of_a_film_have_s
     assert stand_in(pipeline, "num_frames", {}) == 121
     assert is_optional_input("target_embeds") and is_optional_input("num_frames")
     assert not is_optional_input("prompt_embeds")
+
+
+def test_a_film_has_a_mask_for_each_of_its_frames() -> None:
+    masks = stand_in(bare(diffusers.WanVACEPipeline), "mask", {"num_frames": 5, "height": 16, "width": 32})
+    assert [(mask.mode, mask.size) for mask in masks] == [("L", (32, 16))] * 5
+    assert (
+        stand_in(bare(diffusers.StableDiffusionInpaintPipeline), "mask_image", {"height": 16, "width": 32}).mode == "L"
+    )

@@ -38,6 +38,8 @@ def count(
     attempts: list[frozenset[str]] = [frozenset()]
     tried: set[tuple[frozenset[str], frozenset[str]]] = set()
     furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
+    common = frozenset(call.on_refusal) & frozenset(OPTIONAL_INPUTS)
+    first: tuple[tuple[int, ...], str] | None = None
     while attempts and len(tried) < MOST_ATTEMPTS:
         names = attempts.pop(0)
         if (names, needs) in tried:
@@ -56,11 +58,17 @@ def count(
             reached = (progress_of(pipeline, error), not missing)
             if furthest is None or reached > furthest[0]:
                 furthest = (reached, error)
-            if _has_outdated_model(error):
+            failure = (reached[0], str(error))
+            first = first or failure
+            # Where all inputs together change nothing, none of them does: a model's layers do not fit each other.
+            if _has_outdated_model(error) or (names >= common != frozenset() and failure == first):
                 break
             more = _needs_of(pipeline, error) - needs
             needs |= more
-            attempts = [names, *attempts] if more else [*_next_attempts(names, missing, call.on_refusal), *attempts]
+            if more:
+                attempts = [names, *attempts]
+            elif not names or failure != first:  # what changes nothing is no way to go on
+                attempts = [*_next_attempts(names, missing, call.on_refusal), *attempts]
             continue
         return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), used
     assert furthest is not None, "the first attempt is always made"

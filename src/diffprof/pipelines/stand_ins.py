@@ -49,6 +49,8 @@ def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     words = name.split("_")
     if "video" in words or "frames" in words:
         return stand_in_video(pipeline, given, "L" if "mask" in words else "RGB")
+    if name == "mask" and default_of(pipeline, "num_frames"):
+        return stand_in_video(pipeline, given, "L")  # one for each frame of a film
     if "mask" in name:
         return stand_in_image(pipeline, given, "L")
     if "image" in name:

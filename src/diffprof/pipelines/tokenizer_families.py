@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from diffprof.catalogue import TokenizerFacts
@@ -84,6 +85,7 @@ FAMILIES: dict[tuple[str, ...], TokenizerFacts] = {
         roles={"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>",
                "unk_token": "<|endoftext|>"},
     ),
+    ("=xlmroberta",): replace(ROBERTA, model_max_length=77, vocab_size=250002),  # as AltDiffusion has it
     ("=roberta",): ROBERTA,
     ("=berttoken",): TokenizerFacts(
         77, 47020, ("[CLS]",), ("[SEP]",), special_tokens={"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102},
