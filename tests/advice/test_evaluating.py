@@ -101,6 +101,7 @@ def test_an_option_says_how_to_have_its_figures_again() -> None:
     one = known.evaluate(plan(SHORT, RunSettings(offload="model"), steps))
     assert one is not None
     option = known.option(one, on_front=True)
+    assert option is not None
     assert (option.changes, option.risk, option.risks, option.on_front) == (
         ("10 steps",),
         "medium",
@@ -110,6 +111,27 @@ def test_an_option_says_how_to_have_its_figures_again() -> None:
     assert option.fit_command == "diffprof fit sd-2.1-base --steps 10 --offload model --gpu t4"
     assert option.predict_command.endswith("--gpu t4 --price 0.5")
     assert option.price_usd == pytest.approx(0.5 * option.total_seconds / 3600)
+
+
+@pytest.mark.usefixtures("asked")
+def test_tiles_and_fewer_steps_are_not_counted_together_until_they_are_shown() -> None:
+    counted: list[Request] = []
+
+    def count(request: Request) -> Profile:
+        counted.append(request)
+        return stable_diffusion(steps=10, unet_calls=11) if "num_inference_steps" in request.arguments else profile
+
+    profile = stable_diffusion()
+    known = Evaluator(Source(profile, REQUEST, count), RunSettings(), T4, None, None)
+    tiling = Alternative("vae tiling", "vae_tiling", rewrite=lambda own: replace(own, enable=("vae_tiling",)))
+    steps = Alternative("10 steps", "steps", rewrite=lambda own: own.with_arguments({"num_inference_steps": 10}))
+    both = replace(SHORT, enable=("vae_tiling",))
+    one = known.evaluate(plan(both, None, tiling, steps))
+    assert one is not None and both not in counted
+    option = known.option(one, on_front=True)
+    assert option is not None and both in counted
+    assert one.time.total_seconds == pytest.approx(option.total_seconds)
+    assert one.time.energy_joules == pytest.approx(option.energy_joules)
 
 
 @pytest.mark.usefixtures("asked")

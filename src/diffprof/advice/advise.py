@@ -75,11 +75,13 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
     kept = _without_pointless(possible, tried)
     ranked = sorted(_front(kept), key=lambda one: _rank(one, request.goal))
     options = [evaluator.option(one, on_front=True) for one in _spread_over_risks(ranked)]
+    shown = evaluator.option(requested, on_front=any(one is requested for one in ranked))
+    assert shown is not None, "it was worked out above"
     return Advice(
         model=source.profile.request.model,
         accelerator=accelerator.name,
         goal=request.goal,
-        requested=evaluator.option(requested, on_front=any(one is requested for one in ranked)),
+        requested=shown,
         options=tuple(option for option in options if option is not None and option.fits),
         tried=len(tried),
         max_memory_bytes=request.max_memory_bytes,

@@ -88,7 +88,9 @@ class Evaluator:
 
     def evaluate(self, plan: Plan) -> Evaluated | None:
         """What the plan takes; None where the pipeline cannot do it."""
-        profile = self.source.variant(plan.request)
+        without_tiles = self._without_tiles(plan)
+        alike = self._alike(plan)
+        profile = alike if without_tiles is not None else self.source.variant(plan.request)
         if profile is None:
             return None
         try:
@@ -98,8 +100,36 @@ class Evaluator:
         groups = {part.group for part in plan.parts}
         if ("cache" in groups and not can_cache(profile)) or ("devices" in groups and not can_share(profile)):
             return None  # and other classes
-        outcome = self._outcome(self._alike(plan) or profile, settings)
-        return Evaluated(plan, profile, settings, self._time(profile, settings), outcome, _results(profile))
+        time = self._time(profile, settings)
+        if without_tiles is not None:
+            time = self._add_tiles(time, without_tiles, settings)
+        return Evaluated(plan, profile, settings, time, self._outcome(alike or profile, settings), _results(profile))
+
+    def _without_tiles(self, plan: Plan) -> Profile | None:
+        """The profile of a plan with tiles and fewer or cheaper steps, without the tiles; None for other plans.
+
+        Tiles change the decoder and steps the denoiser: what both take together is known without counting it, until
+        the option is shown.
+        """
+        groups = {part.group for part in plan.parts if part.rewrite is not None}
+        tiles = {group for group in groups if group.startswith("vae_")}
+        if not tiles or not groups - tiles or not groups - tiles <= set(MEMORY_GROUPS):
+            return None
+        request = self.source.request
+        for part in plan.parts:
+            if part.rewrite is not None and part.group not in tiles:
+                request = part.rewrite(request)
+        return self.source.variant(request)
+
+    def _add_tiles(self, tiled: PredictedTime, without_tiles: Profile, settings: RunSettings) -> PredictedTime:
+        """The time of all steps with tiles, less what the cheaper steps save."""
+        cheaper, usual = self._time(without_tiles, settings), self._time(self.source.profile, settings)
+        energies = [one.energy_joules for one in (tiled, cheaper, usual)]
+        return replace(
+            tiled,
+            total_seconds=tiled.total_seconds + cheaper.total_seconds - usual.total_seconds,
+            energy_joules=None if None in energies else energies[0] + energies[1] - energies[2],  # type: ignore[operator]
+        )
 
     def _alike(self, plan: Plan) -> Profile | None:
         """The profile without what changes no memory: fewer steps hold no less, until an option is shown."""
@@ -139,8 +169,12 @@ class Evaluator:
             self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes)
         return self._outcomes[key]
 
-    def option(self, one: Evaluated, on_front: bool) -> Option:
-        """The plan as it is shown, with its code and the commands that say the figures again."""
+    def option(self, one: Evaluated, on_front: bool) -> Option | None:
+        """The plan as it is shown, with its code and the commands that say the figures again; None if it cannot be."""
+        profile = self.source.variant(one.plan.request)
+        if profile is None:
+            return None
+        one = replace(one, profile=profile, time=self._time(profile, one.settings))
         outcome = self._outcome(one.profile, one.settings)
         words = ["--gpu", self.accelerator.name]
         ram = ["--ram", str(self.ram_bytes)] if self.ram_bytes is not None else []
