@@ -23,6 +23,7 @@ class StandInPatient:
     def __init__(self, run: Any = None) -> None:
         self.run = run
         self.calls = 0
+        self.place = SECOND
 
     def pipeline(self, **changes: Any) -> Any:
         return SimpleNamespace(_execution_device=SECOND, to=lambda place: None, config={})

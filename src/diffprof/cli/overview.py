@@ -20,7 +20,7 @@ COMMANDS = {
     "card": "Print a Markdown table for a model card: what one generation costs.",
     "models": "List the models that diffprof knows by name.",
     "hardware": "List the accelerators that diffprof knows: peaks, memory, bandwidth and power.",
-    "show": "Print a saved profile.",
+    "show": "Print a saved profile, or a saved answer of fit, predict or advise.",
     "history": "Browse runs kept with --keep: list, search, compare, and show trends.",
     "crosscheck": "Count one component with other tools too, and show what each of them misses.",
     "doctor": "Check that measured runs can be trusted on this machine, and print a report for an issue.",
