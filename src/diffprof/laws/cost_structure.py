@@ -50,6 +50,7 @@ class CostStructure:
         """The cost that was made last, and the values of `variables` for it."""
         self._variables: tuple[str, ...] | None = None
         self._module_names: list[tuple[str, str, int]] | None = None
+        self._called_modules: list[tuple[str, int]] | None = None
         self._sequences: dict[tuple[int, ...], EventSequence] = {}
 
     def variables(self, table: PolynomialTable) -> tuple[str, ...]:
@@ -81,6 +82,15 @@ class CostStructure:
         if all(max(module[:3]) < self._template.constants for module in self.modules):
             self._module_names = names
         return names
+
+    def called_modules(self, fill: Fill) -> list[tuple[str, int]]:
+        """Path and number of calls of each module, in the same way."""
+        if self._called_modules is not None:
+            return self._called_modules
+        called = [(path, calls) for path, _, calls in self.module_names(fill)]
+        if self._module_names is not None:
+            self._called_modules = called
+        return called
 
     @cached_property
     def operations(self) -> dict[tuple[int, int], int]:
@@ -120,20 +130,19 @@ class CostStructure:
     def _unfold(self, fill: Fill) -> EventSequence:
         symbols: dict[Any, int] = {}
         numbers: list[int] = []
-        for kind, value, step in with_ages(map(self._event(fill), self._event_nodes(self.parts["events"], fill))):
-            symbol = (kind, value, step) if kind == RELEASE else value
+        nodes = self._event_nodes(self.parts["events"], fill)
+        # There are few different ones among many.
+        events = {node: self._event(node, fill) for node in set(nodes)}
+        for event in with_ages(map(events.__getitem__, nodes)):
+            symbol = event if event[0] == RELEASE else event[1]
             numbers.append(symbols.setdefault(symbol, len(symbols)))
         return EventSequence(list(symbols), numbers)
 
-    def _event(self, fill: Fill) -> Callable[[int], tuple[Any, Any, Any]]:
+    def _event(self, node: int, fill: Fill) -> tuple[Any, Any, Any]:
         """A release as it is, any other event with its node for a value."""
-
-        def event(node: int) -> tuple[Any, Any, Any]:
-            kind, value, step = self.children(node)
-            name = self._constant(kind)
-            return (name, fill(value), fill(step)) if name in (RELEASE, RELEASE_NEXT) else (name, node, 0)
-
-        return event
+        kind, value, step = self.children(node)
+        name = self._constant(kind)
+        return (name, fill(value), fill(step)) if name in (RELEASE, RELEASE_NEXT) else (name, node, 0)
 
     def _event_nodes(self, node: int, fill: Fill) -> list[int]:
         nodes: list[int] = []

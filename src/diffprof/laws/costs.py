@@ -146,7 +146,7 @@ class CostValues:
         return tuple(modules)
 
     def _called_modules(self) -> list[tuple[str, int]]:
-        return [(path, calls) for path, _, calls in self._structure.module_names(self._program.fill)]
+        return self._structure.called_modules(self._program.fill)
 
     def _attention(self) -> tuple[Attention, ...]:
         return _group_attention(self._part("attention"))

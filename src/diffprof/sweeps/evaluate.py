@@ -83,8 +83,9 @@ def _predicted_rows(task: Task, profile: Profile, source: str) -> list[Row]:
 
     job = _job_of(profile)
     rows = []
+    known = known_accelerators()
     for name in task.gpus:
-        accelerator = find_accelerator(name, known_accelerators())
+        accelerator = find_accelerator(name, known)
         basis = "measured" if accelerator.measured else basis_of(accelerator)
         time = predict_time(job, device_of(accelerator), basis)
         values = {**_memory_values(memory, device_memory(accelerator)), **_time_values(time)}
