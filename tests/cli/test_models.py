@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,17 @@ def test_what_cannot_be_added_is_refused(arguments: list[str], message: str, run
     ended = run("models", "add", *arguments)
     assert ended.code == 2
     assert message in ended.err
+
+
+def test_a_folder_that_takes_too_long_is_not_added(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "entries"))
+    monkeypatch.setattr("diffprof.pipelines.describing.describe_source", _never_end)
+    ended = run("models", "add", str(shapes_folder()), "--name", "slow", "--limit-time", "0.1")
+    assert ended.code == 1
+    assert "takes more than 0.1 seconds of the processor" in ended.err
+    assert not (tmp_path / "entries").exists()
+
+
+def _never_end(*_: object, **__: object) -> None:
+    for _number in count():
+        pass

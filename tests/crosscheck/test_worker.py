@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def result_of(folder: Path, name: str, **request: object) -> dict[str, object]:
 
 
 def test_a_wrong_request_keeps_its_message_and_its_exit_code(tmp_path: Path) -> None:
-    result = result_of(tmp_path, CAPTURE, model="no-such-model", component=None, arguments={})
+    result = result_of(tmp_path, CAPTURE, model="no-such-model", component=None, arguments={}, limits={})
     assert result["exit_code"] == 2
     assert "no-such-model" in str(result["error"])
 
@@ -39,3 +40,14 @@ def test_any_other_failure_is_the_first_line_of_its_message(tmp_path: Path, monk
 
     monkeypatch.setattr(worker, "_count", fail)
     assert result_of(tmp_path, "thop") == {"error": "failed: ValueError: this tool", "exit_code": 1}
+
+
+def test_a_model_is_opened_within_the_limits_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diffprof.crosscheck.one_call.open_pipeline", _never_end)
+    result = result_of(tmp_path, CAPTURE, model="m", component=None, arguments={}, limits={"seconds": 0.05})
+    assert "m takes more than 0.05 seconds of the processor" in str(result["error"])
+
+
+def _never_end(*_: object, **__: object) -> None:
+    for _number in count():
+        pass

@@ -57,6 +57,8 @@ class Folders(Subject):
         files = sorted(file for file in target.rglob("*") if file.is_file())
         for _ in range(mutator.rng.choice((1, 1, 1, 2, 3))):
             self._change(mutator, target, mutator.rng.choice(files))
+        if mutator.rng.random() < 0.1:
+            return [["models", "add", str(target), "--name", "mine", "--quiet"], ["models", "show", "mine"]]
         return [["profile", str(target), "--steps", "2", "--no-cache", "--quiet", "--json"]]
 
     def _change(self, mutator: Mutator, target: Path, file: Path) -> None:
@@ -112,6 +114,27 @@ class FewFolders(Folders):
     """A few of them, for the test suite."""
 
     names = FEW
+
+
+class Entries(Subject):
+    """A user's own entries, as ``models add`` writes them, counted."""
+
+    name = "entry"
+    weight = 1
+    needs_torch = True
+
+    def prepare(self, corpus: Path) -> None:
+        from diffprof.catalogue.writer import entry_toml
+        from diffprof.pipelines.describing import describe_source
+        from tests.pipelines.folders import saved
+
+        folders = [saved(name, corpus / name) for name in FEW]
+        self.entries = [entry_toml(describe_source(str(folder), "mine")) for folder in folders]
+
+    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
+        (folder / "entries").mkdir()
+        (folder / "entries" / "mine.toml").write_bytes(mutator.lines(mutator.rng.choice(self.entries)))
+        return [["profile", "mine", "--steps", "1", "--no-cache", "--quiet", "--json"]]
 
 
 class WeightFiles(Subject):

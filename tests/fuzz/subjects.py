@@ -6,11 +6,11 @@ import gzip
 import io
 import json
 import pickle
-import sqlite3
 import struct
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,6 +29,8 @@ class Subject(ABC):
     needs_torch: ClassVar[bool] = False
     check: ClassVar[Check | None] = None
     """Looks at what the commands printed."""
+    chooses_places: ClassVar[bool] = False
+    """Whether to say where the user's own files are is what the file is for."""
 
     @abstractmethod
     def prepare(self, corpus: Path) -> None:
@@ -37,6 +39,10 @@ class Subject(ABC):
     @abstractmethod
     def make(self, mutator: Mutator, folder: Path) -> list[Command]:
         """Write a variant into the folder; the commands to read it with."""
+
+    def surroundings(self, folder: Path) -> AbstractContextManager[Any]:
+        """What holds while the commands run."""
+        return nullcontext()
 
 
 class Profiles(Subject):
@@ -83,6 +89,8 @@ class Profiles(Subject):
                 [["gate", *mutator.rng.sample((self.base, name), 2)]],
                 [["predict", name, "--gpu", "rtx-4090"]],
                 [["fit", name, "--gpu", "rtx-4090"]],
+                [["predict", self.base, "--gpu", "l4", "--profile", name]],
+                [["card", name]],
                 [["report", name, "--tables", out]],
                 [["report", name, "--tables", out, "--parquet"]],
                 [["report", name, "--chrome-trace", f"{out}.json"]],
@@ -179,125 +187,6 @@ MANY_LISTS = b"\x80\x04](" + b"]" * 200_000 + b"e."
 """A byte of the file for a list of sixty in memory."""
 
 
-class Histories(Subject):
-    """Histories: damaged databases, and rows that hold what no row should."""
-
-    name = "history"
-    weight = 16
-
-    def prepare(self, corpus: Path) -> None:
-        from tests.record.history.kept_runs import four_runs
-
-        four_runs(corpus / "history.sqlite")
-        with sqlite3.connect(corpus / "history.sqlite") as connection:
-            connection.execute("PRAGMA journal_mode=DELETE")
-            self.columns = {
-                table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-                for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
-                if not table.startswith("sqlite_")
-            }
-        connection.close()
-        self.data = (corpus / "history.sqlite").read_bytes()
-
-    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
-        file = folder / "history.sqlite"
-        if mutator.rng.random() < 0.5:
-            file.write_bytes(self.data)
-            self._change_rows(mutator, file)
-        else:
-            file.write_bytes(mutator.data(self.data))
-        number, out = str(mutator.rng.randrange(1, 5)), str(folder / "out")
-        return mutator.rng.choice(
-            (
-                [["history", "list", *mutator.rng.choice(([], ["--json"]))]],
-                [["history", "show", number]],
-                [["history", "trend", mutator.rng.choice(("macs", "wall_seconds", "peak_memory_bytes"))]],
-                [["history", "export", f"{out}.{mutator.rng.choice(('csv', 'parquet'))}"]],
-                [["history", "compare", "1", "2"]],
-                [["history", "list", "--text", "sd", "--order", "macs"]],
-                [["history", "tag", number, "x"]],
-                [["history", "prune", "--keep", "1"], ["history", "list"]],
-                [["history", "repair", f"{out}.sqlite"], ["history", "list"]],
-            )
-        )
-
-    def _change_rows(self, mutator: Mutator, file: Path) -> None:
-        with sqlite3.connect(file) as connection:
-            for _ in range(mutator.rng.choice((1, 2, 5))):
-                table = mutator.rng.choice(sorted(self.columns))
-                column = mutator.rng.choice(self.columns[table])
-                value = _column_value(mutator)
-                sql = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"
-                if isinstance(value, bytes) and mutator.rng.random() < 0.5:
-                    sql = f"UPDATE {table} SET {column} = CAST(? AS TEXT) WHERE rowid = ?"
-                try:
-                    connection.execute(sql, (value, mutator.rng.randrange(1, 5)))
-                except sqlite3.Error:
-                    continue  # the table itself does not take it
-        connection.close()
-
-
-def _column_value(mutator: Mutator) -> Any:
-    """A value that SQLite can keep."""
-    value = mutator.hostile()
-    if isinstance(value, list | dict):
-        value = dump(value)[:100].decode("ascii")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return float(value) if abs(value) < 2**1000 else b"\xff\xfe\x00"
-    if isinstance(value, str):
-        data = value.encode("utf-8", "surrogatepass")
-        return data if mutator.rng.random() < 0.3 else data.decode("utf-8", "replace")
-    return value
-
-
-SETTINGS = """default_model = "shapes"
-default_steps = 20
-default_guidance_scale = 7.5
-default_width = 512
-default_seed = 3
-default_fps = 8
-size_presets = { small = [64, 64] }
-output_dir = "outputs"
-model_dirs = ["models", "more"]
-model_memory_limit = "8GB"
-device = "cpu"
-dtype = "float16"
-offload = "model"
-keep = false
-history = "history.sqlite"
-cache_dir = "cache"
-enable_compute_profiling = true"""
-
-
-class Configurations(Subject):
-    """Settings, entries of the catalogue, accelerators and limits: the files that a user writes."""
-
-    name = "configuration"
-    weight = 14
-
-    def prepare(self, corpus: Path) -> None:
-        from diffprof import catalogue
-
-        places = Path(catalogue.__file__).parent
-        self.entry = (places / "models" / "sd-2.1-base.toml").read_text(encoding="utf-8")
-        self.accelerators = (
-            (places / "hardware.toml").read_text(encoding="utf-8")[:6000].rsplit("[[accelerator]]", 1)[0]
-        )
-
-    def make(self, mutator: Mutator, folder: Path) -> list[Command]:
-        kind = mutator.rng.choice(("settings", "entry", "hardware"))
-        if kind == "settings":
-            (folder / "diffprof.toml").write_bytes(mutator.lines(SETTINGS))
-            return mutator.rng.choice(([["config"]], [["cache"]], [["history", "list"]], [["models", "sd"]]))
-        if kind == "entry":
-            (folder / "entries").mkdir()
-            (folder / "entries" / "mine.toml").write_bytes(mutator.lines(self.entry.replace("sd-2.1-base", "mine")))
-            return [mutator.rng.choice((["models", "mine"], ["models", "show", "mine"]))]
-        file = folder / "hardware.toml"
-        file.write_bytes(mutator.lines(self.accelerators))
-        return [["hardware", "--file", str(file), *mutator.rng.choice(([], ["--json"], ["--csv"]))]]
-
-
 class Pictures(Subject):
     """Pictures that are compared beside profiles."""
 
@@ -353,4 +242,4 @@ def json_files(folder: Path) -> Mapping[str, Any]:
     }
 
 
-__all__ = ["Command", "Configurations", "Histories", "Pictures", "Profiles", "Snapshots", "Subject", "Traces", "dump"]
+__all__ = ["Command", "Pictures", "Profiles", "Snapshots", "Subject", "Traces", "dump"]

@@ -25,8 +25,8 @@ import typer.main
 
 from tests.fuzz.mutation import Mutator
 from tests.fuzz.outcome import CPU_SECONDS, MEMORY_BYTES, Ended, problems
-from tests.fuzz.subjects import Configurations, Histories, Pictures, Profiles, Snapshots, Subject, Traces
-from tests.fuzz.watch import CANARY, Watch
+from tests.fuzz.subjects import Pictures, Profiles, Snapshots, Subject, Traces
+from tests.fuzz.watch import CANARY, DATABASE_OUTSIDE, Watch
 
 HARD_MEMORY_BYTES = 4 * 10**9
 """Beyond this the kernel gives no more, so that a case cannot take the machine with it."""
@@ -49,11 +49,15 @@ class Plan:
 def subjects(names: Sequence[str], few_folders: bool) -> list[Subject]:
     """The kinds of files, in a fixed order."""
     from tests.fuzz.answers import Answers
-    from tests.fuzz.folders import FewFolders, Folders, WeightFiles
+    from tests.fuzz.configurations import Configurations
+    from tests.fuzz.folders import Entries, FewFolders, Folders, WeightFiles
+    from tests.fuzz.histories import Histories
+    from tests.fuzz.kept_files import CachedProfiles, Laws, SweepStores
 
     known: list[Subject] = [
         Profiles(), Traces(), Snapshots(), Histories(), Configurations(), Pictures(),
         FewFolders() if few_folders else Folders(), WeightFiles(), Answers(),
+        SweepStores(), Laws(), Entries(), CachedProfiles(),
     ]  # fmt: skip
     return [subject for subject in known if not names or subject.name in names]
 
@@ -65,7 +69,7 @@ def run(plan: Plan, report: Any) -> None:
         (plan.place / "corpus" / subject.name).mkdir(parents=True, exist_ok=True)
         subject.prepare(plan.place / "corpus" / subject.name)
     _prepare_process(plan.place, any(subject.needs_torch for subject in chosen))
-    watch = Watch(plan.place)
+    watch = watch_over(plan.place)
     gc.freeze()  # what is there now stays: looking through it again and again takes a tenth of the time
     gc.set_threshold(20_000)
     for number in plan.cases:
@@ -73,6 +77,17 @@ def run(plan: Plan, report: Any) -> None:
         if result["problems"] and plan.failures is not None:
             keep(plan, result)
         report(result)
+
+
+SECRET = "outside"
+"""A file beside each folder that a case may read: `mutation.TEXTS` names it."""
+
+
+def watch_over(place: Path) -> Watch:
+    """A watch that knows the folders of a worker."""
+    own = [place / name for name in ("case", "home", "cache", "temporary")]
+    secrets = [place / "case" / SECRET]
+    return Watch(*own, readable=[place / "corpus", place / "canary"], secrets=secrets)
 
 
 def keep(plan: Plan, result: dict[str, Any]) -> None:
@@ -89,10 +104,16 @@ def _prepare_process(place: Path, with_torch: bool) -> None:
     (place / "canary").mkdir(exist_ok=True)
     (place / "canary" / f"{CANARY}.py").write_text("class Canary: ...\n", encoding="utf-8")
     sys.path.append(str(place / "canary"))
+    (place / SECRET).write_text("{}", encoding="utf-8")
+    for name in ("home", "cache", "temporary"):
+        (place / name).mkdir(exist_ok=True)
+    # Nothing says that the hub is out of reach: whoever asks for it is to be noticed.
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "DIFFPROF_CONFIG"):
+        os.environ.pop(name, None)
     os.environ.update(
-        HF_HUB_OFFLINE="1", COLUMNS="100", HOME=str(place), XDG_CACHE_HOME=str(place / "cache"), TMPDIR=str(place)
+        COLUMNS="100", HOME=str(place / "home"), XDG_CACHE_HOME=str(place / "cache"), TMPDIR=str(place / "temporary")
     )
-    tempfile.tempdir = str(place)
+    tempfile.tempdir = str(place / "temporary")
     # Building a command's options takes longer than most cases; a process of its own does it once, too.
     typer.main.get_command = functools.cache(typer.main.get_command)
     if with_torch:
@@ -111,31 +132,48 @@ def run_case(plan: Plan, number: int, chosen: Sequence[Subject], watch: Watch) -
     folder = plan.place / "case"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    (folder / SECRET).write_text("{}", encoding="utf-8")
     commands = subject.make(Mutator(rng), folder)
     os.environ.update(
         DIFFPROF_HISTORY=str(folder / "history.sqlite"), DIFFPROF_CACHE_DIR=str(folder / "cache"),
-        DIFFPROF_CATALOGUE_DIR=str(folder / "entries"), DIFFPROF_LIMIT_MEMORY="1.2GB", DIFFPROF_LIMIT_TIME="60",
+        DIFFPROF_CATALOGUE_DIR=str(folder / "entries"), XDG_CONFIG_HOME=str(folder / "config"),
+        DIFFPROF_LIMIT_MEMORY="1.2GB", DIFFPROF_LIMIT_TIME="60",
     )  # fmt: skip
-    if (folder / "diffprof.toml").is_file():
+    if (folder / "diffprof.toml").is_file() or (folder / "config").is_dir():
         # The file decides.
         for name in ("HISTORY", "CACHE_DIR"):
             del os.environ[f"DIFFPROF_{name}"]
     os.chdir(folder)
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    with watch.case() as found:
+    forget_peak()
+    started = time.process_time()
+    with subject.surroundings(folder), watch.case() as found:
         ended = [run_command(command) for command in commands]
     seconds = time.process_time() - started
+    if subject.chooses_places:
+        found = [problem for problem in found if not problem.startswith(DATABASE_OUTSIDE)]
     wrong = [*problems(ended), *found, *(subject.check(ended) if subject.check else ())]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     if seconds > CPU_SECONDS:
         wrong.append(f"hangs: {seconds:.0f} s")
-    if peak > MEMORY_BYTES and peak > before * 1024:
+    if peak > MEMORY_BYTES:
         wrong.append(f"takes {peak / 1e9:.1f} GB")
     codes = [end.code if isinstance(end.code, int) else -1 for end in ended]
     return {
         "case": number, "subject": subject.name, "commands": commands, "codes": codes, "problems": wrong,
         "seconds": round(seconds, 3), "peak": peak, "messages": [end.err.strip()[-300:] for end in ended],
     }  # fmt: skip
+
+
+def forget_peak() -> None:
+    """Let the kernel note anew how large the process gets, so that no case is blamed for one before it."""
+    with contextlib.suppress(OSError):  # where it cannot, the largest so far counts
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_bytes() -> int:
+    """How large the process has become since."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def run_command(command: list[str]) -> Ended:

@@ -135,3 +135,10 @@ def test_the_cache_lies_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPa
     assert cache.folder() == tmp_path / "diffprof"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache.folder() == Path.home() / ".cache" / "diffprof"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for() -> None:
+    cache.folder().mkdir(parents=True, exist_ok=True)
+    os.mkfifo(cache.folder() / f"{KEY}.json.gz")
+    assert cache.read(KEY) is None

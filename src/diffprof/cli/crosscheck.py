@@ -31,6 +31,8 @@ def crosscheck(
         typer.Option(metavar="NAME", help="thop-sdpa, thop, calflops, fvcore, torch-meta or torch-cpu. Repeatable."),
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for each tool.")] = 900,
+    limit_memory: options.LimitMemory = None,
+    limit_time: options.LimitTime = None,
     output: AnswerOptions,
 ) -> None:
     """Count one component with other tools too, and show what each of them misses.

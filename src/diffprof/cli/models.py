@@ -15,11 +15,12 @@ from diffprof.catalogue.own_entries import check_name, save_entry, suggest_name
 from diffprof.cli import completion
 from diffprof.cli.answer import Answer, AnswerOptions
 from diffprof.cli.option_groups import expand_groups
-from diffprof.cli.options import Quiet
+from diffprof.cli.options import LimitMemory, LimitTime, Quiet
 from diffprof.cli.terminal import print_written
 from diffprof.errors import RequestError
 from diffprof.record.request import parse_setting
 from diffprof.settings.limits import dtype_name
+from diffprof.settings.work_limits import work_limits
 
 
 class ListOrShow(TyperGroup):
@@ -164,6 +165,8 @@ def add(
     year: Year = None,
     licence: Licence = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an entry, or come before one.")] = False,
+    limit_memory: LimitMemory = None,
+    limit_time: LimitTime = None,
     quiet: Quiet = False,
 ) -> None:
     """Give a model of your own a name that every command, the page and Python know.
@@ -175,10 +178,12 @@ def add(
     check_name(chosen, force)
     described = ModelFilter.parse(None, family=family, task=task, year=year, licence=licence)
     settings = dict(parse_setting(setting) for setting in recommend or ())
+    from diffprof.counting.bounded_work import within_limits
     from diffprof.pipelines.describing import describe_source
 
-    entry = describe_source(
-        source, chosen, dtype_name(dtype), title=title, aliases=tuple(alias or ()), recommended=settings,
-        family=described.family, task=described.task, year=described.year, licence=described.licence,
-    )  # fmt: skip
+    with within_limits(source, work_limits()):
+        entry = describe_source(
+            source, chosen, dtype_name(dtype), title=title, aliases=tuple(alias or ()), recommended=settings,
+            family=described.family, task=described.task, year=described.year, licence=described.licence,
+        )  # fmt: skip
     print_written(save_entry(entry, force), quiet)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.machine_memory import available_bytes
 from diffprof.record.progress import Activity, Progress, ProgressEvent
+from diffprof.settings.work_limits import work_limits
 
 LIBRARIES_BYTES = 700_000_000
 """What torch, diffusers and transformers take before anything is computed."""
@@ -41,7 +43,8 @@ def crosscheck(
     A tool that is missing, fails, would not fit into memory or needs more than `timeout` seconds has that in its row.
     """
     selected = _select_tools(tools)
-    request = {"model": model, "component": component, "arguments": dict(arguments or {})}
+    limits = asdict(work_limits())
+    request = {"model": model, "component": component, "arguments": dict(arguments or {}), "limits": limits}
     report = progress or (lambda event: None)
     with tempfile.TemporaryDirectory(prefix="diffprof-crosscheck-") as name:
         folder = Path(name)

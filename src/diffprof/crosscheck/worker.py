@@ -18,6 +18,7 @@ from diffprof.crosscheck.tools import CAPTURE, TOOLS, Tool
 from diffprof.errors import DiffprofError, error_summary
 from diffprof.pipelines.machine_memory import peak_bytes
 from diffprof.record.atomic_files import replace_file
+from diffprof.settings.work_limits import WorkLimits
 
 CALL = "call.pt"
 
@@ -37,12 +38,14 @@ def main(folder: Path, name: str) -> None:
 
 
 def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    from diffprof.counting.bounded_work import within_limits
     from diffprof.crosscheck.one_call import open_pipeline, record_costliest_call
     from diffprof.pipelines.components import components_of, element_count, weight_bytes
     from diffprof.render.shapes import inputs_text
 
-    pipeline, needed = open_pipeline(request["model"])
-    call = record_costliest_call(pipeline, request["component"], {**needed, **request["arguments"]})
+    with within_limits(request["model"], WorkLimits(**request["limits"])):
+        pipeline, needed = open_pipeline(request["model"])
+        call = record_costliest_call(pipeline, request["component"], {**needed, **request["arguments"]})
     call.save(folder / CALL)
     component = components_of(pipeline)[call.component]
     return {

@@ -98,6 +98,8 @@ def read(entry: str) -> Profile | None:
     """The profile kept under the key, or None; a damaged file counts as none and will be written again."""
     path = _path(entry)
     try:
+        if not path.is_file():  # a pipe would be waited for
+            return None
         profile = load(path)
         # The order of use, so that what is used stays when the cache is full.
         os.utime(path)
