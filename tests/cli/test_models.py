@@ -88,6 +88,22 @@ def test_years_and_licences_that_no_file_confirms_are_marked(run: Run) -> None:
     assert "year and licence" not in run("models", "show", "shapes").out
 
 
+@pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
+def test_every_count_of_parameters_was_compared_with_a_published_one_or_is_marked(
+    entry: catalogue.Entry, run: Run
+) -> None:
+    marked = json.loads(run("models", "show", entry.name, "--json").out)["unconfirmed_counts"]
+    for slot, part in entry.components.items():
+        if part.parameters and entry.hub_id:
+            assert (slot in marked) is not bool(part.published)
+
+
+def test_counts_without_a_published_one_are_marked_where_people_read_them(run: Run) -> None:
+    shown = " ".join(run("models", "show", "kolors").out.split())
+    assert "parameters of text_encoder, unet, vae: counted from the configuration" in shown
+    assert "parameters of" not in run("models", "show", "shapes").out
+
+
 def test_models_are_listed_by_family_task_year_and_licence(run: Run) -> None:
     rows = json.loads(run("models", "--family", "flux", "--task", "text-to-image", "--json").out)
     assert {"flux.1-dev", "flux.1-schnell"} <= {row["name"] for row in rows}

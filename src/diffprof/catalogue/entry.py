@@ -118,6 +118,13 @@ class Entry:
         return () if self.facts_source else tuple(name for name in ("year", "licence") if getattr(self, name))
 
     @property
+    def unconfirmed_counts(self) -> tuple[str, ...]:
+        """The components whose parameters were counted and no published count was seen to compare with."""
+        if self.hub_id is None:  # what nobody has published has no published count
+            return ()
+        return tuple(slot for slot, part in self.components.items() if part.parameters and not part.published)
+
+    @property
     def parameters(self) -> int:
         """Parameters of all components together."""
         return sum(part.parameters or 0 for part in self.components.values())

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COLUMNS = (
-    *("name", "title", "family", "task", "year", "licence", "unconfirmed_facts", "media", "pipeline"),
+    *(
+        "name",
+        "title",
+        "family",
+        "task",
+        "year",
+        "licence",
+        "unconfirmed_facts",
+        "unconfirmed_counts",
+        "media",
+        "pipeline",
+    ),
     *("denoiser", "denoiser_parameters", "parameters", "dtype", "hub_id"),
 )
 
@@ -65,7 +76,8 @@ def models_csv(entries: Sequence[Entry]) -> str:
 
 def model_json(entry: Entry) -> str:
     """Everything the catalogue has about a model, as JSON."""
-    return json.dumps({**dataclasses.asdict(entry), "unconfirmed_facts": entry.unconfirmed_facts}, indent=2) + "\n"
+    marks = {"unconfirmed_facts": entry.unconfirmed_facts, "unconfirmed_counts": entry.unconfirmed_counts}
+    return json.dumps({**dataclasses.asdict(entry), **marks}, indent=2) + "\n"
 
 
 PART_COLUMNS = ("component", "class", "library", "parameters", "buffers", "published", "source")
@@ -143,6 +155,11 @@ def print_model(entry: Entry, console: Console) -> None:
     remarks = [*entry.unconfirmed]
     if entry.unconfirmed_facts:
         remarks.append(f"{' and '.join(entry.unconfirmed_facts)}: no published file was available; see the model card")
+    if entry.unconfirmed_counts:
+        slots = ", ".join(entry.unconfirmed_counts)
+        remarks.append(
+            f"parameters of {slots}: counted from the configuration; no published count was available to compare with"
+        )
     if not remarks:
         _line(console, "Unconfirmed: nothing.")
     for number, remark in enumerate(remarks):
@@ -189,6 +206,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "year": entry.year,
         "licence": entry.licence,
         "unconfirmed_facts": " ".join(entry.unconfirmed_facts),
+        "unconfirmed_counts": " ".join(entry.unconfirmed_counts),
         "media": entry.media,
         "pipeline": entry.pipeline,
         "denoiser": entry.denoiser.slot if entry.denoiser else None,
