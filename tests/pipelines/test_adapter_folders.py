@@ -39,3 +39,13 @@ def test_one_for_the_larger_model_is_counted_with_that(tmp_path: Path) -> None:
 def test_any_other_folder_is_none(tmp_path: Path) -> None:
     assert from_adapter_folder(folder_of(tmp_path / "vae", _class_name="AutoencoderKL"), "vae") is None
     assert from_adapter_folder(tmp_path, "nothing") is None
+
+
+def test_a_motion_adapter_is_counted_with_the_pipeline_for_its_shape(tmp_path: Path) -> None:
+    xl = folder_of(tmp_path / "xl", _class_name="MotionAdapter", block_out_channels=[320, 640, 1280])
+    with_image = folder_of(tmp_path / "pia", _class_name="MotionAdapter", conv_in_channels=9)
+    plain = folder_of(tmp_path / "plain", _class_name="MotionAdapter", block_out_channels=[320, 640, 1280, 1280])
+    plans = [from_adapter_folder(folder, folder.name) for folder in (xl, with_image, plain)]
+    pipelines = [plan.pipeline for plan in plans if plan is not None]
+    assert pipelines == ["AnimateDiffSDXLPipeline", "PIAPipeline", "AnimateDiffPipeline"]
+    assert all(plan is not None and plan.parts["motion_adapter"].class_name == "MotionAdapter" for plan in plans)

@@ -11,7 +11,9 @@ import pytest
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import RequestError
+from diffprof.pipelines.components import role_of
 from diffprof.pipelines.controlnet_folders import BASES, base_of_controlnet, controlnet_class
+from diffprof.pipelines.opening import open_virtual
 
 
 def folder_of(config: dict[str, Any], folder: Path) -> Path:
@@ -51,5 +53,43 @@ def test_a_union_under_the_name_of_an_ordinary_one_is_known_by_its_configuration
 def test_another_component_alone_says_how_to_count_it(tmp_path: Path) -> None:
     folder = folder_of({"_class_name": "AutoencoderKL"}, tmp_path / "vae")
     assert base_of_controlnet(folder) is None
-    with pytest.raises(RequestError, match=r"holds a single component, not a pipeline.*--component NAME"):
+    with pytest.raises(RequestError, match=r"holds a single AutoencoderKL, not a pipeline.*--component vae"):
         diffprof.profile(folder)
+
+
+XS = {
+    "_class_name": "ControlNetXSAdapter", "cross_attention_dim": 1024, "num_attention_heads": 1,
+    "max_norm_num_groups": 4, "base_block_out_channels": [320, 640, 1280, 1280], "block_out_channels": [4, 8, 16, 16],
+}  # fmt: skip
+SPARSE = {"_class_name": "SparseControlNetModel", "cross_attention_dim": 768, "motion_num_attention_heads": 8}
+SD35 = {
+    "_class_name": "SD3ControlNetModel", "num_attention_heads": 38, "num_layers": 1, "caption_projection_dim": 2048,
+    "joint_attention_dim": None, "use_pos_embed": False, "pos_embed_type": None, "pos_embed_max_size": 192,
+    "extra_conditioning_channels": 0, "sample_size": 128,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "pipeline", "slot"),
+    [
+        (XS, "StableDiffusionControlNetXSPipeline", "unet"),
+        (SPARSE, "AnimateDiffSparseControlNetPipeline", "unet"),
+        (SD35, "StableDiffusion3ControlNetPipeline", "transformer"),
+    ],
+    ids=["inside of the UNet", "of some frames", "with the position table of its transformer"],
+)
+def test_one_of_a_kind_of_its_own_is_opened_in_its_own_pipeline(
+    config: dict[str, Any], pipeline: str, slot: str, tmp_path: Path
+) -> None:
+    opened = open_virtual(folder_of(config, tmp_path / "net"), None, None).pipeline
+    assert type(opened).__name__ == pipeline
+    assert role_of(slot, getattr(opened, slot)) == "denoiser"
+    assert type(opened.controlnet).__name__ == config["_class_name"]
+    assert all(weight.is_meta for weight in opened.controlnet.parameters())
+
+
+def test_one_for_a_model_that_has_no_pipeline_with_controlnets_is_one_sentence(tmp_path: Path) -> None:
+    unet = {"cross_attention_dim": 2048, "encoder_hid_dim": 4096, "encoder_hid_dim_type": "text_proj"}
+    folder = folder_of({"_class_name": "ControlNetModel", **unet}, tmp_path / "net")
+    with pytest.raises(RequestError, match="diffusers has no pipeline that uses a ControlNet with KolorsPipeline"):
+        open_virtual(folder, None, None)

@@ -19,4 +19,4 @@ from diffprof.pipelines.controlnets import _published_controlnet
 def test_a_configuration_that_makes_no_controlnet_is_told_as_the_models(values: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"_class_name": "ControlNetModel", **values}))
     with pytest.raises(RequestError, match="ControlNetModel cannot be built from the configuration of controlnet"):
-        _published_controlnet(str(tmp_path), torch.float32)
+        _published_controlnet(str(tmp_path), torch.float32, [])

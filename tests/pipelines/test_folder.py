@@ -87,6 +87,10 @@ NOT_NEEDED: dict[str, tuple[Damage, str]] = {
         change_index(safety_checker=["my_package", "Checker"]),
         "safety_checker: my_package.Checker is not a class of the libraries: it is left out",
     ),
+    "a key that the class does not have": (
+        change_config("unet", extra_condition_channels=4),
+        "UNet2DConditionModel of the installed diffusers ignores extra_condition_channels of its configuration",
+    ),
 }
 
 
@@ -99,6 +103,17 @@ def test_code_of_a_repository_that_is_not_needed_is_not_run_and_said(change: Dam
     changed = diffprof.profile(model, **size)
     assert changed.total == plain.total
     assert any(words in sentence for sentence in changed.ledger.assumptions), changed.ledger.assumptions
+
+
+def test_files_of_components_may_lie_beside_the_index_as_in_the_first_repositories(model: Path) -> None:
+    size = {"height": 16, "width": 16, "num_inference_steps": 1}
+    usual = diffprof.profile(model, **size)
+    for slot, name in (("unet", "config.json"), ("scheduler", "scheduler_config.json")):
+        (model / slot / name).rename(model / name)
+        shutil.rmtree(model / slot)
+    beside = diffprof.profile(model, **size)
+    assert beside.total == usual.total
+    assert beside.ledger.assumptions == usual.ledger.assumptions
 
 
 def trap(model: Path) -> None:

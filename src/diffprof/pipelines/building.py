@@ -18,6 +18,7 @@ from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import Kind, is_of_the_libraries, kind_of, missing_package_error, part_class
 from diffprof.pipelines.failures import FROM_VALUES, is_own_mistake, packages_behind
 from diffprof.pipelines.fitting import (
+    IGNORED_KEYS,
     fitting_pipeline,
     is_guard,
     is_known_class,
@@ -26,6 +27,7 @@ from diffprof.pipelines.fitting import (
     pass_by_guard,
     single_plans,
     stand_in_guard,
+    unknown_keys_sentence,
     with_class_of_today,
 )
 from diffprof.pipelines.modular import build_modular, modular_class, register_parts
@@ -35,16 +37,6 @@ from diffprof.pipelines.published_packing import pack_as_published, packing_sent
 from diffprof.pipelines.tokenizers import tokenizer_of
 from diffprof.pipelines.transformers_configs import transformers_config
 from diffprof.pipelines.usual_schedulers import usual_scheduler
-
-IGNORED_KEYS = (
-    "quantization_config",
-    "compression_config",
-    "_attn_implementation",
-    "attn_implementation",
-    "torch_dtype",
-    "auto_map",
-    "trust_remote_code",
-)
 
 MOST_MODULES = 30_000
 """Beyond this a config is taken for wrong. The largest model of the catalogue, the UNet of kandinsky-3, has 2,751."""
@@ -213,6 +205,7 @@ def _part(
     if plan.is_missing and not _may_assume_defaults(blueprint, plan, kind, is_dispensable, assumptions):
         return None
     config = _configuration(blueprint, plan, kind, assumptions)
+    assumptions += filter(None, [unknown_keys_sentence(plan, owner) if kind is Kind.model else None])
     with told_as_the_models(plan):
         return make_model(owner, plan, config, dtype) if kind is Kind.model else owner.from_config(config)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.blueprint import Blueprint, PartPlan
-from diffprof.pipelines.folder import read_json
+from diffprof.pipelines.folder import INDEX, read_json
 from diffprof.pipelines.headers.header import StoredTensor
 from diffprof.pipelines.headers.safetensors import parse_safetensors_tensors, read_safetensors_header
 from diffprof.pipelines.headers.stored_weights import StoredWeights, computing_dtype, stored_weights
@@ -51,7 +51,7 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
     folders = {slot: _folder_in_repository(plan) for slot, plan in blueprint.parts.items()}
 
     def read(slot: str, file: str) -> Mapping[str, StoredTensor]:
-        name = f"{folders[slot]}/{file}"
+        name = f"{folders[slot]}{file}"
         found = api.parse_safetensors_file_metadata(hub_id, name, timeout=ANSWER_SECONDS)
         values = {
             tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
@@ -63,12 +63,12 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
         siblings = getattr(api.model_info(hub_id, timeout=ANSWER_SECONDS), "siblings", None) or ()
         paths = [sibling.rfilename for sibling in siblings]
         names = {
-            slot: [path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/")]
+            slot: [path.removeprefix(folder) for path in paths if path.startswith(folder)]
             for slot, folder in folders.items()
         }
 
         def read_shards(slot: str, file: str) -> list[str]:
-            name = f"{folders[slot]}/{file}"
+            name = f"{folders[slot]}{file}"
             return _shards(read_json(Path(hf_hub_download(hub_id, name))), name)
 
         return _with_weights(blueprint, names, read, read_shards, dtype)
@@ -80,8 +80,10 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
 
 
 def _folder_in_repository(plan: PartPlan) -> str:
-    """The folder of a component: that of its slot, unless a modular pipeline has it under another name."""
-    return plan.slot if plan.folder is None else plan.folder.name
+    """Where the files of a component begin: in the folder of its slot or of another name, or beside the index."""
+    if plan.folder is None:
+        return f"{plan.slot}/"
+    return "" if (plan.folder / INDEX).is_file() else f"{plan.folder.name}/"
 
 
 def _with_weights(

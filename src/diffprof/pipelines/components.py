@@ -84,7 +84,8 @@ def role_of(slot: str, component: torch.nn.Module) -> str:
         return "safety_checker"
     if ".autoencoders." in place or slot in ("vae", "movq", "vqgan", "vqvae", "audio_vae"):
         return "vae"
-    if "controlnet" in place or "controlnet" in slot:
+    # A UNet that holds the ControlNet is called in its place and stays the denoiser.
+    if "controlnet" in slot or ("controlnet" in place and slot not in ("unet", "transformer")):
         return "controlnet"
     if "adapter" in place.rsplit(".", 1)[-1] or "motion_adapter" in slot:
         return "adapter"

@@ -11,15 +11,20 @@ from diffprof.errors import RequestError
 from diffprof.pipelines.folder import read_json
 
 BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("ControlNetModel", "encoder_hid_dim"): {4096: "kolors"},
     ("ControlNetModel", "cross_attention_dim"): {768: "sd-1.5", 1024: "sd-2.1-base", 2048: "sdxl"},
     ("ControlNetUnionModel", "cross_attention_dim"): {2048: "sdxl"},
+    ("ControlNetXSAdapter", "cross_attention_dim"): {768: "sd-1.5", 1024: "sd-2.1-base", 2048: "sdxl"},
+    ("SparseControlNetModel", "cross_attention_dim"): {768: "animatediff-v1-5-2"},
     ("FluxControlNetModel", "joint_attention_dim"): {4096: "flux.1-dev"},
     ("SD3ControlNetModel", "num_attention_heads"): {18: "sd3-medium", 24: "sd3-medium", 38: "sd3.5-large"},
     ("QwenImageControlNetModel", "joint_attention_dim"): {3584: "qwen-image"},
     ("SanaControlNetModel", "num_attention_heads"): {36: "sana-600m-512", 70: "sana-1.6b-1024"},
     ("HunyuanDiT2DControlNetModel", "hidden_size"): {1408: "hunyuan-dit"},
 }
-"""By the class of a ControlNet, the key of its configuration that tells models apart: the model for each value."""
+"""By the class of a ControlNet, the key of its configuration that tells models apart: the model for each value.
+
+The first that fits is taken."""
 
 
 def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:

@@ -15,6 +15,7 @@ from diffprof.pipelines.building import build_virtual_model, told_as_the_models,
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, role_of
 from diffprof.pipelines.controlnet_folders import controlnet_class, folder_of
+from diffprof.pipelines.fitting import unknown_keys_sentence
 from diffprof.pipelines.folder import read_json
 from diffprof.pipelines.patching import Patches
 from diffprof.pipelines.source import blueprint_of
@@ -36,7 +37,9 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
     assumptions: list[str] = []
     nets = [_controlnet(pipeline, name, dtype, assumptions) for name in names]
     try:
-        made = _maker(pipeline).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
+        # Some make a model of others (SD3.5's takes over the position table), which must be virtual too.
+        with Patches() as patches, virtual_weights(patches, dtype):
+            made = _maker(pipeline, nets).from_pipe(pipeline, controlnet=nets[0] if len(nets) == 1 else nets)
     except Exception as error:
         raise RequestError(
             f"diffusers has no pipeline that uses a ControlNet with {type(pipeline).__name__} ({first_line(error)})"
@@ -46,11 +49,18 @@ def add_controlnets(pipeline: Any, names: Sequence[str], dtype: torch.dtype) -> 
     return made, assumptions
 
 
-def _maker(pipeline: Any) -> Any:
+SUFFIXES = {"SparseControlNetModel": "SparseControlNetPipeline", "ControlNetXSAdapter": "ControlNetXSPipeline"}
+"""By the class of a ControlNet, how the pipelines are called that use it; all others share theirs."""
+
+
+def _maker(pipeline: Any, nets: Sequence[Any]) -> Any:
     """Of the pipelines with a ControlNet, diffusers' own choice leaves out a few that are named as all others are."""
     import diffusers
     from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 
+    suffix = SUFFIXES.get(type(nets[0]).__name__)
+    if suffix is not None:
+        return getattr(diffusers, type(pipeline).__name__.removesuffix("Pipeline") + suffix)
     own = getattr(diffusers, type(pipeline).__name__.removesuffix("Pipeline") + "ControlNetPipeline", None)
     is_left_out = own is not None and own not in AUTO_TEXT2IMAGE_PIPELINES_MAPPING.values()
     return own if is_left_out else diffusers.AutoPipelineForText2Image
@@ -59,7 +69,7 @@ def _maker(pipeline: Any) -> Any:
 def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
     denoiser: Any = next(part for slot, part in components_of(pipeline).items() if role_of(slot, part) == "denoiser")
     if name != USUAL:
-        net = _published_controlnet(name, dtype)
+        net = _published_controlnet(name, dtype, assumptions)
         _check_fit(name, net, denoiser)
         return net
     import diffusers
@@ -85,28 +95,37 @@ def _controlnet(pipeline: Any, name: str, dtype: torch.dtype, assumptions: list[
 def _check_fit(name: str, net: Any, denoiser: Any) -> None:
     """Refuse a ControlNet that was made for a model of another architecture, or of other sizes."""
     owner = type(denoiser).__name__
-    known = ["ControlNetModel", "ControlNetUnionModel"] if owner == "UNet2DConditionModel" else []
-    if owner in USUAL_DEPTHS:
-        known = [USUAL_DEPTHS[owner][0]]
+    known = [USUAL_DEPTHS[owner][0]] if owner in USUAL_DEPTHS else list(OF_UNETS.get(owner, ()))
     if known and type(net).__name__ not in known:
         raise RequestError(f"{name} is a {type(net).__name__}, which is not a ControlNet for a {owner}")
-    for key in ("cross_attention_dim", "joint_attention_dim"):
+    for key in SAME_VALUES:
         own, expected = net.config.get(key), denoiser.config.get(key)
         if own is not None and expected is not None and own != expected:
             raise RequestError(f"{name} is not a ControlNet for this {owner}: its {key} is {own} and not {expected}")
+
+
+OF_UNETS = {
+    "UNet2DConditionModel": ("ControlNetModel", "ControlNetUnionModel", "ControlNetXSAdapter"),
+    "UNetMotionModel": ("ControlNetModel", "SparseControlNetModel"),
+}
+"""By the class of a UNet, the classes of its ControlNets."""
+
+SAME_VALUES = ("cross_attention_dim", "joint_attention_dim", "projection_class_embeddings_input_dim", "encoder_hid_dim")
+"""Keys of the configuration that say for which model a ControlNet was made: what it gets is of these sizes."""
 
 
 def _parameters(owner: Any) -> Collection[str]:
     return inspect.signature(owner.__init__).parameters.keys()
 
 
-def _published_controlnet(name: str, dtype: torch.dtype) -> Any:
+def _published_controlnet(name: str, dtype: torch.dtype, assumptions: list[str]) -> Any:
     """The ControlNet of a folder with its configuration, or of a model that has one."""
     plan = _plan(name)
     config = {key: value for key, value in plan.config.items() if key != "quantization_config"}
     owner = part_class(plan.library, plan.class_name, plan.config)
     if "ControlNet" not in owner.__name__:
         raise RequestError(f"{name} is a {owner.__name__}, not a ControlNet")
+    assumptions += filter(None, [unknown_keys_sentence(plan, owner)])
     with told_as_the_models(plan):
         return build_virtual_model(owner, plan, config, dtype)
 

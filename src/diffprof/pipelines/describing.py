@@ -14,9 +14,10 @@ from diffprof.catalogue import Entry, Part, TokenizerFacts
 from diffprof.catalogue.names import Place, resolve
 from diffprof.errors import RequestError
 from diffprof.pipelines.blueprint import STAND_IN, Blueprint, PartPlan
-from diffprof.pipelines.building import IGNORED_KEYS, build, construct, virtual_weights
+from diffprof.pipelines.building import build, construct, virtual_weights
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, persistent_buffers
+from diffprof.pipelines.fitting import IGNORED_KEYS
 from diffprof.pipelines.opening import torch_dtype
 from diffprof.pipelines.patching import Patches
 from diffprof.pipelines.quiet import quiet_libraries

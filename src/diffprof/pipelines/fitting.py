@@ -18,11 +18,25 @@ from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.classes import UnknownClassError, part_class, pipeline_class
 from diffprof.pipelines.folder import read_json
 
+IGNORED_KEYS = (
+    "quantization_config",
+    "compression_config",
+    "_attn_implementation",
+    "attn_implementation",
+    "torch_dtype",
+    "auto_map",
+    "trust_remote_code",
+)
+"""Keys of a configuration that say how weights are loaded, and nothing about the model."""
+
 NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae", "movq", "vqgan")
 """What makes up the cost of a call: some pipelines can be made without, and then cannot be called with a prompt."""
 
 PIPELINES_OF_PARTS = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
 """Pipelines that were published before diffusers had a class of their own for them: by their class and a component."""
+
+CALLABLE_PIPELINES = {"VersatileDiffusionPipeline": "VersatileDiffusionTextToImagePipeline"}
+"""Pipelines that only hold others and cannot be called: the one of them that takes a text."""
 
 
 def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
@@ -33,6 +47,9 @@ def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
         if other is not None:
             assumptions.append(f"{plan.slot} is a {plan.class_name}: {other} takes the place of {name}")
             return pipeline_class(other)
+    if name in CALLABLE_PIPELINES:
+        assumptions.append(f"{CALLABLE_PIPELINES[name]} takes the place of {name}, which cannot be called")
+        return pipeline_class(CALLABLE_PIPELINES[name])
     try:
         owner = pipeline_class(name)
     except UnsafeModelError:
@@ -53,6 +70,19 @@ def is_optional(pipeline: Any, slot: str) -> bool:
     if parameter is None or slot.startswith(NEEDED_SLOTS):
         return False
     return slot in getattr(pipeline, "_optional_components", ())
+
+
+def unknown_keys_sentence(plan: PartPlan, owner: Any) -> str | None:
+    """What a model of diffusers ignores of its configuration: it was written for other code, or by hand."""
+    parameters = inspect.signature(owner.__init__).parameters
+    if getattr(owner, "config_class", None) is not None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    named = {key for key, value in plan.config.items() if value is not None and not key.startswith("_")}
+    unknown = sorted(named - parameters.keys() - set(IGNORED_KEYS))
+    if not unknown:
+        return None
+    ignored = ", ".join(unknown[:5])
+    return f"{plan.slot}: {owner.__name__} of the installed diffusers ignores {ignored} of its configuration"
 
 
 def single_plans(plan: PartPlan) -> list[PartPlan]:

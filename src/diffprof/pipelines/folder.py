@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +42,10 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
     check_files(folder)
     index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
     if not index_file.is_file() and (folder / "config.json").is_file():
+        owner, slot = _lone_class(read_json(folder / "config.json"))
         raise RequestError(
-            f"{folder} holds a single component, not a pipeline (there is no model_index.json); "
-            "count the component alone with --component NAME and --input NAME=SHAPE"
+            f"{folder} holds {owner}, not a pipeline (there is no model_index.json); "
+            f"count it alone with --component {slot} and --input NAME=SHAPE for each of its inputs"
         )
     if not index_file.is_file():
         raise RequestError(
@@ -81,6 +82,18 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
     )
 
 
+SLOTS = {"Autoencoder": "vae", "VQ": "vae", "UNet": "unet", "Transformer": "transformer", "Text": "text_encoder"}
+"""By what the name of a class has in it, the usual slot of its models."""
+
+
+def _lone_class(config: Mapping[str, Any]) -> tuple[str, str]:
+    """What a component by itself is called, and a name to count it by."""
+    owner = _text(config.get("_class_name")) or next(filter(_text, _architectures(config)), None)
+    if owner is None:
+        return "a single component", "NAME"
+    return f"a single {owner[:100]}", next((slot for word, slot in SLOTS.items() if word in owner), "component")
+
+
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
@@ -115,9 +128,8 @@ def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
     config = read_json(place / "config.json")
     class_name = config.get("_class_name")
     library = "diffusers" if isinstance(class_name, str) else "transformers"
-    listed = config.get("architectures")
-    if library == "transformers" and isinstance(listed, list) and listed:
-        class_name = listed[0]
+    if library == "transformers" and _architectures(config):
+        class_name = _architectures(config)[0]
     if not isinstance(class_name, str):
         raise RequestError(f"{place / 'config.json'} names no class (_class_name or architectures); add it")
     part = PartPlan(slot=slot, library=library, class_name=class_name, config=config)
@@ -159,6 +171,11 @@ def _part(folder: Path, slot: str, library: str, class_name: str, place: Path | 
     check_is_inside(slot)
     place = place or folder / slot
     config = _config(place, class_name)
+    if config is None and not place.is_dir():
+        # As diffusers does it: the first models were published with the files of all components beside the index.
+        beside = _config(folder, class_name)
+        if beside is not None and class_name in (beside.get("_class_name"), *_architectures(beside)):
+            place, config = folder, beside
     return PartPlan(
         slot=slot,
         library=library,
@@ -169,9 +186,15 @@ def _part(folder: Path, slot: str, library: str, class_name: str, place: Path | 
     )
 
 
+def _architectures(config: Mapping[str, Any]) -> list[Any]:
+    listed = config.get("architectures")
+    return listed if isinstance(listed, list) else []
+
+
 def _config(place: Path, class_name: str) -> dict[str, Any] | None:
     is_text = class_name.endswith(("Tokenizer", "TokenizerFast", "Processor"))
-    for name in (*(TEXT_CONFIG_FILES if is_text else ()), *CONFIG_FILES):
+    first = TEXT_CONFIG_FILES if is_text else ("scheduler_config.json",) if class_name.endswith("Scheduler") else ()
+    for name in (*first, *CONFIG_FILES):
         if (place / name).is_file():
             return read_json(place / name)
     return None
