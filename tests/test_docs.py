@@ -199,7 +199,7 @@ def assert_same_form(got: str, shown: str, where: str) -> None:
 
 def form_of(line: str) -> str:
     """The line without its figures, units, bars and rules."""
-    words = re.sub(r"[<>]?\d[\d,.]*\s?(?:%|[KMGTPE]?(?:B|i?B/s|FLOP/s|MACs|FLOPs)?\b|ms|us|s|M)?", "#", line)
+    words = re.sub(r"[<>]?\d[\d,.]*\s?(?:%|(?:ms|us|s)\b|[KMGTPE]?(?:B|i?B/s|FLOP/s|MACs|FLOPs)?\b|M)?", "#", line)
     return " ".join(re.sub(r"[█▉▊▋▌▍▎▏▁▂▃▄▅▆▇─=-]", "", words).split())
 
 

@@ -25,4 +25,4 @@ def test_progress_shows_the_times_of_the_steps() -> None:
     shown = progress_view(ProgressEvent(Activity.denoising, "sd", 2, 4), [0.5, 0.25])
     assert 'max="4"' in shown
     assert 'value="2"' in shown
-    assert "last step 0.250s, all 0.750s" in shown
+    assert "last step 250 ms, all 750 ms" in shown

@@ -51,13 +51,13 @@ def test_several_generations_are_a_table_in_which_what_is_unknown_is_a_dash() ->
     ]
     text = render_text(lambda console: print_generations(rows, console), 120)
     one, two, three = (next(line for line in text.splitlines() if line.startswith(row.model)) for row in rows)
-    assert one.split()[1:3] == ["30", "1.500s"]
+    assert one.split()[1:4] == ["30", "1.50", "s"]
     assert two.split()[1:3] == ["-", "failed"]
     assert three.split()[1:3] == ["-", "-"]
     assert "one: half of it" in text
     assert finding_lines(findings(profile)[0]).title.split()[0] in text
     table = generations_markdown(rows)
-    assert "| one | 30 | 1.500s |" in table
+    assert "| one | 30 | 1.50 s |" in table
     assert "| two | - | failed |" in table
     assert "- one: half of it" in table
 

@@ -16,4 +16,4 @@ def test_a_card_has_the_components_the_exact_total_and_the_versions() -> None:
 
 
 def test_a_measured_profile_adds_its_time() -> None:
-    assert "Measured on NVIDIA A100-SXM4-80GB: 59.70ms" in model_card(everything_measured())
+    assert "Measured on NVIDIA A100-SXM4-80GB: 59.7 ms" in model_card(everything_measured())

@@ -40,7 +40,7 @@ def test_every_rank_has_its_time_and_what_it_sent() -> None:
     columns = cells(rank_columns(everything_measured(), ascii_only=True))
     assert columns["rank"] == ["0", "1"]
     assert columns["part"] == ["generation", "generation"]
-    assert columns["time"] == ["1.000ms", "2.000ms"]
+    assert columns["time"] == ["1.00 ms", "2.00 ms"]
     assert columns["MACs"] == ["1.00 G", "-"]
     assert columns["device"] == ["NVIDIA A100 (cuda:0)", "NVIDIA A100 (cuda:1)"]
     assert "calls" not in columns  # of whole generations there is one

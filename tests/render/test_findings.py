@@ -26,10 +26,10 @@ def test_every_finding_is_in_whole_sentences(rule: str, case: str) -> None:
 
 def test_a_finding_reads_like_this() -> None:
     lines = finding_lines(the_finding(PROBLEMS["dominant_section", "denoiser"](), "dominant_section"))
-    assert lines.title == "unet_forward takes 71.8 % of the time: 24.000s in 12 calls."
+    assert lines.title == "unet_forward takes 71.8 % of the time: 24.0 s in 12 calls."
     assert lines.evidence == (
-        "2.000s per call; everything else takes 28.2 %; "
-        "vae_decode has longer calls (3.000s), but only 26.9 % of the time"
+        "2.00 s per call; everything else takes 28.2 %; "
+        "vae_decode has longer calls (3.00 s), but only 26.9 % of the time"
     )
     assert "pipe.unet.compile()" in lines.python
     # diffusers gives enable_cache to transformers, not to UNets.

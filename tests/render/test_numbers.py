@@ -82,17 +82,17 @@ def test_one_is_not_plural() -> None:
 @pytest.mark.parametrize(
     ("time", "text"),
     [
-        (0, "0s"),
-        (0.2, "1ns"),
-        (12, "12ns"),
-        (999.96, "1.000us"),
-        (50_000, "50.00us"),
-        (999_999, "1.000ms"),
-        (59_700_000, "59.70ms"),
-        (300_000_000, "300.0ms"),
-        (999_999_999, "1.000s"),
-        (45_234_000_000, "45.234s"),
-        (-1_500, "-1.500us"),
+        (0, "0 s"),
+        (0.2, "1 ns"),
+        (12, "12 ns"),
+        (999.6, "1.00 us"),
+        (50_000, "50.0 us"),
+        (999_999, "1.00 ms"),
+        (59_700_000, "59.7 ms"),
+        (300_000_000, "300 ms"),
+        (999_600_000, "1.00 s"),
+        (45_234_000_000, "45.2 s"),
+        (-1_500, "-1.50 us"),
     ],
 )
 def test_nanoseconds_have_the_unit_that_fits(time: float, text: str) -> None:
@@ -104,11 +104,11 @@ def test_a_negative_duration_is_not_nothing() -> None:
 
 
 @given(st.floats(1e-9, 1e6))
-def test_nanoseconds_are_right_to_a_thousandth(seconds: float) -> None:
+def test_nanoseconds_are_right_to_three_digits(seconds: float) -> None:
     text = numbers.nanoseconds(seconds * 1e9)
     unit = next(unit for unit in ("ns", "us", "ms", "s") if text.endswith(unit))
     written = float(text[: -len(unit)].replace(",", "")) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[unit]
-    assert written == pytest.approx(seconds, rel=0.0006, abs=0.6e-9)
+    assert written == pytest.approx(seconds, rel=0.0051, abs=0.6e-9)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +177,3 @@ def test_what_is_seen_first_has_three_significant_digits() -> None:
     assert numbers.macs(999_600_000_000, brief=True) == "1.00 TMACs"
     assert numbers.parameters(11_901_408_320, brief=True) == "11.9B"
     assert numbers.gibibytes(39_450_000_000, brief=True) == "36.7 GiB"
-    assert [numbers.brief_time(time) for time in (2.04e9, 59.7e6, 999.6e6, 50_000, 12, 0)] == [
-        "2.04 s", "59.7 ms", "1.00 s", "50.0 us", "12 ns", "0 s",
-    ]  # fmt: skip

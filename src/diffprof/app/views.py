@@ -70,7 +70,7 @@ def progress_view(event: ProgressEvent, step_seconds: Sequence[float] = ()) -> M
     times = Markup()
     if step_seconds:
         line = numbers.sparkline(step_seconds, 60)
-        last = f"last step {numbers.duration(step_seconds[-1])}, all {numbers.duration(sum(step_seconds))}"
+        last = f"last step {numbers.seconds(step_seconds[-1])}, all {numbers.seconds(sum(step_seconds))}"
         times = element("p", f"{last}  {line}", class_="steps")
     return result(element("p", message, class_="notice", role="status"), bar, times)
 

@@ -147,4 +147,4 @@ def _cells(
 def _time(row: GenerationRow) -> str:
     if not row.succeeded:
         return FAILED
-    return UNKNOWN if row.seconds is None else numbers.duration(row.seconds)
+    return UNKNOWN if row.seconds is None else numbers.seconds(row.seconds)

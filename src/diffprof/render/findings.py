@@ -19,7 +19,7 @@ MEMORIES = {"device": "on the device", "process": "in the process"}
 LONGEST_TEXT = 200
 
 UNITS = {
-    "_seconds": numbers.duration,
+    "_seconds": numbers.seconds,
     "_bytes": lambda value: numbers.gibibytes(round(value)),
     "_share": numbers.percent_of,
     "_ratio": numbers.percent_of,

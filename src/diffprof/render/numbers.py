@@ -80,9 +80,8 @@ def percent_of(share: float) -> str:
 
 
 def seconds(time: float) -> str:
-    """``0.39 s``, ``41.3 s``, ``1,203 s``: three significant digits."""
-    digits = 2 if time < 10 else 1 if time < 100 else 0
-    return f"{time:,.{digits}f} s"
+    """``390 ms``, ``41.3 s``, ``1,203 s``: three significant digits."""
+    return nanoseconds(time * 1e9)
 
 
 def bar(share: float, width: int, ascii_only: bool = False) -> str:
@@ -133,17 +132,8 @@ def _scale(number: int, base: int, prefixes: Sequence[str], brief: bool = False)
     return f"{scaled:.2f}", prefixes[place]
 
 
-def brief_time(nanoseconds: float) -> str:
-    """``2.04 s``, ``59.7 ms``, ``50.0 us``: three significant digits, for what is seen first."""
-    # Compared after rounding: 999.6 ms is 1.00 s.
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if nanoseconds >= 0.9995 * size:
-            return f"{significant(nanoseconds / size)} {unit}"
-    return f"{nanoseconds:.0f} ns" if nanoseconds else "0 s"
-
-
 def duration(seconds: float) -> str:
-    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``: more than nothing never reads as 0."""
+    """``45.234s``, ``0.055s``, ``4.210ms``, ``12.3us``, as the guides write it; more than nothing never reads as 0."""
     if seconds < 0:
         return f"-{duration(-seconds)}"
     if seconds >= 0.01:
@@ -185,18 +175,14 @@ def dollars(price: float) -> str:
 
 
 def nanoseconds(time: float) -> str:
-    """``45.234s``, ``59.70ms``, ``50.00us``, ``12ns``: four significant digits below a second, three places above."""
+    """``2.04 s``, ``59.7 ms``, ``50.0 us``, ``12 ns``: three significant digits."""
     if time < 0:
         return f"-{nanoseconds(-time)}"
-    # Compared after rounding: 999,999 ns is 1.000ms, not 1000.0us.
-    if time >= 0.99995e9:
-        return f"{time / 1e9:,.3f}s"
-    for unit, size in (("ms", 1e6), ("us", 1e3)):
-        if time >= 0.99995 * size:
-            scaled = time / size
-            digits = 3 if scaled < 9.9995 else 2 if scaled < 99.995 else 1
-            return f"{scaled:.{digits}f}{unit}"
-    return f"{max(time, 1):.0f}ns" if time else "0s"
+    # Compared after rounding: 999.6 ms is 1.00 s.
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if time >= 0.9995 * size:
+            return f"{significant(time / size)} {unit}"
+    return f"{max(time, 1):.0f} ns" if time else "0 s"
 
 
 def flops_per_second(rate: float, brief: bool = False) -> str:
@@ -237,7 +223,7 @@ def sparkline(values: Sequence[float], width: int, ascii_only: bool = False) -> 
 
 
 def milliseconds(nanoseconds: int) -> str:
-    """``1,171.629 ms``: for a column of numbers to compare; more than nothing never reads as 0."""
+    """``1,171.629 ms``: for a column of numbers to compare, whose points align; more than nothing never reads as 0."""
     if 0 < abs(nanoseconds) < 500:
         return "<0.001 ms"
     return f"{nanoseconds / 1e6:,.3f} ms"

@@ -43,7 +43,7 @@ def speed_lines(profile: Profile, measured: Measured) -> list[Labelled]:
     stopped = measured.timed[0].error is not None  # then none finished, and a rate means nothing
     lines = [("Wall", _wall(whole, measured, stopped)), ("Rate", "" if stopped else _rates(whole))]
     if measured.load_seconds is not None:
-        lines.append(("Load", f"{numbers.duration(measured.load_seconds)} to load the pipeline"))
+        lines.append(("Load", f"{numbers.seconds(measured.load_seconds)} to load the pipeline"))
     lines += [("Excluded", text) for text in _excluded_iterations(measured)]
     return [line for line in lines if line[1]]
 
@@ -192,8 +192,8 @@ def _first_and_between(loop: LoopRow) -> list[str]:
     """How the first step compares with the others, and the time between steps; nothing for a single step."""
     if not loop.later_ns:
         return []
-    first = f"the first takes {numbers.factor(loop.first_ns / loop.later_ns)} as long, "
-    return [f"{first if loop.first_ns != loop.later_ns else ''}{nanoseconds(loop.between_ns)} in total between steps"]
+    first = f"the first takes {numbers.factor(loop.first_ns / loop.later_ns)} as long as the others, "
+    return [f"{first if loop.first_ns != loop.later_ns else ''}{nanoseconds(loop.between_ns)} between steps in total"]
 
 
 def _stages(profile: Profile) -> Iterator[str]:

@@ -86,6 +86,6 @@ def test_a_limit_in_one_sentence() -> None:
         "weights: 2.58 GB, now 2.58 GB (=), limit +10.00 MB: passed",
     ]
     assert describe_check(too_few()[0].checks[0]) == (
-        "time: 1.000s, now 1.000s (=, unsure), limit +5 %: too noisy to tell "
+        "time: 1.00 s, now 1.00 s (=, unsure), limit +5 %: too noisy to tell "
         "(3 and 3 samples are too few; measure with 20 iterations or more)"
     )

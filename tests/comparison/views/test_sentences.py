@@ -32,11 +32,11 @@ def test_too_few_samples_and_a_busy_machine_come_with_advice() -> None:
 def test_what_was_measured_leads_and_a_change_from_few_samples_is_unsure() -> None:
     text = console_text(compare_as_letters(run_of([SECOND] * 3), run_of([2 * SECOND] * 3)))
     few = " ".join(text.split())
-    assert "Time: 2.000s instead of 1.000s (+100 %, unsure); no verdict: too few samples." in few
+    assert "Time: 2.00 s instead of 1.00 s (+100 %, unsure); no verdict: too few samples." in few
     order = [text.index(word) for word in ("Time:", "Counts:", "Can they be compared?", "Measured", "Counted")]
     assert order == sorted(order)
     many = console_text(compare_as_letters(run_of([SECOND] * 9), run_of([2 * SECOND] * 9)))
-    assert "Time: B is slower than A: 2.000s instead of 1.000s" in many
+    assert "Time: B is slower than A: 2.00 s instead of 1.00 s" in many
 
 
 def test_what_a_profile_warns_of_is_in_its_comparison() -> None:

@@ -62,6 +62,14 @@ def test_a_report_opens_from_disk_without_a_message_a_request_or_an_overflow(
         assert visit.page.locator("html").get_attribute("data-theme") == ("dark" if dark else "light")
 
 
+def test_every_figure_is_drawn_without_scrolling_once_the_browser_is_idle(browser: Browser, written: Write) -> None:
+    from playwright.sync_api import expect
+
+    with visiting(browser, written([everything_measured()]), DESKTOP, False) as visit:
+        assert visit.page.locator(".chart:visible").count() > 2
+        expect(visit.page.locator(".chart:visible:not(:has(.main-svg))")).to_have_count(0, timeout=60_000)
+
+
 @pytest.mark.parametrize("width", [DESKTOP, TELEPHONE])
 def test_a_comparison_with_images_and_curves_is_drawn_and_quiet(browser: Browser, tmp_path: Path, width: int) -> None:
     one, other = Image.new("RGB", (640, 480), "red"), Image.new("RGB", (640, 480), "blue")

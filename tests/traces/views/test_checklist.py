@@ -18,9 +18,9 @@ def test_every_question_has_its_wording() -> None:
 def test_a_bad_check_has_advice_and_a_good_one_has_none() -> None:
     evidence = {"busy_ns": 1_000_000, "total_ns": 4_000_000, "idle_ns": 3_000_000}
     bad = describe_check(TraceCheck("gpu_busy", BAD, 0.25, evidence))
-    assert (bad.verdict, bad.evidence) == ("bad", "25.0 % of the time (1.000 ms of 4.000 ms)")
+    assert (bad.verdict, bad.evidence) == ("bad", "25.0 % of the time (1.00 ms of 4.00 ms)")
     assert bad.threshold == "good from 90.0 %, bad below 70.0 %"
-    assert bad.advice == "The GPU was idle for 3.000 ms: start with the largest cause."
+    assert bad.advice == "The GPU was idle for 3.00 ms: start with the largest cause."
     assert describe_check(TraceCheck("gpu_busy", GOOD, 0.95, evidence)).advice == ""
 
 

@@ -41,7 +41,7 @@ def test_an_empty_table_is_replaced_by_a_message(explain_built: Explain) -> None
 def test_the_headline_comes_before_the_tables(explain_built: Explain) -> None:
     lines = result_text(TraceResult((explain_built(two_denoising_steps()),))).splitlines()
     assert lines[0] == "trace.json · NVIDIA H100 (cuda) · 39 events"
-    assert lines[1].startswith("The GPU was busy 49.4 % of 0.810 ms")
+    assert lines[1].startswith("The GPU was busy 49.4 % of 810 us")
 
 
 def test_a_comparison_is_printed_with_what_differs_first(explain_built: Explain) -> None:

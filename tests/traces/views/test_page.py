@@ -116,14 +116,14 @@ def test_a_trace_of_the_host_alone_has_its_operators(read: Read) -> None:
 def test_two_traces_say_what_is_not_the_same_before_what_changed(read: Read) -> None:
     page = comparison_page(read)
     assert sections(page)[:2] == ["What is not the same", "Timeline"]
-    assert "The GPU took 0.390 ms before and 0.810 ms after, 2.08x." in words(page)
+    assert "The GPU took 390 us before and 810 us after, 2.08x." in words(page)
     assert "New kernels" in sections(page)
 
 
 def test_ranks_stand_beside_each_other_and_then_alone(read: Read) -> None:
     page = ranks_of(read)
     assert sections(page) == ["Ranks", "rank0.json", "rank1.json"]
-    assert "Rank 1 arrived last in 1 of 1 collective call: the others waited 0.040 ms in total." in words(page)
+    assert "Rank 1 arrived last in 1 of 1 collective call: the others waited 40.0 us in total." in words(page)
 
 
 def test_names_of_kernels_are_cut_and_many_rows_left_out(read: Read) -> None:

@@ -25,7 +25,7 @@ def _measured(pair: Pair) -> list[tuple[str, str]]:
     cards = []
     call = pair.times[0] if pair.times else None
     if call is not None and call.before is not None and call.after is not None:
-        times = [numbers.brief_time(side.median_ns) for side in (call.after, call.before)]
+        times = [numbers.nanoseconds(side.median_ns) for side in (call.after, call.before)]
         cards.append((change_of_time(call), f"time: {times[0]} instead of {times[1]}"))
     if pair.memory is not None:
         peak = pair.memory.peak

@@ -132,7 +132,7 @@ def _sections(profile: Profile, colours: Mapping[str, str]) -> list[_Block]:
         return []
     clock = clock_of(timed)
     wall = sum(clock.length_ns(one.wall) for one in timed) / len(timed)
-    whole = _Block((), "generation", wall, numbers.brief_time(wall), f"mean of {len(timed)}", GREY)
+    whole = _Block((), "generation", wall, numbers.nanoseconds(wall), f"mean of {len(timed)}", GREY)
     return [
         whole,
         *(_section(node, len(timed), colours.get(node.component or "", GREY)) for node in section_tree(timed)),
@@ -145,7 +145,7 @@ def _section(node: SectionNode, iterations: int, colour: str) -> _Block:
         path=node.path,
         name=node.path[-1],
         amount=time,
-        size=numbers.brief_time(time),
+        size=numbers.nanoseconds(time),
         about=join_lines(
             escape(" > ".join(node.path)),
             f"{numbers.significant(node.count / iterations)} times in a generation",

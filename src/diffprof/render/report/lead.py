@@ -36,7 +36,7 @@ def _time(profile: Profile) -> str:
     whole = generation(profile)
     if whole is None or profile.measured is None:
         return ""
-    took = f"One generation took {numbers.brief_time(whole.median_ns)} on {profile.measured.device.name}"
+    took = f"One generation took {numbers.nanoseconds(whole.median_ns)} on {profile.measured.device.name}"
     sections = [row for row in section_table(profile.measured.timed) if row.section != BETWEEN]
     if not sections:
         return f"{took}."
@@ -97,7 +97,7 @@ def _run_cards(profile: Profile) -> list[tuple[str, str]]:
     if whole is None:
         return []
     times = "one call" if whole.iterations == 1 else f"median of {numbers.exact(whole.iterations)}"
-    values = [(numbers.brief_time(whole.median_ns), f"per generation, {times}")]
+    values = [(numbers.nanoseconds(whole.median_ns), f"per generation, {times}")]
     peaks = memory_table(profile)
     on_device = [row.device_peak_bytes for row in peaks if row.device_peak_bytes is not None]
     if on_device:

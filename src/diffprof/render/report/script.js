@@ -23,7 +23,8 @@
     return Plotly.newPlot(place, traces, own, { ...config, modeBarButtons: bar, displayModeBar: narrow ? false : "hover" });
   }
 
-  // Figures are drawn when they come near: the page opens as fast as its first one.
+  // Figures are drawn when they come near, so the page opens as fast as its first one; the others follow, one in each
+  // idle moment, for those who search the page, take a picture of it or save it.
   const near = new IntersectionObserver(
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)),
     { rootMargin: "400px" },
@@ -32,6 +33,16 @@
   function drawOnce(place) {
     near.unobserve(place);
     if (!place.classList.contains("js-plotly-plot")) draw(place);
+  }
+
+  const whenIdle = window.requestIdleCallback || ((work) => setTimeout(work, 50));
+
+  function drawNextWhenIdle() {
+    const next = [...places].find((place) => place.offsetParent !== null && !place.classList.contains("js-plotly-plot"));
+    if (next) {
+      drawOnce(next);
+      whenIdle(drawNextWhenIdle);
+    }
   }
 
   function setTheme(name) {
@@ -108,6 +119,7 @@
   addEventListener("afterprint", endPrint);
   setTheme(theme);
   places.forEach((place) => near.observe(place));
+  addEventListener("load", () => whenIdle(drawNextWhenIdle));
   // For those who take a picture of the whole page: charts have their height before they are drawn.
   root.dataset.height = String(Math.ceil(root.scrollHeight));
 })();

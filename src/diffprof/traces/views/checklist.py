@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diffprof.render import numbers
-from diffprof.render.numbers import exact, milliseconds, percent
+from diffprof.render.numbers import exact, nanoseconds, percent
 from diffprof.traces.analysis.checklist import BAD, GOOD, LOOK, NOT_THERE, UNKNOWN, TraceCheck
 from diffprof.traces.facts import AlternativeReason, FusedAlternative
 from diffprof.traces.views.names import alternative_name, short, short_path
@@ -67,11 +67,11 @@ class CheckWording:
 
 
 def _lost_time_evidence(evidence: Evidence) -> str:
-    gaps = f"{milliseconds(evidence['lost_ns'])} in {numbers.times(evidence['gaps'], 'gap')}"
+    gaps = f"{nanoseconds(evidence['lost_ns'])} in {numbers.times(evidence['gaps'], 'gap')}"
     if not evidence.get("what"):
         return gaps
     where = f" in {short_path(evidence['where'])}" if evidence["where"] else ""
-    return f"{gaps}; main cause: {short(evidence['what'])}{where}, {milliseconds(evidence['worst_ns'])}"
+    return f"{gaps}; main cause: {short(evidence['what'])}{where}, {nanoseconds(evidence['worst_ns'])}"
 
 
 def _compiled_evidence(evidence: Evidence) -> str:
@@ -81,7 +81,7 @@ def _compiled_evidence(evidence: Evidence) -> str:
         numbers.times(evidence["graph_launches"], "graph launch", "graph launches"),
     ]
     if evidence["compiling_ns"]:
-        parts.append(f"{milliseconds(evidence['compiling_ns'])} of compilation")
+        parts.append(f"{nanoseconds(evidence['compiling_ns'])} of compilation")
     return ", ".join(parts)
 
 
@@ -96,7 +96,7 @@ def _compiled_advice(evidence: Evidence) -> str:
 
 
 def _attention(evidence: Evidence) -> str:
-    slow = f"{milliseconds(evidence['slow_ns'])} of {milliseconds(evidence['attention_ns'])}"
+    slow = f"{nanoseconds(evidence['slow_ns'])} of {nanoseconds(evidence['attention_ns'])}"
     return f"{slow} without a fused kernel; attention is {percent(evidence['of_gpu'])} of all GPU work"
 
 
@@ -125,8 +125,8 @@ WORDING = {
     "gpu_busy": CheckWording(
         "Is the GPU busy?",
         "of the time",
-        lambda evidence: f"{milliseconds(evidence['busy_ns'])} of {milliseconds(evidence['total_ns'])}",
-        lambda evidence: f"The GPU was idle for {milliseconds(evidence['idle_ns'])}: start with the largest cause.",
+        lambda evidence: f"{nanoseconds(evidence['busy_ns'])} of {nanoseconds(evidence['total_ns'])}",
+        lambda evidence: f"The GPU was idle for {nanoseconds(evidence['idle_ns'])}: start with the largest cause.",
     ),
     "host_blocking": CheckWording(
         "Does the host wait for the GPU?",
@@ -153,7 +153,7 @@ WORDING = {
         "of launches found the GPU without work",
         lambda evidence: (
             f"{exact(evidence['on_empty_queue'])} of {exact(evidence['launched'])}; median launch latency "
-            f"{milliseconds(evidence['latency_median_ns'])}"
+            f"{nanoseconds(evidence['latency_median_ns'])}"
         ),
         lambda _: "The GPU is faster than the host can launch: fuse kernels or replay them as a graph.",
         unknown="launches were not recorded",
@@ -162,8 +162,8 @@ WORDING = {
         "Is the scheduler cheap?",
         "of the time the GPU was idle during its steps",
         lambda evidence: (
-            f"{numbers.times(evidence['calls'], 'step')}, {milliseconds(evidence['host_ns'])} on the host, "
-            f"{milliseconds(evidence['idle_ns'])} idle"
+            f"{numbers.times(evidence['calls'], 'step')}, {nanoseconds(evidence['host_ns'])} on the host, "
+            f"{nanoseconds(evidence['idle_ns'])} idle"
         ),
         lambda _: "Keep timesteps and sigmas on the GPU, and the progress bar and callbacks out of the loop.",
         unknown="no scheduler step was recorded; record with_stack=True or annotate it as scheduler_step",
@@ -185,14 +185,14 @@ WORDING = {
     "copies": CheckWording(
         "Are copies hidden?",
         "of the time only copies ran",
-        lambda evidence: f"{milliseconds(evidence['exposed_ns'])}, mostly {evidence['direction']}",
+        lambda evidence: f"{nanoseconds(evidence['exposed_ns'])}, mostly {evidence['direction']}",
         _copies_advice,
         not_there="nothing was copied",
     ),
     "communication": CheckWording(
         "Is communication hidden?",
         "of the time only communication ran",
-        lambda evidence: f"{milliseconds(evidence['exposed_ns'])} of {milliseconds(evidence['communication_ns'])}",
+        lambda evidence: f"{nanoseconds(evidence['exposed_ns'])} of {nanoseconds(evidence['communication_ns'])}",
         lambda _: "Overlap it with computation, or send less: fewer and larger calls, lower precision.",
         not_there="the GPUs did not communicate",
     ),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from diffprof.render import numbers
 from diffprof.render.columns import Column
-from diffprof.render.numbers import brief_time
+from diffprof.render.numbers import nanoseconds
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.lead import card_row
 from diffprof.render.report.markup import Markup, element, join
@@ -63,7 +63,7 @@ def trace_html(explanation: TraceExplanation) -> str:
         paragraph("diffprof trace", "made-by"),
         element("h1", sentences.file_name(explanation)),
         paragraph(sentences.source_line(explanation, with_file=False), "about"),
-        paragraph(sentences.headline(explanation, brief=True), "lead"),
+        paragraph(sentences.headline(explanation), "lead"),
         _cards(explanation),
     ]
     return page.html(header, _footer(explanation))
@@ -84,7 +84,7 @@ def ranks_html(ranks: RankComparison, explanations: Sequence[TraceExplanation]) 
         page.add(
             sentences.file_name(explanation),
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
-            paragraph(sentences.headline(explanation, brief=True)),
+            paragraph(sentences.headline(explanation)),
             _over_time(page, explanation),
             details("Checklist", _checklist(explanation)),
             *(details(name, _rows(explanation, by, TOP)) for by, name in EACH_RANK.items()),
@@ -117,7 +117,7 @@ def comparison_html(comparison: TraceComparison) -> str:
         page.add(
             f"{name}: {sentences.file_name(explanation)}",
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
-            paragraph(sentences.headline(explanation, brief=True)),
+            paragraph(sentences.headline(explanation)),
             _over_time(page, explanation),
             details("Checklist", _checklist(explanation)),
             link=name,
@@ -134,9 +134,9 @@ def _cards(explanation: TraceExplanation) -> Markup:
     cards = []
     for line in explanation.timelines:
         of = f" of GPU {line.device}" if len(explanation.timelines) > 1 else ""
-        cards += [(numbers.percent(line.busy_share), f"busy{of}"), (brief_time(line.total_ns), _span_label(line, of))]
+        cards += [(numbers.percent(line.busy_share), f"busy{of}"), (nanoseconds(line.total_ns), _span_label(line, of))]
     if explanation.timelines:
-        cards.append((brief_time(explanation.idle_ns), f"idle, {_gap_count(explanation)}"))
+        cards.append((nanoseconds(explanation.idle_ns), f"idle, {_gap_count(explanation)}"))
     if explanation.steps and len(explanation.steps.kernels) > 1:
         cards.append((numbers.exact(len(explanation.steps.kernels)), "steps"))
     if explanation.memory:

@@ -7,7 +7,7 @@ from statistics import median
 
 from diffprof.render import numbers
 from diffprof.render.clean import clean
-from diffprof.render.numbers import milliseconds, percent
+from diffprof.render.numbers import nanoseconds, percent
 from diffprof.traces.analysis.comparison import SourceDifference, TraceComparison
 from diffprof.traces.analysis.ranks import RankComparison
 from diffprof.traces.facts import LaunchStatistics, Timeline, TraceExplanation, TraceSource
@@ -29,27 +29,26 @@ def source_line(explanation: TraceExplanation, with_file: bool = True) -> str:
     return clean(" · ".join(filter(None, (file, device, rank, numbers.times(source.events, "event")))))
 
 
-def headline(explanation: TraceExplanation, brief: bool = False) -> str:
-    """The trace in one sentence; `brief` has three digits of each time, for a page whose tables have the others."""
-    write = numbers.brief_time if brief else milliseconds
+def headline(explanation: TraceExplanation) -> str:
+    """The trace in one sentence."""
     if not explanation.timelines:
-        recorded = write(explanation.source.recorded_ns)
+        recorded = nanoseconds(explanation.source.recorded_ns)
         return f"The trace contains no GPU work; the host was recorded for {recorded}."
     busy = sum(line.busy_ns for line in explanation.timelines)
     devices = "The GPU was" if len(explanation.timelines) == 1 else f"{len(explanation.timelines)} GPUs were"
-    sentence = f"{devices} busy {percent(busy / explanation.total_ns)} of {write(explanation.total_ns)}"
+    sentence = f"{devices} busy {percent(busy / explanation.total_ns)} of {nanoseconds(explanation.total_ns)}"
     if not explanation.idle_ns:
         return f"{sentence}."
     cause, time = next(iter(_idle_by_cause(explanation).items()))
-    main_cause = f"main cause: {CAUSES[cause]} ({write(time)})"
-    return f"{sentence} and idle for {write(explanation.idle_ns)}; {main_cause}."
+    main_cause = f"main cause: {CAUSES[cause]} ({nanoseconds(time)})"
+    return f"{sentence} and idle for {nanoseconds(explanation.idle_ns)}; {main_cause}."
 
 
 def notes(explanation: TraceExplanation) -> list[str]:
     """What the tables do not show: oddities of the file, hidden work, start-up, steps, launches, compiled code."""
     sentences = source_notes(explanation.source)
     if explanation.causes:
-        causes = [f"{CAUSES[cause]} {milliseconds(time)}" for cause, time in _idle_by_cause(explanation).items()]
+        causes = [f"{CAUSES[cause]} {nanoseconds(time)}" for cause, time in _idle_by_cause(explanation).items()]
         sentences.append(f"Idle time by cause: {', '.join(causes)}.")
     if explanation.idle_ns and explanation.source.has_stacks:
         sentences.append(
@@ -85,7 +84,7 @@ def comparison_headline(comparison: TraceComparison) -> str:
     """How long the GPU took before and after."""
     total = comparison.timeline[0]
     ratio = "" if total.ratio is None else f", {numbers.factor(total.ratio)}"
-    return f"The GPU took {milliseconds(total.before_ns)} before and {milliseconds(total.after_ns)} after{ratio}."
+    return f"The GPU took {nanoseconds(total.before_ns)} before and {nanoseconds(total.after_ns)} after{ratio}."
 
 
 def describe_difference(difference: SourceDifference) -> str:
@@ -118,7 +117,7 @@ def ranks_sentences(ranks: RankComparison) -> list[str]:
         waited = sum(row.waited_ns for row in ranks.rows if row is not straggler)
         sentences.append(
             f"Rank {straggler.rank} arrived last in {numbers.exact(straggler.last_arrivals)} of "
-            f"{numbers.times(ranks.collectives, 'collective call')}: the others waited {milliseconds(waited)} in total."
+            f"{numbers.times(ranks.collectives, 'collective call')}: the others waited {nanoseconds(waited)} in total."
         )
     elif ranks.collectives:
         sentences.append("No single rank delays the others: they arrive last in turns.")
@@ -136,21 +135,21 @@ def _idle_by_cause(explanation: TraceExplanation) -> dict[str, int]:
 def _timeline_notes(line: Timeline) -> list[str]:
     sentences = []
     if line.hidden_communication_ns or line.hidden_copy_ns:
-        hidden = (milliseconds(line.hidden_communication_ns), milliseconds(line.hidden_copy_ns))
+        hidden = (nanoseconds(line.hidden_communication_ns), nanoseconds(line.hidden_copy_ns))
         sentences.append(f"Hidden behind other work: {hidden[0]} of communication, {hidden[1]} of copies.")
     if line.before_ns:
         mostly = f", mostly in {short(line.before_what)}" if line.before_what else ""
-        sentences.append(f"Before the first GPU work, the host ran for {milliseconds(line.before_ns)}{mostly}.")
+        sentences.append(f"Before the first GPU work, the host ran for {nanoseconds(line.before_ns)}{mostly}.")
     if line.after_ns:
         mostly = f", mostly in {short(line.after_what)}" if line.after_what else ""
-        sentences.append(f"After the last GPU work, the host ran for {milliseconds(line.after_ns)}{mostly}.")
+        sentences.append(f"After the last GPU work, the host ran for {nanoseconds(line.after_ns)}{mostly}.")
     return sentences
 
 
 def _launches(launches: LaunchStatistics) -> list[str]:
-    latency = f"{milliseconds(launches.latency_median_ns)} (median), {milliseconds(launches.latency_p95_ns)} (p95)"
+    latency = f"{nanoseconds(launches.latency_median_ns)} (median), {nanoseconds(launches.latency_p95_ns)} (p95)"
     queue = f"{numbers.exact(launches.queue_median)} (median), {numbers.exact(launches.queue_longest)} (max)"
-    calls = f"{numbers.times(launches.calls, 'launch call')} of {milliseconds(launches.call_median_ns)} (median)"
+    calls = f"{numbers.times(launches.calls, 'launch call')} of {nanoseconds(launches.call_median_ns)} (median)"
     sentences = [f"{calls}; launch latency {latency}; queue length {queue}."]
     if launches.graph_launches:
         kernels, graphs = numbers.exact(launches.graph_kernels), numbers.exact(launches.graph_launches)
@@ -162,7 +161,7 @@ def _steps(explanation: TraceExplanation) -> str:
     steps = explanation.steps
     assert steps is not None
     kernels = f"{numbers.exact(round(median(steps.kernels)))} kernels and " if explanation.timelines else ""
-    time = milliseconds(round(median(steps.host_ns)))
+    time = nanoseconds(round(median(steps.host_ns)))
     count = numbers.times(len(steps.kernels), "step")
     return f"{count} (marked by {short(steps.found_by)}): {kernels}{time} per step (median)."
 
@@ -172,8 +171,8 @@ def _compiled_sentence(explanation: TraceExplanation) -> str:
     assert compiled is not None
     calls = numbers.times(compiled.calls, "call")
     regions = numbers.times(compiled.regions, "compiled region")
-    kernels = f"{numbers.times(compiled.triton_kernels, 'Triton kernel')} ({milliseconds(compiled.triton_ns)})"
+    kernels = f"{numbers.times(compiled.triton_kernels, 'Triton kernel')} ({nanoseconds(compiled.triton_ns)})"
     compiling = ""
     if compiled.compiling_ns:
-        compiling = f"; the trace contains {milliseconds(compiled.compiling_ns)} of compilation"
+        compiling = f"; the trace contains {nanoseconds(compiled.compiling_ns)} of compilation"
     return f"{calls} of {regions}, {kernels} generated by torch.compile{compiling}."
