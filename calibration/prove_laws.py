@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from diffprof.counting.derivation.prove import prove_law
-from diffprof.laws.law_file import models_with_laws, packaged_law
+from diffprof.laws.law_file import models_with_laws, packaged_law, recorded_law
 from diffprof.laws.packing import NoLaw
 
 USUAL_NUMBER = 10
@@ -28,8 +28,11 @@ def _holds(model: str, number: int, seed: int) -> bool:
     law = packaged_law(model)
     if law is None:
         raise SystemExit(f"{model} has no law.")
+    recorded = recorded_law(model)
     try:
         prove_law(law, number, seed)
+        if recorded is not None:
+            prove_law(recorded, 1, seed)
     except NoLaw as error:
         print(error, flush=True)  # noqa: T201
         return False

@@ -18,7 +18,7 @@ def test_laws_are_of_models_in_the_catalogue_and_small() -> None:
     assert models_with_laws()
     assert {*models_with_laws(), *reasons()} <= names
     assert not {*models_with_laws()} & {*reasons()}
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= MOST_BYTES
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) <= MOST_BYTES
 
 
 def test_every_law_reads_and_says_what_it_is_of() -> None:

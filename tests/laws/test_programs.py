@@ -21,7 +21,7 @@ def test_every_part_is_that_of_the_pipeline_for_a_request_that_was_no_sample() -
 
 def test_what_all_requests_have_in_common_needs_no_numbers() -> None:
     assert small_program().cost_calls == [("transformer", "forward"), ("pipeline", "__call__")]
-    assert small_program().dtype == "float16"
+    assert small_program().dtypes == {"float16"}
 
 
 def test_a_number_that_would_not_be_whole_is_outside_of_the_law() -> None:

@@ -20,7 +20,9 @@ MODEL = "sd-2.1-base"
 
 
 def profile(**arguments: object) -> Profile:
-    others = {name: arguments.pop(name) for name in ("enable", "scheduler", "dtype") if name in arguments}
+    others = {
+        name: arguments.pop(name) for name in ("enable", "scheduler", "dtype", "guidance_interval") if name in arguments
+    }
     request = add_recommended(Request.create(MODEL, arguments, **others))
     return profile_by_law(request, resolve(MODEL))
 
@@ -41,7 +43,14 @@ def test_other_versions_are_not_answered(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"enable": "vae_tiling"}, {"scheduler": "DDIM"}, {"dtype": "float32"}, {"prompt": "a dog"}, {"height": 512}],
+    [
+        {"enable": "vae_slicing"},
+        {"enable": "vae_tiling", "height": 640, "width": 640},
+        {"scheduler": "DDIM"},
+        {"dtype": "float32"},
+        {"prompt": "a dog"},
+        {"height": 512},
+    ],
 )
 def test_what_a_law_does_not_depend_on_is_not_answered(
     arguments: dict[str, object], monkeypatch: pytest.MonkeyPatch
@@ -54,6 +63,30 @@ def test_what_a_law_does_not_depend_on_is_not_answered(
 def test_the_dtype_that_the_weights_have_anyway_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "installed_versions", dict)
     assert profile(dtype="fp16") == profile()
+
+
+def test_what_advice_asks_for_is_answered_as_it_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "installed_versions", dict)
+    tiled = profile(enable="vae_tiling")
+    assert tiled.request.enable == ("vae_tiling",)
+    assert tiled.components["unet"].macs == profile().components["unet"].macs
+    solver = profile(scheduler="DPMSolverMultistepScheduler", num_inference_steps=20)
+    assert solver.request.scheduler == "DPMSolverMultistepScheduler"
+    assert solver.steps.stages[0].scheduler == "DPMSolverMultistepScheduler"
+    assert solver.steps.count == 20
+    guided = profile(guidance_interval=(0.0, 0.6))
+    assert guided.request.changes.guidance_interval == (0.0, 0.6)
+    assert guided.total.macs < profile().total.macs
+
+
+def test_the_dtype_that_a_model_is_loaded_in_anyway_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of models with layers that the libraries keep in float32, too."""
+    monkeypatch.setattr(selection, "installed_versions", dict)
+    for dtype in (None, "bf16"):
+        found = profile_by_law(
+            add_recommended(Request.create("wan2.1-t2v-14b", dtype=dtype)), resolve("wan2.1-t2v-14b")
+        )
+        assert {*found.components["transformer"].weight_bytes_by_dtype} == {"bfloat16", "float32"}
 
 
 def test_without_torch_the_refusal_says_what_to_install() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from diffprof.advice.alternatives import Alternative, Plan, siblings, ways_to_ask, ways_to_compute, ways_to_keep_weights
 from diffprof.advice.dtypes import dtype_on
-from diffprof.advice.evaluating import Evaluated, Evaluator
+from diffprof.advice.evaluating import POINTLESS, Evaluated, Evaluator
 from diffprof.advice.sizes import parse_memory
 from diffprof.advice.sources import Source, open_source
 from diffprof.catalogue.accelerators import find_accelerator
@@ -24,8 +24,6 @@ from diffprof.record.execution import execution_of
 from diffprof.record.run_settings import RunSettings
 
 MOST_OPTIONS = 16
-POINTLESS = 1.02
-"""A part that makes neither time nor memory smaller by 2 % is left out."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +130,18 @@ def _quicker(
 ) -> Iterator[Evaluated]:
     """The plan with all that could make it quicker."""
     for faster in _combine(plan, computing, 3):
-        for other in (faster, *(faster.add(part) for part in asking)):
-            if other is not None and len(other.parts) > len(plan.parts):
-                found = evaluator.evaluate(other)
-                if found is not None:
-                    yield found
+        alone = evaluator.evaluate(faster)
+        if alone is None:
+            continue
+        if len(faster.parts) > len(plan.parts):
+            yield alone
+        for part in asking:
+            other = faster.add(part)
+            if other is None or (part.group == "batch" and evaluator.is_outdone(other, alone)):
+                continue
+            found = evaluator.evaluate(other)
+            if found is not None:
+                yield found
 
 
 def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:

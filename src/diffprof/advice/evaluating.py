@@ -16,13 +16,17 @@ from diffprof.catalogue.accelerators import Accelerator
 from diffprof.errors import RequestError
 from diffprof.prediction.device import basis_of, device_of
 from diffprof.prediction.device_memory import device_memory
+from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
-from diffprof.record.advised import NO_RISK, Option
+from diffprof.record.advised import NO_RISK, RISKS, Option
 from diffprof.record.fitted import DECODE, HostMemory, MemoryPeak
 from diffprof.record.predicted import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
+
+POINTLESS = 1.02
+"""A part that makes neither time nor memory smaller by 2 % is left out."""
 
 MEMORY_GROUPS = ("steps", "guidance")
 """Alternatives that change no memory while the options are compared; what is shown is worked out for itself."""
@@ -82,7 +86,13 @@ class Evaluator:
         self._timed = device_of(accelerator)
         self._basis = "measured" if accelerator.measured else basis_of(accelerator)
         self._jobs: dict[tuple[int, str], Job] = {}
+        self._found: list[Evaluated] = []
+        self._tensors: dict[int, int] = {}
+        self._similar: dict[int, Job] = {}
+        """By profile, the last job of it."""
+        self._times: dict[tuple[int, str], PredictedTime] = {}
         self._outcomes: dict[tuple[int, str], Outcome] = {}
+        self._calls = KnownCalls()
         self._needed: NeededMemory | None = None
         self._requested = settings
 
@@ -103,7 +113,38 @@ class Evaluator:
         time = self._time(profile, settings)
         if without_tiles is not None:
             time = self._add_tiles(time, without_tiles, settings)
-        return Evaluated(plan, profile, settings, time, self._outcome(alike or profile, settings), _results(profile))
+        outcome = self._outcome(alike or profile, settings)
+        self._found.append(Evaluated(plan, profile, settings, time, outcome, _results(profile)))
+        return self._found[-1]
+
+    def is_outdone(self, plan: Plan, without: Evaluated) -> bool:
+        """Whether several images at a time are surely not worth their memory.
+
+        That is where each takes about as long as one alone, or where another plan that risks no more is quicker and
+        takes less than what the tensors of so many images take by themselves.
+        """
+        profile = self.source.variant(plan.request)
+        if profile is None:
+            return True
+        seconds = self._time(profile, without.settings).total_seconds / _results(profile)
+        if without.seconds <= POINTLESS * seconds:
+            return True
+        least = self._tensor_bytes(profile) + self.device.context_bytes
+        return any(
+            other.fits
+            and other.seconds <= seconds
+            and other.peak.device_bytes <= least
+            and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
+            and other.settings.devices <= plan.settings.devices
+            for other in self._found
+        )
+
+    def _tensor_bytes(self, profile: Profile) -> int:
+        """The most that is allocated at one time beside weights, however these are kept."""
+        if id(profile) not in self._tensors:
+            stages = self._outcome(profile, resolve_settings(profile, RunSettings())).stages
+            self._tensors[id(profile)] = max(stage.activation_bytes + stage.kept_bytes for stage in stages)
+        return self._tensors[id(profile)]
 
     def _without_tiles(self, plan: Plan) -> Profile | None:
         """The profile of a plan with tiles and fewer or cheaper steps, without the tiles; None for other plans.
@@ -156,17 +197,20 @@ class Evaluator:
         return not plan.parts or self._needed.can_fit(profile, (), plan.settings)
 
     def _time(self, profile: Profile, settings: RunSettings) -> PredictedTime:
-        key = (id(profile), repr(replace(settings, offload="none", compiled=False, drop_text_encoders=False)))
-        if key not in self._jobs:
-            self._jobs[key] = job_of(profile, settings)
-        job = replace(self._jobs[key], settings=settings)
-        return predict_time(job, self._timed, self._basis, usd_per_hour=self.usd_per_hour)
+        timed = (id(profile), repr(replace(settings, drop_text_encoders=False)))
+        if timed not in self._times:
+            key = (id(profile), repr(replace(settings, offload="none", compiled=False, drop_text_encoders=False)))
+            if key not in self._jobs:
+                self._jobs[key] = self._similar[id(profile)] = job_of(profile, settings, self._similar.get(id(profile)))
+            job = replace(self._jobs[key], settings=settings)
+            self._times[timed] = predict_time(job, self._timed, self._basis, usd_per_hour=self.usd_per_hour)
+        return self._times[timed]
 
     def _outcome(self, profile: Profile, settings: RunSettings) -> Outcome:
         kept = replace(settings, skip_rate=0.0, compiled=False)
         key = (id(profile), repr(kept))
         if key not in self._outcomes:
-            self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes)
+            self._outcomes[key] = outcome_of(profile, kept, self.device, self.ram_bytes, self._calls)
         return self._outcomes[key]
 
     def option(self, one: Evaluated, on_front: bool) -> Option | None:

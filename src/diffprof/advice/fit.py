@@ -18,6 +18,7 @@ from diffprof.errors import RequestError
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.host_memory import predict_host_memory
+from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stages
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.resolving import resolve_settings
@@ -134,9 +135,15 @@ def _attempt(
     return peak_of_stages(stages), host
 
 
-def outcome_of(profile: Profile, settings: RunSettings, device: DeviceMemory, ram_bytes: int | None) -> Outcome:
-    """What the settings need, and whether the device and the host have it."""
-    stages, fits = MemoryOnDevices(profile, settings).on(device)
+def outcome_of(
+    profile: Profile,
+    settings: RunSettings,
+    device: DeviceMemory,
+    ram_bytes: int | None,
+    known: KnownCalls | None = None,
+) -> Outcome:
+    """What the settings need, and whether the device and the host have it; `known` calls are not followed again."""
+    stages, fits = MemoryOnDevices(profile, settings, known=known).on(device)
     host = predict_host_memory(profile, settings)
     if ram_bytes is not None and host.peak_bytes > ram_bytes:
         fits = False

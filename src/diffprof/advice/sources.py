@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.record.profile import Profile
+from diffprof.record.profile import Cost, Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 from diffprof.record.saved import load_saved, saved_file
@@ -30,10 +30,37 @@ class Source:
         key = repr(request)
         if key not in self._known:
             try:
-                self._known[key] = self.count(request)
+                self._known[key] = self._share_costs(self.count(request))
             except DiffprofError:
                 self._known[key] = None  # the pipeline has no such switch, size or argument
         return self._known[key]
+
+    def _share_costs(self, profile: Profile) -> Profile:
+        """The profile with the costs of those before it where they are equal: what they take is worked out once."""
+        known = [profile for profile in (self.profile, *self._known.values()) if profile is not None]
+        if profile.request.model != self.profile.request.model:
+            return profile
+        earlier = {(call.component, id(call.cost)): call.cost for other in known for call, _ in other.costs()}
+        shared: dict[int, Cost] = {}
+        for call, _ in profile.costs():
+            for (component, _), cost in earlier.items():
+                if component == call.component and cost is not call.cost and is_same_cost(cost, call.cost):
+                    shared[id(call.cost)] = cost
+                    break
+        calls = tuple(
+            replace(call, cost=shared[id(call.cost)]) if id(call.cost) in shared else call for call in profile.calls
+        )
+        return replace(profile, calls=calls) if shared else profile
+
+
+def is_same_cost(one: Cost, other: Cost) -> bool:
+    """Whether two calls execute the same and hold the same memory; sums first, as tables have to be worked out."""
+    return (
+        one.work == other.work
+        and one.peak_live_bytes == other.peak_live_bytes
+        and one.allocations == other.allocations
+        and one == other
+    )
 
 
 def open_source(

@@ -43,6 +43,8 @@ def combine(guided: DryRunResult, unguided: DryRunResult, interval: Sequence[flo
     return replace(
         guided,
         calls=calls,
+        executed={**unguided.executed, **guided.executed},
+        call_stages=tuple(None if call.step is None else 0 for call in calls),
         stages=(replace(stage, step_macs=tuple(chosen)),),
         assumptions=(*guided.assumptions, said + "the denoiser is called as without guidance"),
     )

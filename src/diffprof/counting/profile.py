@@ -129,23 +129,35 @@ def profile_pipeline(pipeline: Any, request: Request, progress: Progress | None 
 
 
 def _profile(opened: OpenedPipeline, request: Request, progress: Progress | None) -> Profile:
+    call = call_arguments(opened.pipeline, request.arguments, opened.call)
+    counted = _counted_before(opened, request)
+    try:
+        result, used = count_call(opened, request, call, progress, counted)
+    finally:
+        if counted is not None:
+            counted.forget_unused()
+    return compose_profile(opened, call, used, result, request.scheduler, request.enable, request.recommended)
+
+
+def count_call(
+    opened: OpenedPipeline,
+    request: Request,
+    call: CallArguments,
+    progress: Progress | None,
+    counted: CountedCalls | None,
+) -> tuple[DryRunResult, dict[str, Any]]:
+    """What the call executes with the switches of the request, and the stand-ins that it was made with."""
     pipeline = opened.pipeline
-    call = call_arguments(pipeline, request.arguments, opened.call)
 
     def prepare() -> None:
         apply_switches(pipeline, request.scheduler, request.enable)
 
-    counted = _counted_before(opened, request)
-    try:
-        result, used = count(pipeline, call, prepare, progress, counted)
-    finally:
-        if counted is not None:
-            counted.forget_unused()
+    result, used = count(pipeline, call, prepare, progress, counted)
     interval = request.changes.guidance_interval
     if interval:
         unguided = call_arguments(pipeline, unguided_arguments(pipeline, request.arguments), opened.call)
         result = combine(result, count(pipeline, unguided, prepare, progress)[0], interval, type(pipeline).__name__)
-    return compose_profile(opened, call, used, result, request.scheduler, request.enable, request.recommended)
+    return result, used
 
 
 _COUNTED: WeakKeyDictionary[Any, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()

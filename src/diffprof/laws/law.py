@@ -9,21 +9,20 @@ from typing import Any
 from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import FilledProgram, OutsideOfLaw, Program
 from diffprof.laws.prompts import count_tokens, prompt_of
+from diffprof.laws.switched import OTHER_CHANGES, Switched, switched_by
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.settings.limits import OTHER_NAMES, dtype_name
 
+PLAIN_SWITCHES = Switched()
 PLAIN = Request("")
 """A request in which nothing but call arguments is given."""
 
 SWITCHES = {
-    "scheduler": "with the model's own scheduler, not with {}",
-    "enable": "with nothing enabled, not with {0[0]}",
     "config": "with the model's own configuration",
     "component": "for whole generations, not for {} alone",
     "inputs": "for whole generations, not for inputs of one component",
     "assume_defaults": "with the model's own defaults",
-    "changes": "for the model as it is published, without adapters, packed weights or other changes",
 }
 """Fields of a request that a law knows only one value of, and which."""
 
@@ -81,6 +80,8 @@ class Domain:
 
     Tables of a large image are not computed for real in a dry run: what is executed differs from that of a small one.
     """
+    switched: Switched = PLAIN_SWITCHES
+    """What is asked for beside the arguments of the call."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
@@ -153,8 +154,9 @@ class Law:
         It says that it was made with these versions; of what is not among them, with those of the law.
         """
         given = self._own_names(request)
-        program, numbers = self._program_of(given)
-        call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})})
+        switched = self._switched(request)
+        program, numbers = self._program_of(given, switched)
+        call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})}, request.enable, switched)
         return compose_profile(program.at(numbers), call)
 
     def fill(self, request: Request) -> FilledProgram:
@@ -164,11 +166,11 @@ class Law:
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
         """The program that a request follows, and the numbers of the request."""
-        return self._program_of(self._own_names(request))
+        return self._program_of(self._own_names(request), self._switched(request))
 
-    def _program_of(self, given: Mapping[str, Any]) -> tuple[Program, dict[str, int]]:
+    def _program_of(self, given: Mapping[str, Any], switched: Switched) -> tuple[Program, dict[str, int]]:
         numbers, scale = self._numbers(given)
-        return self._program(numbers, scale, requested_pixels(given)), numbers
+        return self._program(numbers, scale, requested_pixels(given), switched), numbers
 
     def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
         """Call arguments that have these numbers; a prompt of as many words."""
@@ -195,10 +197,10 @@ class Law:
             found["height x width"] = [f"at most {max(filter(None, volumes)):,}"]
         return found
 
-    def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int) -> Program:
+    def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int, switched: Switched) -> Program:
         group = None if self.guidance is None else guidance_class(scale)
         for program, domain in zip(self.programs, self.domains, strict=True):
-            if domain.contains(numbers, group, pixels):
+            if domain.switched == switched and domain.contains(numbers, group, pixels):
                 return program
         raise OutsideOfLaw(self._refusal(numbers))
 
@@ -245,8 +247,16 @@ class Law:
             raise OutsideOfLaw(f"the law of {self.model} was proved for height and width together")
         return given
 
+    def _switched(self, request: Request) -> Switched:
+        """What is asked for beside the call's arguments; refused where no program was proved with it."""
+        switched = switched_by(request)
+        if switched is None or all(domain.switched != switched for domain in self.domains):
+            words = OTHER_CHANGES if switched is None else switched.refusal()
+            raise OutsideOfLaw(f"the law of {self.model} was proved {words}")
+        return switched
+
     def _check_switches(self, request: Request) -> None:
-        if request.dtype is not None and dtype_name(request.dtype) != self.programs[0].dtype:
+        if request.dtype is not None and dtype_name(request.dtype) not in self.programs[0].dtypes:
             given = dtype_name(request.dtype)
             raise OutsideOfLaw(f"the law of {self.model} was proved in the dtype of its weights, not in {given}")
         for name, words in SWITCHES.items():

@@ -16,6 +16,7 @@ from diffprof.laws.costs import CostSums
 from diffprof.laws.law import Domain, Law, Range
 from diffprof.laws.polynomials import PolynomialTable
 from diffprof.laws.programs import Program
+from diffprof.laws.switched import Switched
 from diffprof.laws.templates import CONSTANT, DICTIONARY, NUMBER, Template
 from diffprof.laws.variables import Variable
 from diffprof.record.atomic_files import replace_file
@@ -28,6 +29,7 @@ MOST_BYTES = 256 * 1024 * 1024
 """Of the JSON: a small file can be compressed from any length."""
 
 FOLDER = Path(__file__).parent / "data"
+RECORDED = FOLDER / "recorded"
 ENDING = ".law"
 REASONS = FOLDER / "without.json"
 """Why models of the catalogue have no law."""
@@ -36,6 +38,12 @@ REASONS = FOLDER / "without.json"
 def packaged_law(model: str) -> Law | None:
     """The law of a model of the catalogue, if there is one in the package."""
     path = FOLDER / f"{model}{ENDING}"
+    return _read_once(path) if path.is_file() else None
+
+
+def recorded_law(model: str) -> Law | None:
+    """Single requests of a model that were counted and kept as they are, such as those with switches of its VAE."""
+    path = RECORDED / f"{model}{ENDING}"
     return _read_once(path) if path.is_file() else None
 
 
@@ -50,7 +58,7 @@ def models_with_laws() -> list[str]:
     return sorted(path.name.removesuffix(ENDING) for path in FOLDER.glob(f"*{ENDING}"))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _read_once(path: Path) -> Law:
     return read_law(path)
 
@@ -95,7 +103,7 @@ def law_document(law: Law) -> dict[str, Any]:
         "fixed": dict(law.fixed),
         "guidance": law.guidance,
         "needs_both_sides": law.needs_both_sides,
-        "domains": [asdict(domain) for domain in law.domains],
+        "domains": [_encode_domain(domain) for domain in law.domains],
         "constants": template.constants,
         "nodes": _encode_nodes(template.nodes),
         "monomials": [list(map(list, monomial)) for monomial in table.monomials],
@@ -165,6 +173,13 @@ def _decode_sums(values: Mapping[str, Any]) -> CostSums:
     return CostSums(**{**values, "work": tuple(values["work"]), "peaks": None if peaks is None else tuple(peaks)})
 
 
+def _encode_domain(domain: Domain) -> dict[str, Any]:
+    values = asdict(domain)
+    if domain.switched == Switched():
+        del values["switched"]
+    return values
+
+
 def _decode_domain(values: Mapping[str, Any]) -> Domain:
     ranges = {source: Range(**bounds) for source, bounds in values["ranges"].items()}
     return Domain(
@@ -175,4 +190,10 @@ def _decode_domain(values: Mapping[str, Any]) -> Domain:
         values.get("area_multiple", 1),
         tuple((height, width) for height, width in values.get("sizes", ())),
         values.get("least_volume"),
+        _decode_switched(values.get("switched", {})),
     )
+
+
+def _decode_switched(values: Mapping[str, Any]) -> Switched:
+    enable, interval = values.get("enable", ()), values.get("guidance_interval", ())
+    return Switched(tuple(enable), values.get("scheduler"), tuple(interval))

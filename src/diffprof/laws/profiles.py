@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from diffprof.laws.costs import CostValues
 from diffprof.laws.folding import NegativeCount, is_loop
 from diffprof.laws.programs import FilledProgram
+from diffprof.laws.switched import Switched
 from diffprof.record.profile import (
     LAW,
     NO_WORK,
@@ -40,6 +41,9 @@ class GivenCall:
     recommended: tuple[str, ...]
     versions: Mapping[str, str]
     """Of torch, diffusers and transformers."""
+    enable: tuple[str, ...] = ()
+    """Switches in the order in which they are asked for."""
+    switched: Switched = field(default_factory=Switched)
 
 
 def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
@@ -196,6 +200,9 @@ def _request(filled: FilledProgram, given: GivenCall, sizes: Mapping[str, int]) 
         arguments=dict(given.arguments),
         defaults={name: _thaw(value) for name, value in {**defaults, **sizes, **stand_ins}.items()},
         dtype=dtype,
+        scheduler=given.switched.scheduler,
+        enable=given.enable,
+        changes=given.switched.changes,
         recommended=tuple(name for name in given.recommended if name in given.arguments),
     )
 

@@ -58,11 +58,15 @@ class Program:
         return [cost.call for cost in filled.costs]
 
     @cached_property
-    def dtype(self) -> str | None:
-        """The one dtype that all weights have; None where they differ."""
+    def dtypes(self) -> frozenset[str]:
+        """The dtypes that can be asked for without a change: the one the model is loaded in, and that of all weights.
+
+        Layers that the libraries keep in float32 are kept in it whether or not the usual dtype is asked for.
+        """
         filled = FilledProgram(self, _NO_VALUES)
+        *_, loaded = filled.part("request")
         dtypes = {dtype for _, _, _, *_, by_dtype, _ in filled.part("components") for dtype, _ in by_dtype}
-        return dtypes.pop() if len(dtypes) == 1 else None
+        return frozenset({loaded, *(dtypes if len(dtypes) == 1 else ())})
 
     def at(self, numbers: Mapping[str, int]) -> FilledProgram:
         """The program for the numbers of a request."""

@@ -12,7 +12,7 @@ from diffprof.catalogue.names import Place, ResolvedModel
 from diffprof.errors import MissingLibraryError
 from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Law
-from diffprof.laws.law_file import packaged_law
+from diffprof.laws.law_file import packaged_law, recorded_law
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
@@ -28,15 +28,23 @@ def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
     """The profile of a request, to which what is recommended was added; `OutsideOfLaw` says why there is none."""
     if resolved.place is not Place.catalogue:
         raise OutsideOfLaw("laws are those of models in the catalogue")
-    law = packaged_law(resolved.name)
-    if law is None:
-        raise OutsideOfLaw(f"no law of {resolved.name} was proved")
+    refused = OutsideOfLaw(f"no law of {resolved.name} was proved")
     versions = installed_versions()
-    check_versions(law, versions)
-    try:
-        return law.profile(request, versions)
-    except NegativeCount as error:
-        raise OutsideOfLaw(str(error)) from error
+    for number, find in enumerate((packaged_law, recorded_law)):
+        law = find(resolved.name)
+        if law is None:
+            continue
+        try:
+            check_versions(law, versions)
+            return law.profile(request, versions)
+        except (OutsideOfLaw, NegativeCount) as error:
+            # What the law says against it tells more than that it is not among single requests.
+            refused = refused if number else _as_refusal(error)
+    raise refused
+
+
+def _as_refusal(error: OutsideOfLaw | NegativeCount) -> OutsideOfLaw:
+    return error if isinstance(error, OutsideOfLaw) else OutsideOfLaw(str(error))
 
 
 def check_versions(law: Law, installed: Mapping[str, str]) -> None:

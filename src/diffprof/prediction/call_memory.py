@@ -32,6 +32,16 @@ class CallPeak:
     """Bytes on the device by component; None where they are the same from the first moment to the last."""
 
 
+@dataclass(frozen=True)
+class Turn:
+    """Events that were followed together."""
+
+    places: dict[int, None]
+    """Modules that ran."""
+    present: dict[str, list[int]]
+    """Groups that were on the device when it began, and where."""
+
+
 class CallSimulation(EventPlayer):
     """One component call."""
 
@@ -50,13 +60,24 @@ class CallSimulation(EventPlayer):
         is_grouped = (
             settings.offload in ("sequential", "group", "group-leaf") and call.component not in around.on_device
         )
-        self.groups = Groups(component, own, settings, self.paths) if is_grouped else None
+        self.groups: Groups | None = (
+            around.known.groups(component, own, settings, call.cost) if is_grouped else None
+        )  # fmt: skip
         self.present: dict[str, list[int]] = {}
         self.share = settings.devices if component.role == "denoiser" else 1
         self.events = around.known.events(call.cost, around.device, settings.attention == "math", self.share)
         self.activations = 0
         self.peak = CallPeak()
-        super().__init__(around.allocator, can_skip=self.groups is None and not self.beside)
+        self.is_plain = self.groups is None and not self.beside
+        """Whether it does not matter which module runs."""
+        self.weight_state = (
+            settings.quantize.get(call.component), settings.layerwise.get(call.component),
+            None if self.groups is None else
+            (settings.offload, settings.use_stream, settings.blocks_per_group, *around.resident.items()),
+        )  # fmt: skip
+        """All that the call depends on beside its events and what is free: how its weights are kept."""
+        self.turns: list[Turn] = []
+        super().__init__(around.allocator, can_skip=True)
 
     @cached_property
     def paths(self) -> list[str]:
@@ -73,7 +94,9 @@ class CallSimulation(EventPlayer):
 
     def play(self, events: Sequence[Event]) -> None:
         allocator, blocks, sizes, alive = self.allocator, self.blocks, self.sizes, self.alive
-        allocate, release, is_plain = allocator.allocate, allocator.release, self.can_skip
+        allocate, release, is_plain = allocator.allocate, allocator.release, self.is_plain
+        if not is_plain:
+            self.turns.append(Turn({self.place: None}, dict(self.present)))
         for kind, value, step in events:
             if kind == ALLOCATE:
                 beside: Sequence[int] = ()
@@ -105,6 +128,7 @@ class CallSimulation(EventPlayer):
 
     def _enter(self, step: int) -> None:
         self.place += step
+        self.turns[-1].places[self.place] = None
         if self.groups is None or (not step and self.present):
             return
         needed = self.groups.on_device(self.paths[self.place])
@@ -116,6 +140,54 @@ class CallSimulation(EventPlayer):
                 self.present[group] = [self.allocator.allocate(part) for size in sizes for part in tensor_sizes(size)]
                 resident = self.around.resident
                 resident[self.call.component] = resident.get(self.call.component, 0) + sum(sizes)
+
+    def repetitions(self, distance: int, turns: int, times: int) -> int:
+        """As many as find modules of the same sizes: weights that come, go or are unpacked beside."""
+        if self.is_plain:
+            return times
+        last = self.turns[-turns:]
+        places = list(dict.fromkeys(place for turn in last for place in turn.places))
+        found = 0
+        while found < times and self._is_alike(places, distance * (found + 1)):
+            found += 1
+        if self.groups is None or not found:
+            return found
+        # The groups that are there must lie where those lay that were there before.
+        before, now = last[0].present, self.groups.on_device(self.paths[self.place])
+        if [*before.values()] != [self.present[name] for name in self._names_after(before, places, distance)]:
+            return 0
+        moved = self.groups.on_device(self.paths[self.place + distance * found])
+        self.present = {new: self.present[old] for old, new in zip(now, moved, strict=True)}
+        return found
+
+    def _is_alike(self, places: Sequence[int], distance: int) -> bool:
+        """Whether the modules so many places on take the same beside them, and bring groups of the same sizes."""
+        paths, groups = self.paths, self.groups
+        if places[-1] + distance >= len(paths) or max(places) + distance >= len(paths):
+            return False
+        pairs: dict[str, str] = {}
+        for place in places:
+            one, other = paths[place], paths[place + distance]
+            if self.beside.get(one) != self.beside.get(other):
+                return False
+            if groups is None:
+                continue
+            before, after = groups.on_device(one), groups.on_device(other)
+            if len(before) != len(after):
+                return False
+            for name, moved in zip(before, after, strict=True):
+                if groups.bytes[name] != groups.bytes[moved] or pairs.setdefault(name, moved) != moved:
+                    return False
+        return len(set(pairs.values())) == len(pairs)
+
+    def _names_after(self, before: Mapping[str, object], places: Sequence[int], distance: int) -> list[str]:
+        """What the groups that were there are called so many places on."""
+        assert self.groups is not None
+        pairs: dict[str, str] = {}
+        for place in places:
+            one, other = self.groups.on_device(self.paths[place]), self.groups.on_device(self.paths[place + distance])
+            pairs.update(zip(one, other, strict=True))
+        return [pairs.get(name, name) for name in before]
 
     def _drop(self, group: str) -> None:
         assert self.groups is not None

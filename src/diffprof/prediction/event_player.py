@@ -66,9 +66,9 @@ class EventPlayer(ABC):
         for events, times in parts:
             self._repeat(events, times)
 
-    def repeats(self, distance: int, times: int) -> bool:
-        """Whether what was met over the last `distance` places is met so many times again."""
-        return True
+    def repetitions(self, distance: int, turns: int, times: int) -> int:
+        """How many times, of so many, what was met in the last turns is met again: `distance` places on each time."""
+        return times
 
     def _repeat(self, events: Sequence[Event], times: int) -> None:
         """The events so many times; once the same states come again and again, as many of these as there are."""
@@ -81,9 +81,10 @@ class EventPlayer(ABC):
                 continue
             state = self._state()
             # Tensors often lie in two or three places in turn.
-            for distance, before in enumerate(reversed(states), start=1):
-                if self._skip(before, state, left // distance):
-                    left, can_skip = left % distance, False
+            for turns, before in enumerate(reversed(states), start=1):
+                skipped = self._skip(before, state, turns, left // turns)
+                if skipped:
+                    left, can_skip = left - skipped * turns, False
                     break
             states = [*states[1 - MOST_TURNS :], state]
 
@@ -92,19 +93,20 @@ class EventPlayer(ABC):
         alive = {number: (blocks[number], size_of(blocks[number])) for number in self.alive}
         return _State(self.allocator.free_blocks(), alive, len(self.blocks), self.place)
 
-    def _skip(self, before: _State, now: _State, times: int) -> bool:
-        """Leave out `times` times what lies between two states, if the second is the first one moved on.
+    def _skip(self, before: _State, now: _State, turns: int, times: int) -> int:
+        """Leave out what lies between two states up to `times` times, if the second is the first one moved on.
 
         It is if the same memory is free, and what has come and not gone since lies where that lay which has gone
-        since: then every repetition finds what the one before it found.
+        since: then every repetition finds what the one before it found. How many times it was left out.
         """
         if before.free != now.free:
-            return False
+            return 0
         moved = now.allocations - before.allocations
         gone = {number + moved: place for number, place in before.alive.items() if number not in now.alive}
         come = {number: place for number, place in now.alive.items() if number not in before.alive}
-        if gone != come or not self.repeats(now.place - before.place, times):
-            return False
+        times = self.repetitions(now.place - before.place, turns, times) if gone == come else 0
+        if not times:
+            return 0
         skipped = moved * times
         self.blocks += [LEFT_OUT] * skipped
         self.sizes += [0] * skipped
@@ -112,4 +114,4 @@ class EventPlayer(ABC):
             self.blocks[number + skipped], self.sizes[number + skipped] = self.blocks[number], self.sizes[number]
         self.alive = dict.fromkeys(number + skipped if number in come else number for number in now.alive)
         self.place += (now.place - before.place) * times
-        return True
+        return times

@@ -15,7 +15,10 @@ from diffprof.prediction.allocator import CachingAllocator
 from diffprof.prediction.call_events import CallEvents, call_events
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
-from diffprof.record.profile import Cost
+from diffprof.prediction.residency import Groups
+from diffprof.prediction.weights import ComponentWeights
+from diffprof.record.profile import Component, Cost
+from diffprof.record.run_settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class KnownCalls:
         """By identity; kept, so that no other cost gets it."""
         self._events: dict[tuple[int, Any], CallEvents] = {}
         self._effects: dict[tuple[int, Any], _Effect] = {}
+        self._groups: dict[tuple[Any, ...], Groups] = {}
         if earlier is not None:
             same = {id(cost) for cost in costs}
             self._costs = {own: cost for own, cost in earlier._costs.items() if own in same}
@@ -53,12 +57,23 @@ class KnownCalls:
             self._events[key] = call_events(cost, device, has_scores, share)
         return self._events[key]
 
+    def groups(self, component: Component, weights: ComponentWeights, settings: RunSettings, cost: Cost) -> Groups:
+        """The groups in which the weights of a component come and go while a call runs."""
+        way = (settings.offload, settings.use_stream, settings.blocks_per_group)
+        packing = (settings.quantize.get(component.slot), component.slot in settings.layerwise)
+        key = (id(cost), id(component.modules), way, packing)
+        if key not in self._groups:
+            self._costs[id(cost)] = cost
+            order = [module.path for module in cost.modules] or [""]
+            self._groups[key] = Groups(component, weights, settings, order)
+        return self._groups[key]
+
     def follow(self, simulation: CallSimulation) -> CallPeak:
         """Follow a call, or do at once what it is known to do."""
         allocator = simulation.allocator
-        if not simulation.can_skip:
-            return simulation.run()  # weights come and go with it
-        state = (simulation.share, simulation.events.workspaces, allocator.free_blocks())
+        state = (
+            simulation.share, simulation.weight_state, simulation.events.workspaces, allocator.free_blocks(),
+        )  # fmt: skip
         key = (id(simulation.call.cost), state)
         effect = self._effects.get(key)
         if effect is not None and allocator.has_room_for(sum(effect.segments)):

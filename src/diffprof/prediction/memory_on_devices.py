@@ -38,16 +38,23 @@ class MemoryOnDevices:
     """The memory of one generation on any number of devices; the settings are those for its pipeline.
 
     `similar` is that of another generation, such as one of another size or with other steps: calls of both are not
-    followed again.
+    followed again. `known` are calls that were followed for others, and will be.
     """
 
-    def __init__(self, profile: Profile, settings: RunSettings, similar: MemoryOnDevices | None = None) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        settings: RunSettings,
+        similar: MemoryOnDevices | None = None,
+        known: KnownCalls | None = None,
+    ) -> None:
         self._profile = profile
         self._settings = settings
         self._needs: dict[Kind, _Need] = {}
         self._nearly_full: dict[tuple[Kind, int], Answer] = {}
         self._costs = [call.cost for call, _ in profile.costs()]
-        self._calls: KnownCalls = KnownCalls(similar._calls if similar is not None else None, self._costs)
+        earlier = similar._calls if similar is not None else None
+        self._calls: KnownCalls = known if known is not None else KnownCalls(earlier, self._costs)
 
     def on(self, device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool | None]:
         """The stages of the generation and whether it fits; as much as it takes where it does not.

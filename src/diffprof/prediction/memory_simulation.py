@@ -79,6 +79,8 @@ class MemorySimulation:
         self.weights = {slot: component_weights(part, settings) for slot, part in profile.components.items()}
         self.on_device: dict[str, list[int]] = {}
         """Component: the blocks of its weights that lie on the device."""
+        self.moves = 0
+        """How often the weights of a component came or went."""
         self.resident: dict[str, int] = {}
         """Component: the bytes of these blocks."""
         self.moments: dict[str, _Moment] = {}
@@ -142,7 +144,7 @@ class MemorySimulation:
         if self._load_what_stays():
             return
         for slot in self.weights:
-            if self.settings.drop_text_encoders and not self._is_text_encoder(slot):
+            if self.settings.drop_text_encoders and not self.is_text_encoder(slot):
                 continue  # they come when the prompt is encoded and the text encoders are gone
             is_quantized_there = is_quantized_on_device(self.settings.quantize.get(slot))
             if self.settings.offload == "none" or slot in self.stay or is_quantized_there:
@@ -168,17 +170,20 @@ class MemorySimulation:
         self.note("")
         return True
 
-    def _is_text_encoder(self, slot: str) -> bool:
-        return self.profile.components[slot].role == "text_encoder"
+    def is_text_encoder(self, slot: str) -> bool:
+        """Whether a component is no longer needed when the prompt is encoded."""
+        return slot in self.profile.components and self.profile.components[slot].role == "text_encoder"
 
     def _bring(self, slot: str) -> None:
         weights = self.weights[slot]
         if slot in self.on_device or not weights.modules:
             return
+        self.moves += 1
         self.on_device[slot] = [self.allocator.allocate(size) for size in weights.tensor_bytes]
         self.resident[slot] = self.weights[slot].total_bytes
 
     def _take_away(self, slot: str) -> None:
+        self.moves += 1
         for block in self.on_device.pop(slot, ()):
             self.allocator.release(block)
         self.resident.pop(slot, None)
@@ -200,16 +205,16 @@ class MemorySimulation:
             self._bring_after_encoding(call.component)
         self._follow(call)
         is_last = self.last_call[call.component] == number
-        if self.settings.drop_text_encoders and is_last and self._is_text_encoder(call.component):
+        if self.settings.drop_text_encoders and is_last and self.is_text_encoder(call.component):
             self._take_away(call.component)
             self.allocator.empty_cache()
 
     def _bring_after_encoding(self, slot: str) -> None:
         """With the first component that is no text encoder, all of them come."""
-        if self._is_text_encoder(slot) or slot in self.on_device:
+        if self.is_text_encoder(slot) or slot in self.on_device:
             return
         for other in self.weights:
-            if not self._is_text_encoder(other):
+            if not self.is_text_encoder(other):
                 self._bring(other)
         self.note(slot)
 
@@ -257,12 +262,15 @@ class _OwnCode(EventPlayer):
     """What the pipeline itself takes and gives back, with the calls in between; its place is the number of calls."""
 
     def __init__(self, around: MemorySimulation, stages: Sequence[str]) -> None:
-        super().__init__(around.allocator, can_skip=around.is_plain)
+        super().__init__(around.allocator, can_skip=True)
         self.around = around
         self.stages = stages
+        self.moves: list[int] = []
+        """How often weights had come or gone when each turn began."""
 
     def play(self, events: Sequence[Event]) -> None:
         around, blocks, sizes = self.around, self.blocks, self.sizes
+        self.moves.append(around.moves)
         for kind, value, _ in events:
             if kind == CALL:
                 call = around.profile.calls[self.place]
@@ -281,13 +289,19 @@ class _OwnCode(EventPlayer):
                 around.kept -= sizes[number]
                 del self.alive[number]
 
-    def repeats(self, distance: int, times: int) -> bool:
-        """Whether the same calls are made so many times more."""
+    def repetitions(self, distance: int, turns: int, times: int) -> int:
+        """All of them, if the same calls are made in each, and no weights come or go."""
+        if self.moves[-turns] != self.around.moves:
+            return 0
         calls, end = self.around.profile.calls, self.place + distance * times
-        return all(
+        is_same = all(
             calls[place].cost is calls[place - distance].cost and self.stages[place] == self.stages[place - distance]
             for place in range(self.place, end)
         )
+        # A text encoder that is called for the last time may be dropped.
+        last = self.around.last_call
+        is_end = any(self.place <= number < end and self.around.is_text_encoder(slot) for slot, number in last.items())
+        return times if is_same and not is_end else 0
 
 
 @lru_cache(maxsize=16)

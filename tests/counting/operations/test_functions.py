@@ -39,6 +39,14 @@ def test_a_linear_layer_with_wrong_features_is_rejected_as_torch_refuses_it() ->
         on_virtual(F.linear, torch.ones(2, 3), torch.ones(4, 5))
 
 
+def test_a_linear_layer_is_counted_alike_whatever_was_counted_before_it() -> None:
+    """An input that lies transposed in memory is one of the same shape to a count of before."""
+    weight, contiguous, transposed = torch.ones(4, 3), torch.ones(2, 5, 3), torch.ones(2, 3, 5).transpose(1, 2)
+    for first, second in ((contiguous, transposed), (transposed, contiguous)):
+        found = [on_virtual(F.linear, x, weight).operations[0].strided_bytes for x in (first, second)]
+        assert found == [0 if x is contiguous else 2 * 5 * 3 * 4 for x in (first, second)]
+
+
 def test_attention_takes_no_memory_for_the_scores() -> None:
     """Fused kernels never hold the N x N scores; only the result is written."""
     tensors = [torch.ones(1, 1, 4096, 8)] * 3

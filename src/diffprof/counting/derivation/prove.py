@@ -11,7 +11,7 @@ from diffprof.counting.derivation.difference import difference
 from diffprof.counting.derivation.sampling import CountedSample, Sampler
 from diffprof.counting.derivation.ways import SCALES
 from diffprof.laws.folding import NegativeCount
-from diffprof.laws.law import Law
+from diffprof.laws.law import Domain, Law
 from diffprof.laws.packing import NoLaw
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.record.document import encode_profile
@@ -22,8 +22,8 @@ def prove_law(law: Law, number: int, seed: int) -> None:
     rng = random.Random(seed)
     sampler = Sampler(law.model)
     for _ in range(number):
-        arguments = random_arguments(law, rng)
-        sample = sampler.run(arguments, anew=True)
+        domain = rng.choice(law.domains)
+        sample = sampler.run(random_arguments(law, domain, rng), anew=True, switched=domain.switched)
         compare_with_sample(law, sample)
 
 
@@ -40,9 +40,8 @@ def compare_with_sample(law: Law, sample: CountedSample) -> None:
         raise NoLaw(f"the law of {law.model} does not hold for {arguments}: {found}")
 
 
-def random_arguments(law: Law, rng: random.Random) -> dict[str, Any]:
+def random_arguments(law: Law, domain: Domain, rng: random.Random) -> dict[str, Any]:
     """Call arguments somewhere in the domain of one of the programs."""
-    domain = rng.choice(law.domains)
     numbers = random_numbers(domain, rng)
     arguments = law.arguments(numbers)
     if law.guidance is not None and f"{law.guidance}_2" not in law.fixed:

@@ -34,6 +34,7 @@ class Subject:
         self.guidance = find_argument(self.parameters, "guidance_scale")
         if self.guidance is not None and not isinstance(request.value(self.guidance), int | float):
             self.guidance = None
+        self.default_scale: float | None = None if self.guidance is None else request.value(self.guidance)
         self.is_video = "num_frames" in self.sources
         self.sizes = binned_sizes(sampler.opened.pipeline, self.default.profile) if BINNING in self.parameters else ()
 

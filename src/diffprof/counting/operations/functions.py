@@ -115,9 +115,7 @@ def _bias_of(recorder: OperationRecorder, mask: Any, dtype: torch.dtype) -> torc
 
 _SDPA = torch.ops.aten.scaled_dot_product_attention.default
 _ATTENTION: dict[Any, tuple[ExecutedOp, AttentionShape, tuple[int, ...]]] = {}
-_LINEAR: dict[Any, ExecutedOp] = {}
 call_on_change(_ATTENTION.clear)
-call_on_change(_LINEAR.clear)
 
 
 def _attention_result(recorder: OperationRecorder, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -154,12 +152,13 @@ def _linear(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if packed is not None:
         return packed_linear(mode, x, packed, bias)
     key = (x.shape, x.dtype, weight.shape, weight.dtype, bias is None)
-    op = _LINEAR.get(key)
+    op = mode.linear_layers.get(key)
     with torch._C._DisableTorchDispatch():
         result = torch.empty((*x.shape[:-1], *weight.shape[:-1]), dtype=x.dtype, device="meta")
         if op is None:
             tensors = tensors_in((x, weight, bias))
-            op = _LINEAR[key] = executed_op(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
+            op = executed_op(torch.ops.aten.linear.default, tensors, (x, weight, bias), result)
+            mode.linear_layers[key] = op
         mode.recorder.live.add(result)
     mode.recorder.add(op)
     return result

@@ -57,6 +57,8 @@ class VirtualMode(TorchDispatchMode):
         """`id`s of real tensors that stand for their shape only."""
         self._on_accelerator = on_accelerator
         """Whether tables and inputs of the pipeline may lie on an accelerator: what is computed for real is not."""
+        self.linear_layers: dict[Any, ExecutedOp] = {}
+        """By shapes and dtypes; of this dry run only, so that none depends on what was counted before it."""
         self.large_values = large_values
         """Whether code that reads values of virtual tensors gets large ones, and true, instead of zeros and false."""
 

@@ -1,0 +1,54 @@
+"""Single requests of a model as they are counted, kept in the form of a law: what is often asked and follows none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from diffprof.counting.derivation.pieces import Piece, law_of
+from diffprof.counting.derivation.prove import compare_with_sample
+from diffprof.counting.derivation.sampling import CountedSample, Sampler
+from diffprof.counting.derivation.subject import Subject
+from diffprof.errors import DiffprofError
+from diffprof.laws.fitting import Fitter
+from diffprof.laws.law import Domain, Law, Range, guidance_class
+from diffprof.laws.packing import NoLaw, fit_program
+from diffprof.laws.prompts import USUAL_TOKENS
+from diffprof.laws.switched import Switched, switched_by
+from diffprof.record.request import Request
+
+
+def record_requests(model: str, requests: Iterable[Request]) -> Law:
+    """A law of these requests, and of no others; those that the pipeline does not take are left out."""
+    sampler = Sampler(model)
+    subject = Subject(sampler)
+    pieces: list[Piece] = []
+    samples: list[CountedSample] = []
+    for request in requests:
+        switched = switched_by(request)
+        if switched is None:
+            continue
+        try:
+            sample = sampler.run(request.arguments, switched=switched)
+        except DiffprofError:
+            continue  # the pipeline has no such switch, or no interval of guidance
+        pieces.append(_piece(subject, sample, switched))
+        samples.append(sample)
+    if not pieces:
+        raise NoLaw("the pipeline takes none of the requests")
+    law = law_of(subject, pieces)
+    for sample in samples:
+        compare_with_sample(law, sample)
+    return law
+
+
+def _piece(subject: Subject, sample: CountedSample, switched: Switched) -> Piece:
+    given = sample.request.arguments
+    numbers = {
+        source: USUAL_TOKENS if source == "tokens" else given.get(name, subject.defaults[name])
+        for source, name in subject.sources.items()
+    }
+    ranges = {source: Range(number, number) for source, number in numbers.items()}
+    scale = None if subject.guidance is None else given.get(subject.guidance, subject.default_scale)
+    classes = () if scale is None else (guidance_class(scale),)
+    fitted = fit_program([sample.values], Fitter([{}], {}, []))
+    return Piece(fitted, Domain(ranges, classes, switched=switched), scale)
