@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
-from diffprof.counting.derivation.design import is_inside, pixels_of, plan_samples, random_numbers, requests_to_prove
+from diffprof.counting.derivation.design import (
+    base_sides,
+    is_inside,
+    pixels_of,
+    plan_samples,
+    random_numbers,
+    requests_to_prove,
+)
 from diffprof.laws.law import Domain, Range
 
 BASE = {"height": 640, "width": 896, "num_inference_steps": 11}
@@ -60,3 +68,17 @@ def test_random_numbers_are_multiples_inside_of_the_domain() -> None:
 def test_pixels_are_those_of_all_images() -> None:
     assert pixels_of({"height": 4, "width": 5, "num_images_per_prompt": 3}) == 60
     assert pixels_of({"num_inference_steps": 9}) == 1
+
+
+def test_samples_of_small_images_alone_lie_around_a_small_one() -> None:
+    assert base_sides(DOMAIN, BASE, 8) == {"height": 640, "width": 896}
+    small = replace(DOMAIN, most_volume=384 * 384)
+    sides = base_sides(small, BASE, 8)
+    assert sides is not None
+    plan = plan_samples(small, {**BASE, **sides}, (11, 9, 12, 14), 8)
+    assert len(plan.axes["height"]) == len(plan.axes["width"]) == 5
+    assert all(is_inside(small, sample) for sample in plan.samples)
+
+
+def test_too_narrow_a_domain_has_no_base() -> None:
+    assert base_sides(replace(DOMAIN, most_volume=256 * 272), BASE, 8) is None

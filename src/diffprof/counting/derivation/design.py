@@ -167,18 +167,34 @@ def random_numbers(domain: Domain, rng: random.Random) -> dict[str, int]:
 
 def base_sides(domain: Domain, base: Mapping[str, int], cell: int) -> dict[str, int] | None:
     """A height and a width around which samples of the domain lie; None where it is too narrow for that."""
-    steps = SIDE_STEPS[cell]
-    grid = range(LARGEST_ROUNDING // 2, domain.ranges["height"].most + 1, LARGEST_ROUNDING // 2)
-    found = []
-    for height in grid:
-        for width in grid:
-            around = [{"height": height, "width": width}]
-            around += [{"height": height + step, "width": width} for step in steps]
-            around += [{"height": height, "width": width + step} for step in steps]
-            if height != width and all(is_inside(domain, {**base, **sides}) for sides in around):
-                ratio = (log(height * width / (base["height"] * base["width"])), log(width / height / USUAL_ASPECT))
-                found.append((abs(ratio[0]) + abs(ratio[1]), height, width))
-    return {"height": min(found)[1], "width": min(found)[2]} if found else None
+    for grid in BASE_GRIDS:
+        sides = range(grid, domain.ranges["height"].most + 1, grid)
+        found = [
+            (_distance(height, width, base), height, width)
+            for height in sides
+            for width in sides
+            if height != width and _has_room_around(domain, base, height, width, cell)
+        ]
+        if found:
+            return {"height": min(found)[1], "width": min(found)[2]}
+    return None
+
+
+BASE_GRIDS = (LARGEST_ROUNDING // 2, 16)
+"""Pixels that a base's sides are multiples of; a domain of small images alone has room for none of the first."""
+
+
+def _has_room_around(domain: Domain, base: Mapping[str, int], height: int, width: int, cell: int) -> bool:
+    """Whether all samples around a base lie in the domain."""
+    around = [(height, width)]
+    around += [(height + step, width) for step in SIDE_STEPS[cell]]
+    around += [(height, width + step) for step in SIDE_STEPS[cell]]
+    return all(is_inside(domain, {**base, "height": high, "width": wide}) for high, wide in around)
+
+
+def _distance(height: int, width: int, base: Mapping[str, int]) -> float:
+    """How far a size is from that of the base, and from a usual aspect."""
+    return abs(log(height * width / (base["height"] * base["width"]))) + abs(log(width / height / USUAL_ASPECT))
 
 
 USUAL_ASPECT = 1.4
