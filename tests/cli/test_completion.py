@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from diffprof.cli import main
 from diffprof.cli.completion import accelerator_names, limit_names, model_names, model_or_file
 
 
@@ -29,3 +30,19 @@ def test_where_a_profile_may_stand_files_are_completed_too(tmp_path: Path, monke
     assert model_or_file("run") == ["runs/"]
     assert model_or_file("runs/") == ["runs/one.json.gz"]
     assert model_or_file("missing/") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"), [("profile flux.1-de", "flux.1-dev"), ("predict sdxl --gpu h100", "h100-sxm"), ("fi", "fit")]
+)
+def test_a_shell_that_asks_is_answered(
+    line: str, offered: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["diffprof"])
+    monkeypatch.setenv("_DIFFPROF_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"diffprof {line}")
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split())))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert offered in capsys.readouterr().out.split()

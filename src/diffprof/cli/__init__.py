@@ -13,6 +13,9 @@ from diffprof.errors import DiffprofError, bounded_message, missing_torch
 
 INTERRUPTED = 130
 
+COMPLETING = "_DIFFPROF_COMPLETE"
+"""The variable in which a shell asks for completions, after the name of the program."""
+
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What the system says when standard output takes nothing more."""
 
@@ -25,7 +28,7 @@ def main() -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     _replace_closed_streams()
     try:
-        code = _run(arguments or ["--help"])
+        code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence_output()
@@ -43,7 +46,8 @@ def main() -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    if arguments in (["--help"], ["-h"]):
+    # A shell that asks what can follow gives no arguments: its question is in the environment.
+    if arguments in ([], ["--help"], ["-h"]) and COMPLETING not in os.environ:
         from diffprof.cli.overview import overview
 
         sys.stdout.write(f"{overview()}\n")
