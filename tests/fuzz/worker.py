@@ -23,6 +23,7 @@ from typing import Any
 import typer
 import typer.main
 
+from diffprof.record import cache
 from tests.fuzz.mutation import Mutator
 from tests.fuzz.outcome import CPU_SECONDS, MEMORY_BYTES, Ended, problems
 from tests.fuzz.subjects import Pictures, Profiles, Snapshots, Subject, Traces
@@ -114,8 +115,9 @@ def _prepare_process(place: Path, with_torch: bool) -> None:
         COLUMNS="100", HOME=str(place / "home"), XDG_CACHE_HOME=str(place / "cache"), TMPDIR=str(place / "temporary")
     )
     tempfile.tempdir = str(place / "temporary")
-    # Building a command's options takes longer than most cases; a process of its own does it once, too.
+    # Each takes longer than most cases; a process of its own does it once, too.
     typer.main.get_command = functools.cache(typer.main.get_command)
+    cache._digest_of_sources = functools.cache(cache._digest_of_sources)
     if with_torch:
         import diffusers  # noqa: F401  what is imported now is not a case's doing
         import transformers  # noqa: F401

@@ -138,7 +138,28 @@ def test_the_cache_lies_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
-def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for() -> None:
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_only_a_plain_file_is_an_entry_and_anything_else_is_replaced_by_one(kind: str, tmp_path: Path) -> None:
     cache.folder().mkdir(parents=True, exist_ok=True)
-    os.mkfifo(cache.folder() / f"{KEY}.json.gz")
+    entry, elsewhere = cache.folder() / f"{KEY}.json.gz", tmp_path / "elsewhere.json.gz"
+    stable_diffusion().save(elsewhere)
+    before = elsewhere.read_bytes()
+    if kind == "pipe":
+        os.mkfifo(entry)
+    else:
+        entry.symlink_to(elsewhere)
     assert cache.read(KEY) is None
+    assert cache.write(KEY, hostile())
+    assert cache.read(KEY) == hostile()
+    assert elsewhere.read_bytes() == before
+
+
+def test_a_folder_or_a_link_to_nowhere_with_the_name_of_an_entry_is_no_trouble() -> None:
+    assert cache.write(KEY, stable_diffusion())
+    (cache.folder() / f"{'b' * 64}.json.gz").mkdir()
+    (cache.folder() / f"{'c' * 64}.json.gz").symlink_to("nowhere")
+    assert cache.info().entries == 2
+    assert cache.read("b" * 64) is cache.read("c" * 64) is None
+    assert not cache.write("b" * 64, stable_diffusion())
+    assert cache.clear().entries == 2
+    assert [path.name for path in cache.folder().iterdir()] == [f"{'b' * 64}.json.gz"]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ def read(entry: str) -> Profile | None:
     """The profile kept under the key, or None; a damaged file counts as none and will be written again."""
     path = _path(entry)
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not _is_plain_file(path):
             return None
         profile = load(path)
         # The order of use, so that what is used stays when the cache is full.
@@ -112,7 +113,10 @@ def write(entry: str, profile: Profile) -> bool:
     """Keep the profile; False when the folder cannot be written, which must not fail the profile itself."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        save(profile, _path(entry))
+        path = _path(entry)
+        if os.path.lexists(path) and not _is_plain_file(path):
+            path.unlink()
+        save(profile, path)
         _drop_unfinished()
         _drop_oldest()
     except (DiffprofError, OSError):
@@ -122,7 +126,7 @@ def write(entry: str, profile: Profile) -> bool:
 
 def info() -> Contents:
     """Where the cache is, how many profiles it holds and what they take."""
-    sizes = [path.stat().st_size for path in _files()]
+    sizes = [size for _, size, _ in _entries()]
     return Contents(folder(), len(sizes), sum(sizes))
 
 
@@ -136,35 +140,44 @@ def clear() -> Contents:
     return before
 
 
+def _is_plain_file(path: Path) -> bool:
+    """Not a pipe, which would be waited for, nor a link, which leads out of the cache."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
 def _path(entry: str) -> Path:
     return folder() / f"{entry}.json.gz"
 
 
 def _files(names: re.Pattern[str] = _ENTRY) -> Iterator[Path]:
+    """The files of the cache, and what else has the name of one; a folder is never ours."""
     cache_folder = folder()
     if cache_folder.is_dir():
-        yield from (path for path in cache_folder.iterdir() if names.fullmatch(path.name))
+        found = (path for path in cache_folder.iterdir() if names.fullmatch(path.name))
+        yield from (path for path in found if path.is_symlink() or not path.is_dir())
+
+
+def _entries() -> Iterator[tuple[int, int, Path]]:
+    """Time of the last use, size and path of each entry. Another process may drop some: a file that is gone is fine."""
+    for path in _files():
+        with contextlib.suppress(FileNotFoundError):
+            status = path.lstat()
+            yield status.st_mtime_ns, status.st_size, path
 
 
 def _drop_unfinished() -> None:
     """Remove what killed writers left behind, and nothing that another process may be writing."""
     for path in _files(_UNFINISHED):
         with contextlib.suppress(FileNotFoundError):
-            if abs(time.time() - path.stat().st_mtime) > _WRITING_SECONDS:
+            if abs(time.time() - path.lstat().st_mtime) > _WRITING_SECONDS:
                 path.unlink()
 
 
 def _drop_oldest() -> None:
-    """Keep the folder below `MAX_BYTES`. Another process may be doing the same: a file that is gone is fine."""
-    files = []
-    for path in _files():
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        files.append((status.st_mtime_ns, status.st_size, path))
+    """Keep the folder below `MAX_BYTES`."""
+    files = sorted(_entries())
     size = sum(entry[1] for entry in files)
-    for _, entry_bytes, path in sorted(files):
+    for _, entry_bytes, path in files:
         if size <= MAX_BYTES:
             break
         path.unlink(missing_ok=True)
