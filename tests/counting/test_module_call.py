@@ -65,6 +65,7 @@ def test_a_shape_that_the_module_rejects_is_one_sentence() -> None:
     with pytest.raises(PipelineError, match="Block failed with these arguments, in its own code") as raised:
         diffprof.profile_module(Block(), torch.zeros(1, 9))
     assert "\n" not in str(raised.value)
+    assert "a Linear for 8 channels, got 1x9" in str(raised.value)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,10 @@ UNSAFE: dict[str, tuple[Damage, str]] = {
         change_index(_class_name="MyPipeline"),
         "diffusers has no pipeline MyPipeline",
     ),
+    "a pipeline that was exported": (
+        change_index(_class_name="OVStableDiffusionPipeline", unet=["optimum", "OVModelUnet"]),
+        "exported for optimum",
+    ),
     "a pipeline class that is none": (
         change_index(_class_name="UNet2DConditionModel"),
         "has no pipeline UNet2DConditionModel",

@@ -64,9 +64,14 @@ def test_an_image_is_square_where_only_one_side_is_known() -> None:
 
 
 def test_a_requested_size_is_made() -> None:
-    assert sized_input("image", ImageSize(40, 30)).size == (40, 30)
-    assert sized_input("mask_image", ImageSize(40, 30)).mode == "L"
-    assert len(sized_input("video", VideoSize(5, 40, 30))) == 5
+    assert sized_input("FluxPipeline", "image", ImageSize(40, 30)).size == (40, 30)
+    assert sized_input("FluxPipeline", "mask_image", ImageSize(40, 30)).mode == "L"
+    assert len(sized_input("FluxPipeline", "video", VideoSize(5, 40, 30))) == 5
+
+
+def test_images_of_layers_have_a_fourth_channel() -> None:
+    assert sized_input("QwenImageLayeredPipeline", "image", ImageSize(40, 30)).mode == "RGBA"
+    assert stand_in(bare(diffusers.QwenImageLayeredPipeline), "image", {}).mode == "RGBA"
 
 
 def test_images_are_described_as_they_can_be_read_again() -> None:

@@ -158,19 +158,19 @@ def _rename_arguments(pipeline: str, parameters: Mapping[str, Any], requested: M
     given = {}
     for name, value in requested.items():
         own = own_argument_name(pipeline, parameters, name)
-        value = _with_inputs(own, value)
+        value = _with_inputs(pipeline, own, value)
         given[own] = tuple(value) if isinstance(value, list) and _takes_tuple(parameters[own]) else value
     return given
 
 
-def _with_inputs(name: str, value: Any) -> Any:
+def _with_inputs(pipeline: str, name: str, value: Any) -> Any:
     """Images and videos that are given by their size, alone or in a list, as images; other values as they are."""
     if isinstance(value, InputSize):
-        return sized_input(name, value)
+        return sized_input(pipeline, name, value)
     if isinstance(value, str) and is_input(name):
-        return sized_input(name, parse_size(value, name))
+        return sized_input(pipeline, name, parse_size(value, name))
     if isinstance(value, list) and any(isinstance(part, InputSize) for part in value):
-        return [_with_inputs(name, part) for part in value]
+        return [_with_inputs(pipeline, name, part) for part in value]
     return value
 
 

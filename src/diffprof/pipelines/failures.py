@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from diffprof.errors import OutOfMemoryError, PipelineError, RefusedCallError, error_summary, first_line
+from diffprof.pipelines.failure_places import place_of_failure
 
 ALLOCATOR_MESSAGES = ("can't allocate memory", "out of memory", "not enough memory", "Invalid buffer size")
 
@@ -32,7 +33,9 @@ def pipeline_failure(pipeline: Any, error: Exception, context: str = "") -> Pipe
     if packages:
         return PipelineError(f"{name} needs packages that are not installed: `pip install {' '.join(packages)}`")
     failed = f"failed {context}" if context else "failed"
-    return PipelineError(f"{name} {failed}: {error_summary(error)}")
+    # What torch says about shapes names neither the module nor what it got.
+    place = place_of_failure(pipeline, error) if isinstance(error, RuntimeError) else ""
+    return PipelineError(f"{name} {failed}: {error_summary(error).rstrip('.')}{f' ({place})' if place else ''}")
 
 
 def is_out_of_memory(error: BaseException) -> bool:

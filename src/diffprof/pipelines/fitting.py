@@ -35,6 +35,9 @@ NEEDED_SLOTS = ("text_encoder", "transformer", "unet", "prior", "decoder", "vae"
 PIPELINES_OF_PARTS = {("StableDiffusionXLPipeline", "ChatGLMModel"): "KolorsPipeline"}
 """Pipelines that were published before diffusers had a class of their own for them: by their class and a component."""
 
+EXPORTERS = ("optimum",)
+"""Libraries that write a model in another form, with an index like that of diffusers."""
+
 CALLABLE_PIPELINES = {"VersatileDiffusionPipeline": "VersatileDiffusionTextToImagePipeline"}
 """Pipelines that only hold others and cannot be called: the one of them that takes a text."""
 
@@ -53,6 +56,12 @@ def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
     try:
         owner = pipeline_class(name)
     except UnsafeModelError:
+        foreign = next((plan.library for plan in blueprint.parts.values() if plan.library in EXPORTERS), None)
+        if foreign is not None:
+            raise UnsafeModelError(
+                f"the model was exported for {foreign} ({name}), which is not diffusers; "
+                "count the model that it was exported from"
+            ) from None
         if blueprint.own_module is None:
             raise
         raise UnsafeModelError(

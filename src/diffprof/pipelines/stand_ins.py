@@ -72,9 +72,9 @@ NO_INPUTS = ("latents", "embeds", "embeddings", "embeds_mask", "attention_mask",
 """How the names of call arguments end that are numbers, or may be given in the place of an input."""
 
 
-def sized_input(name: str, size: InputSize) -> Any:
+def sized_input(pipeline: str, name: str, size: InputSize) -> Any:
     """A plain image or video of a size that was asked for; a mask is white, so that all of it is painted."""
-    mode = "L" if "mask" in name else "RGB"
+    mode = "L" if "mask" in name else "RGBA" if pipeline.startswith(OF_LAYERS) else "RGB"
     if isinstance(size, ImageSize):
         return _plain_image(mode, size.width, size.height)
     return [_plain_image(mode, size.width, size.height)] * size.frames
@@ -100,6 +100,7 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
     width, height = _usual_sizes(pipeline, given)
     if mode == "L" and "DiffEdit" in type(pipeline).__name__:  # whose masks have the size of latents
         width, height = width // int(pipeline.vae_scale_factor), height // int(pipeline.vae_scale_factor)
+    mode = "RGBA" if mode == "RGB" and type(pipeline).__name__.startswith(OF_LAYERS) else mode
     image = _plain_image(mode, width, height)
     if type(pipeline).__name__.startswith("VisualCloze") and mode == "RGB":
         return [[image, image], [image, None]]  # an example and a question, whose answer is to be generated
@@ -108,6 +109,10 @@ def stand_in_image(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -
         image = _plain_image("L", width, height)  # of edges or a sketch, as T2I-Adapters take them
     nets = getattr(getattr(pipeline, "controlnet", None), "nets", None) or getattr(adapter, "adapters", None)
     return [image] * len(nets) if nets is not None and mode == "RGB" else image
+
+
+OF_LAYERS = "QwenImageLayered"
+"""How the pipelines are called whose images have a fourth channel: how transparent a layer is."""
 
 
 def stand_in_video(pipeline: Any, given: Mapping[str, Any], mode: str = "RGB") -> Any:
