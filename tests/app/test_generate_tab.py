@@ -193,3 +193,4 @@ def test_a_generation_is_measured_as_often_as_the_page_was_started_for(visit: Op
         visitor.find("generate-profiled").locator("input").check()
         submit(visitor)
         visitor.sees("generate-times", "median of 3")
+        visitor.sees("generate-totals", "tiny-sd · 32 x 32")

@@ -13,6 +13,7 @@ from diffprof.app.model_choices import choose_model
 from diffprof.app.number_fields import parse_integer, parse_number
 from diffprof.record.profile import Profile
 from diffprof.record.progress import Activity, Position, Progress, ProgressEvent
+from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.request import Request
 
 MODEL_DEFAULT = "model default"
@@ -100,7 +101,7 @@ class PageGeneration:
         data = generated.profiling_data or {}
         profile = data.get("profile")
         if profile is not None and self.iterations:
-            profile = self._repeat(request, progress)
+            profile = self._repeat(request, profile.request, progress)
         notes = [
             *([data["reason"]] if data.get("enabled") is False else []),
             *data.get("notes", []),
@@ -122,7 +123,7 @@ class PageGeneration:
 
         return forward
 
-    def _repeat(self, request: Request, progress: Progress) -> Profile:
+    def _repeat(self, request: Request, named: RecordedRequest, progress: Progress) -> Profile:
         """Measure more calls of the same request together, trace one more, and write the files of the guides."""
         import diffprof
         from diffprof.generation.generate import GenerationOptions, generate
@@ -140,9 +141,12 @@ class PageGeneration:
             recorder = TraceRecorder(RESULTS, record_shapes=True, active=WHOLE_CALL)
             with recorder.profile("trace"):
                 generate(request, options, _describe_as(ProgressEvent(Activity.tracing), progress))
-        write_run_folder(RESULTS, run.profile)
+        # What was measured is a live object, which does not know what its model is called.
+        measured = replace(run.profile.request, model=named.model, source=named.source)
+        profile = replace(run.profile, request=measured)
+        write_run_folder(RESULTS, profile)
         self.result_notes.append(f"its times, memory and trace are in {RESULTS}")
-        return run.profile
+        return profile
 
 
 def _choice(value: str | None) -> str | None:
