@@ -180,7 +180,10 @@ def test_two_visitors_at_once_see_only_their_own_work(visit: OpenPage) -> None:
         expect(visitor.find("history-list")).not_to_contain_text("tiny-sd")
 
 
-def test_a_generation_is_measured_as_often_as_the_page_was_started_for(visit: OpenPage, models: Path) -> None:
+def test_a_generation_is_measured_as_often_as_the_page_was_started_for(
+    visit: OpenPage, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with served(Setup(port=0, profiling=False, profiling_iterations=3)) as at:
         visitor = visit(at=at)
         visitor.tab("Generate")
@@ -194,3 +197,6 @@ def test_a_generation_is_measured_as_often_as_the_page_was_started_for(visit: Op
         submit(visitor)
         visitor.sees("generate-times", "median of 3")
         visitor.sees("generate-totals", "tiny-sd · 32 x 32")
+    assert {file.name for file in (tmp_path / "profiling_results").iterdir()} == {
+        "profiling_report.json", "memory_log.json", "timing_summary.txt", "trace.json",
+    }  # fmt: skip
