@@ -50,9 +50,10 @@ $(VENV)/.bytecode: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
-# Every law of the package against dry runs of random requests: minutes.
+# Every law of the package against dry runs of random requests: an hour; REQUESTS=1 tries one of each model, in minutes.
+REQUESTS ?= 10
 laws: $(VENV)/.installed-dev
-	$(BIN)/python -m calibration.prove_laws
+	$(BIN)/python -m calibration.prove_laws $(REQUESTS)
 
 # Mutated files for every command that reads one; SEED=7 CASES=5000 for others. Failures are kept in fuzz-failures.
 SEED ?= $(shell date +%Y%m%d)
