@@ -91,6 +91,10 @@ NOT_NEEDED: dict[str, tuple[Damage, str]] = {
         change_index(safety_checker=["my_package", "Checker"]),
         "safety_checker: my_package.Checker is not a class of the libraries: it is left out",
     ),
+    "a tokenizer of a class that nobody knows": (
+        change_index(tokenizer=["transformers", "BackendOfTomorrow"]),
+        "tokenizer: transformers.BackendOfTomorrow is not a class of the libraries: AutoTokenizer takes its place",
+    ),
     "a key that the class does not have": (
         change_config("unet", extra_condition_channels=4),
         "UNet2DConditionModel of the installed diffusers ignores extra_condition_channels of its configuration",
@@ -149,3 +153,8 @@ def test_a_broken_folder_is_rejected_with_the_reason(damage: Damage, words: str,
     ended = run("profile", str(model))
     assert (ended.code, ended.out) == (2, "")
     assert_one_sentence(ended.err, words)
+
+
+def test_a_folder_around_a_pipeline_names_the_one_to_give(model: Path) -> None:
+    with pytest.raises(RequestError, match=rf"no model_index\.json; give .*/{model.name}"):
+        diffprof.profile(model.parent)

@@ -17,9 +17,10 @@ from huggingface_hub.utils import filter_repo_objects
 import diffprof
 from diffprof import catalogue
 from diffprof.errors import DiffprofError, RequestError, UnsafeModelError
-from diffprof.pipelines.controlnet_folders import base_of_controlnet
+from diffprof.pipelines.controlnet_folders import base_of_controlnet, folder_of
 from diffprof.pipelines.folder import from_folder
 from diffprof.pipelines.hub import fetch_component, fetch_configuration
+from diffprof.pipelines.opening import open_virtual
 from diffprof.pipelines.source import component_blueprint
 from tests.cli.conftest import Run
 from tests.pipelines.folders import edit
@@ -180,12 +181,23 @@ def test_a_component_by_itself_is_what_its_folder_is(hub: Hub, model: Path) -> N
     assert alone.parts["unet"].config == component_blueprint(model, "unet").parts["unet"].config
 
 
+def test_each_file_of_a_pipeline_is_asked_for_once(hub: Hub) -> None:
+    open_virtual(HUB_ID, None, None)
+    assert hub.fetched.count("unet/config.json") == 1
+
+
+def test_files_beside_the_index_are_fetched_too(hub: Hub, model: Path) -> None:
+    (model / "unet" / "config.json").rename(model / "config.json")
+    (model / "unet").rmdir()
+    assert (fetch_configuration(HUB_ID) / "config.json").is_file()
+
+
 def test_a_controlnet_by_itself_is_counted_with_the_model_it_was_made_for(hub: Hub, tmp_path: Path) -> None:
     hub.repository = tmp_path / "net"
     hub.repository.mkdir()
     config = {"_class_name": "ControlNetModel", "cross_attention_dim": 768}
     (hub.repository / "config.json").write_text(json.dumps(config))
-    assert base_of_controlnet(HUB_ID) == (hub.cache, "sd-1.5")
+    assert base_of_controlnet(folder_of(HUB_ID)) == (hub.cache, "sd-1.5")
 
 
 def test_components_of_a_modular_pipeline_are_fetched_from_where_the_index_says(hub: Hub, model: Path) -> None:

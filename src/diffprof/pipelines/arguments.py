@@ -65,6 +65,8 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
         stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
     if "image_crf" in missing and not is_installed("av"):
         stand_ins["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
+    if "enable_prompt_rewrite" in missing:
+        stand_ins["enable_prompt_rewrite"] = False  # LongCat: how long the text model writes depends on its weights
     skips = "clip_skip" in missing and missing["clip_skip"].default
     if skips and not hasattr(getattr(pipeline, "text_encoder", None), "text_model"):
         stand_ins["clip_skip"] = None  # I2VGen-XL takes the layer before the last, where transformers keeps it no more

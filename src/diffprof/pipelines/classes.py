@@ -47,6 +47,12 @@ def pipeline_class(name: str) -> Any:
     return owner
 
 
+NAMES_OF_REPOSITORIES = {
+    "HunyuanVideoTransformer3DModelPacked": "HunyuanVideoFramepackTransformer3DModel",
+    "AllegroAutoencoderKL3D": "AutoencoderKLAllegro",
+}
+"""Models that were published with code of their own before diffusers had them under another name."""
+
 OTHER_FRAMEWORK = "Flax"
 """How the names of the same classes began that were written for JAX."""
 
@@ -66,6 +72,7 @@ def part_class(library: str, class_name: str, config: Mapping[str, Any] | None =
     """
     if re.match(r"(transformers\.models|diffusers\.(models|pipelines|schedulers))\.", library):
         library = library.split(".")[0]  # some models name the module of the class
+    class_name = NAMES_OF_REPOSITORIES.get(class_name, class_name)
     owner = _find(library, class_name, config or {})
     if owner is None and class_name.startswith(OTHER_FRAMEWORK):
         owner = _find(library, class_name.removeprefix(OTHER_FRAMEWORK), config or {})

@@ -27,9 +27,8 @@ BASES: Mapping[tuple[str, str], Mapping[int, str]] = {
 The first that fits is taken."""
 
 
-def base_of_controlnet(model: str | Path) -> tuple[Path, str] | None:
+def base_of_controlnet(folder: Path | None) -> tuple[Path, str] | None:
     """The folder and the model of the catalogue to count it with, where a folder holds a ControlNet and no pipeline."""
-    folder = folder_of(model)
     if folder is None or is_model_folder(folder) or not (folder / "config.json").is_file():
         return None
     config = read_json(folder / "config.json")

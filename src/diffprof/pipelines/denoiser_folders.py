@@ -8,6 +8,7 @@ from pathlib import Path
 from diffprof.catalogue import Entry, entries
 from diffprof.pipelines.assumed_parts import CHANNELS, DENOISERS, LEAST_LIKENESS, demands_of, likeness
 from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
+from diffprof.pipelines.classes import NAMES_OF_REPOSITORIES
 from diffprof.pipelines.folder import read_json
 from diffprof.record.folder_files import check_files
 
@@ -20,7 +21,8 @@ def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
     if place is None:
         return None
     config = read_json(place / "config.json")
-    class_name = config.get("_class_name")
+    named = str(config.get("_class_name"))
+    class_name = NAMES_OF_REPOSITORIES.get(named, named)
     found: list[tuple[float, Entry, PartPlan]] = []
     for entry in entries():
         for slot in (*DENOISERS, MOTION):

@@ -149,7 +149,9 @@ def with_library_class(plan: PartPlan, assumptions: list[str]) -> PartPlan:
     One that a repository has code for, or that a library had under a name of its own, is not needed to count: only the
     lengths of texts and the sizes of images matter.
     """
-    general = next((general for ending, general in GENERAL_CLASSES.items() if plan.class_name.endswith(ending)), None)
+    of_slot = next((general for word, general in GENERAL_SLOTS.items() if plan.slot.startswith(word)), None)
+    endings = GENERAL_CLASSES.items()
+    general = next((general for ending, general in endings if plan.class_name.endswith(ending)), of_slot)
     if general is None or is_known_class(plan):
         return plan
     assumptions.append(
@@ -168,6 +170,10 @@ GENERAL_CLASSES = {
     "Processor": "AutoProcessor",
 }
 """By the end of a class name, the first that fits: the class of transformers that finds out what is meant."""
+
+
+GENERAL_SLOTS = {"tokenizer": "AutoTokenizer", "image_processor": "AutoImageProcessor", "processor": "AutoProcessor"}
+"""The same by the slot, for classes whose names do not tell."""
 
 
 def names_own_code(config: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 import stat
 from collections.abc import Iterator, Mapping
@@ -48,10 +49,11 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
             f"count it alone with --component {slot} and --input NAME=SHAPE for each of its inputs"
         )
     if not index_file.is_file():
-        raise RequestError(
-            f"{folder} is not a diffusers pipeline: it has no model_index.json; "
-            "give the folder that DiffusionPipeline.save_pretrained wrote"
+        inside = sorted(place.parent.name for place in itertools.islice(folder.glob(f"*/{INDEX}"), MOST_ITEMS))
+        hint = (
+            f"give {folder / inside[0]}" if inside else "give the folder that DiffusionPipeline.save_pretrained wrote"
         )
+        raise RequestError(f"{folder} is not a diffusers pipeline: it has no model_index.json; {hint}")
     index = read_json(index_file)
     pipeline, module = _pipeline_name(index_file, index.get("_class_name"))
     parts: dict[str, PartPlan] = {}

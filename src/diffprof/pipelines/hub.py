@@ -38,6 +38,7 @@ def fetch_configuration(hub_id: str, for_weights: bool = False, revision: str | 
         patterns = [
             "model_index.json",
             "modular_model_index.json",
+            *CONFIGURATION,  # the first repositories have the files of all components beside the index
             *(f"{folder}/{name}" for folder in folders for name in (*CONFIGURATION, *TOKENIZER)),
         ]
         return Path(snapshot_download(hub_id, allow_patterns=patterns, **where))

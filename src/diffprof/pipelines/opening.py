@@ -15,7 +15,7 @@ from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.building import build, build_blocks, build_component
 from diffprof.pipelines.changes import apply_changes
 from diffprof.pipelines.components import components_of
-from diffprof.pipelines.controlnet_folders import base_of_controlnet
+from diffprof.pipelines.controlnet_folders import base_of_controlnet, folder_of
 from diffprof.pipelines.depth import with_stored_depth
 from diffprof.pipelines.file_packing import plan_file_packing
 from diffprof.pipelines.headers.stored_weights import StoredWeights
@@ -79,7 +79,8 @@ def open_virtual(
     if progress:
         progress(ProgressEvent(Activity.opening, str(model)))
     requested = None if dtype is None else str(torch_dtype(dtype)).removeprefix("torch.")
-    controlnet = base_of_controlnet(model)
+    place = folder_of(model)
+    controlnet = base_of_controlnet(place)
     if controlnet is not None:
         folder, base = controlnet
         changes = changes or Changes()
@@ -88,7 +89,7 @@ def open_virtual(
         sentence = f"{model} is a ControlNet: it is counted with {base}"
         blueprint = replace(blueprint, name=str(model), assumptions=(sentence, *blueprint.assumptions))
     else:
-        blueprint = blueprint_of(model, config, requested)
+        blueprint = blueprint_of(model, config, requested, place)
     blueprint = replace(blueprint, assume_defaults=assume_defaults)
     if dtype is not None:
         # Loading in another dtype casts what is stored, all but packed weights.

@@ -15,11 +15,14 @@ from diffprof.pipelines.folder import from_component_folder, from_folder
 from diffprof.pipelines.single_file import from_file
 
 
-def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None = None) -> Blueprint:
+def blueprint_of(
+    model: str | Path, config: str | None = None, dtype: str | None = None, fetched: Path | None = None
+) -> Blueprint:
     """The plan of the model, wherever its configuration is.
 
     `config` is the model that a weight file has its configuration from, where it is not to be found out. `dtype` is
-    the one that is requested: weights may lie in a folder in several.
+    the one that is requested: weights may lie in a folder in several. `fetched` is where the configuration of a
+    model on the hub lies, where it was fetched a moment ago.
     """
     resolved = resolve(model)
     if resolved.file is not None:
@@ -35,7 +38,7 @@ def blueprint_of(model: str | Path, config: str | None = None, dtype: str | None
     if resolved.place is Place.hub:
         from diffprof.pipelines.hub import fetch_component, fetch_configuration
 
-        folder = fetch_configuration(resolved.name)
+        folder = fetched or fetch_configuration(resolved.name)
         alone = _lone_component(folder, resolved.name, dtype)
         if alone is not None:
             return replace(alone, source="hub")
