@@ -10,7 +10,7 @@ import diffprof
 from diffprof.counting import attempts
 from diffprof.counting.attempts import _next_attempts, _supply
 from diffprof.counting.dry_run import dry_run
-from diffprof.errors import PipelineError
+from diffprof.errors import OutOfMemoryError, PipelineError
 from diffprof.pipelines.arguments import CallArguments
 from tests.small_pipelines import SMALL_PIPELINES
 
@@ -141,3 +141,22 @@ def test_a_model_without_what_the_pipeline_asks_it_for_is_not_tried_again(
     with pytest.raises(PipelineError, match="no attribute 'text_model_of_old'"):
         diffprof.profile(pipeline, **arguments, image="32x32")
     assert len(made) == 1
+
+
+def test_a_call_that_runs_out_of_memory_is_not_tried_with_other_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the answer would depend on the memory that there is."""
+    pipeline, arguments = numbers_only("stable-diffusion-img2img")
+    begun = []
+
+    def run_out(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    def count_attempts(*args: Any, **options: Any) -> Any:
+        begun.append(1)
+        return dry_run(*args, **options)
+
+    monkeypatch.setattr(attempts, "dry_run", count_attempts)
+    monkeypatch.setattr(type(pipeline), "check_inputs", run_out)
+    with pytest.raises(OutOfMemoryError):
+        diffprof.profile(pipeline, **arguments)
+    assert begun == [1]

@@ -162,7 +162,7 @@ LimitMemory = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="Memory limit for opening and counting a model: 16GB. By default 4 GB.",
+        help="Memory limit for opening and counting a model: 16GB. By default 1.6 GB.",
         callback=lambda text: set_option("memory", text),
     ),
 ]

@@ -12,7 +12,7 @@ import torch
 from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.counting.failed_calls import missing_inputs, progress_of
-from diffprof.errors import PipelineError
+from diffprof.errors import OutOfMemoryError, PipelineError
 from diffprof.pipelines.arguments import CallArguments
 from diffprof.pipelines.stand_ins import OPTIONAL_INPUTS, NoStandInError, stand_in
 from diffprof.pipelines.switches import enable_feature, has_feature
@@ -52,6 +52,8 @@ def count(
             # A call of a pipeline that is tiled, or is told other values, is another one.
             shared = None if needs else counted
             result = dry_run(pipeline, arguments, prepare_all, progress, large_values=TRUTH in needs, counted=shared)
+        except OutOfMemoryError:
+            raise  # another input might need less: the answer must not depend on the memory that there is
         except PipelineError as error:
             missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
             # At the same line, one that lacks nothing any more came further.

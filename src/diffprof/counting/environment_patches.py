@@ -17,6 +17,7 @@ from torch.utils._device import DeviceContext
 
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.collectives import catch_collectives
+from diffprof.counting.film_frames import convert_by_frame
 from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
@@ -46,6 +47,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
         patches.function(drawer, "progress_bar", lambda original: _silent_progress_bar)
     _silence_other_bars(patches)
     supply_transforms(patches)
+    convert_by_frame(patches)
     patches.function(torch.amp.autocast_mode.autocast, "__init__", _autocast_without_meta)
     for name in ("is_autocast_enabled", "get_autocast_dtype"):
         patches.function(torch, name, _ask_without_meta)

@@ -45,7 +45,7 @@ class Patches:
         def for_this_thread(*args: Any, **kwargs: Any) -> Any:
             return (replacement if threading.get_ident() == thread else original)(*args, **kwargs)
 
-        self.set(owner, name, for_this_thread)
+        self.set(owner, name, staticmethod(for_this_thread) if isinstance(original, staticmethod) else for_this_thread)
 
     def property(self, owner: Any, name: str, value: Any) -> None:
         """Give a property this value for this thread; every other thread gets what it computes."""

@@ -257,7 +257,7 @@ OPTIONS = dict(
             "limit_memory",
             kinds.amount,
             None,
-            "Memory that opening and counting a model may take; by default 4 GB on the command line.",
+            "Memory that opening and counting a model may take; by default 1.6 GB on the command line.",
         ),
         _option(
             "limit_time",

@@ -21,8 +21,11 @@ class WorkLimits:
     """Whether the process is ended where nothing else ends the work: one that does nothing else, as a command."""
 
 
-COMMAND_LINE = WorkLimits(memory_bytes=4_000_000_000, seconds=120, ends_process=True)
-"""Published models take up to 2.3 GB and 30 seconds, where a pipeline is given a film; most take a tenth of that."""
+COMMAND_LINE = WorkLimits(memory_bytes=1_600_000_000, seconds=120, ends_process=True)
+"""Published models take up to 1.5 GB, where they are given a film, and 48 seconds on a busy machine; most take a tenth.
+
+A process with the libraries stays below 2 GB.
+"""
 
 SERVER = replace(COMMAND_LINE, ends_process=False)
 """A page goes on for its other visitors, whatever one of them opens."""

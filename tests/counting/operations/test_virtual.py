@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.stand_in_values import LARGEST_PICTURE, LARGEST_REAL
-from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.counting.operations.virtual import VirtualMode, _in_memory_order
 from diffprof.record.tensors import OperationShapes
 from tests.counting.formulas.counted import on_virtual
 from tests.counting.sample_components import Experts
@@ -100,3 +102,13 @@ def test_of_a_long_film_no_second_one_is_made(mode: VirtualMode) -> None:
         brighter, product = film * 2, torch.full((3,), 2.0) * 2
     assert (brighter.is_meta, brighter.shape) == (True, film.shape)
     assert product.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("extreme", [torch.min, torch.max])
+def test_the_extreme_of_a_film_is_found_where_it_lies(extreme: Any, mode: VirtualMode) -> None:
+    film = torch.arange(120.0).reshape(2, 4, 5, 3).permute(0, 3, 1, 2)
+    with mode:
+        found = extreme(film)
+    assert found.item() == extreme(film).item()
+    assert _in_memory_order(film).is_contiguous()
+    assert _in_memory_order(film).data_ptr() == film.data_ptr()

@@ -174,7 +174,7 @@ _INFERRED: dict[Any, tuple[ExecutedOp, Callable[[], Any]]] = {}
 def _run_real(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
-    result = func(*args, **kwargs)
+    result = func(_in_memory_order(args[0])) if func in EXTREMES else func(*args, **kwargs)
     if not func._schema.is_mutable:
         mode.recorder.live.add_result(result)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
@@ -185,6 +185,14 @@ def _run_real(
     mode.recorder.add(op)
     mode.recorder.propagate(tensors, result)
     return result
+
+
+EXTREMES = frozenset({aten.min.default, aten.max.default})
+"""One number of a tensor, for which torch copies one that does not lie in its order, such as a film of a gigabyte."""
+
+
+def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.permute(sorted(range(tensor.dim()), key=lambda dim: tensor.stride()[dim], reverse=True))
 
 
 _REAL_OPS: dict[Any, ExecutedOp] = {}
