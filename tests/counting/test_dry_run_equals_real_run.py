@@ -10,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
+from diffprof import catalogue
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.pipelines.components import components_of, modules_of, weight_bytes
 from diffprof.pipelines.packed_weights import packed_weight
@@ -96,6 +97,11 @@ def test_pipelines_of_many_families_are_equal() -> None:
     """A family is a pipeline class with a denoiser of its own kind; the options of one class are one family."""
     equal = {small.class_name for name, small in SMALL_PIPELINES.items() if name not in DIFFERENT}
     assert len(equal) >= FAMILIES_AT_LEAST
+
+
+def test_every_pipeline_of_the_catalogue_has_a_small_version() -> None:
+    small = {pipeline.class_name for pipeline in SMALL_PIPELINES.values()}
+    assert {entry.pipeline for entry in catalogue.entries()} <= small
 
 
 def test_what_is_listed_as_different_is_there() -> None:
