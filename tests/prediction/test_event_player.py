@@ -7,10 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from diffprof.counting.cached import count_request
+from diffprof.prediction import event_player
 from diffprof.prediction.allocator import MIB, CachingAllocator
+from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.event_player import Event, EventPlayer, event_parts
+from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent, compress
 from diffprof.record.profile import Cost, Work
+from diffprof.record.request import Request
+from diffprof.record.run_settings import RunSettings
 
 
 class Player(EventPlayer):
@@ -83,3 +89,22 @@ def test_what_grows_with_every_repetition_is_followed_to_its_end() -> None:
     player.play_all(event_parts(cost_of(events)))
     assert player.followed == len(events)
     assert player.allocator.allocated == 150 * 3 * MIB
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RunSettings(offload="group"),
+        RunSettings(offload="group-leaf", layerwise={"transformer": "float8_e4m3fn"}),
+        RunSettings(offload="sequential"),
+        RunSettings(offload="model", quantize={"transformer": "bitsandbytes:nf4"}),
+        RunSettings(drop_text_encoders=True),
+    ],
+)
+def test_weights_that_come_and_go_are_as_if_every_block_was_followed(
+    settings: RunSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = count_request(Request.create("flux.1-dev", {"num_inference_steps": 6}))
+    quick = predict_memory(profile, settings, DeviceMemory("ada"))
+    monkeypatch.setattr(event_player, "LEAST_SKIPPED", 10**9)
+    assert predict_memory(profile, settings, DeviceMemory("ada")) == quick

@@ -99,8 +99,8 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     asking = list(ways_to_ask(profile, base.request))
     others = [part for part in asking if not part.group.startswith("vae_")]
     small = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
-    small += _tiled(evaluator, base, small, [part for part in asking if part.group.startswith("vae_")])
-    for plan in small:
+    tiling = [part for part in asking if part.group.startswith("vae_")]
+    for plan in (*small, *_tiled(evaluator, base, small, tiling)):
         found = evaluator.evaluate(plan)
         if found is None:
             continue
@@ -117,12 +117,20 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
             yield from _quicker(evaluator, sibling, compiled, ())
 
 
-def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]) -> list[Plan]:
-    """The plans with tiles, which make the decoder smaller: where the decoder is what takes most."""
+def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]) -> Iterator[Plan]:
+    """The plans with tiles, which make the decoder smaller: where the decoder is what takes most, the quickest first.
+
+    Tiles of a film are many tensors to follow: plans that cannot come to anything are left out.
+    """
     whose = [base]
     if evaluator.decodes_at_peak(base):
         whose = [plan for plan in plans if plan is base or evaluator.decodes_at_peak(plan)]
-    return [plan for plan in (plan.add(part) for plan in whose for part in tiling) if plan is not None]
+    evaluated = [found for found in map(evaluator.evaluate, whose) if found is not None]
+    for found in sorted(evaluated, key=lambda one: one.seconds):
+        for part in tiling:
+            plan = found.plan.add(part)
+            if plan is not None and not evaluator.is_outdone_with_tiles(plan, found):
+                yield plan
 
 
 def _quicker(

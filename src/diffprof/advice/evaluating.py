@@ -139,6 +139,22 @@ class Evaluator:
             for other in self._found
         )
 
+    def is_outdone_with_tiles(self, plan: Plan, without: Evaluated) -> bool:
+        """Whether another plan is quicker and takes less than this one takes apart from decoding.
+
+        What can be done to this one to make it quicker can then be done to the other, too.
+        """
+        least = max((stage.device_bytes for stage in without.outcome.stages if stage.stage != DECODE), default=0)
+        return any(
+            other.fits
+            and other.seconds <= POINTLESS * without.seconds
+            and other.peak.device_bytes <= POINTLESS * least
+            and RISKS.index(other.plan.risk) <= RISKS.index(plan.risk)
+            and other.settings.devices <= plan.settings.devices
+            and (without.settings.offload != "none" or other.settings.offload == "none")
+            for other in self._found
+        )
+
     def _tensor_bytes(self, profile: Profile) -> int:
         """The most that is allocated at one time beside weights, however these are kept."""
         if id(profile) not in self._tensors:

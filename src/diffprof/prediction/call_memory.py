@@ -103,8 +103,10 @@ class CallSimulation(EventPlayer):
                 if is_plain:
                     self.place += step
                 else:
-                    self._enter(step)
-                    beside = self._beside(value)
+                    if step or not self.present:
+                        self._enter(step)
+                    if self.beside:
+                        beside = self._beside(value)
                 alive[len(blocks)] = None
                 blocks.append(allocate(value))
                 sizes.append(value)
@@ -129,9 +131,11 @@ class CallSimulation(EventPlayer):
     def _enter(self, step: int) -> None:
         self.place += step
         self.turns[-1].places[self.place] = None
-        if self.groups is None or (not step and self.present):
+        if self.groups is None:
             return
         needed = self.groups.on_device(self.paths[self.place])
+        if tuple(self.present) == needed:
+            return
         for group in [name for name in self.present if name not in needed]:
             self._drop(group)
         for group in needed:
