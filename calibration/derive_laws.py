@@ -1,12 +1,14 @@
 """Derives and proves the laws of catalogue models, and writes them into the package.
 
-    python -m calibration.derive_laws [--usual-size | --sizes] [--frames=17,33] [MODEL ...]
+    python -m calibration.derive_laws [--usual-size | --sizes | --only-steps=50,100] [--frames=17,33] [MODEL ...]
 
 Laws cover all sizes, several images and guidance on and off, as far as that is proved; with `--sizes` one image and the
 default guidance, with `--usual-size` only the default size, which takes seconds. `--frames` are lengths of a video
-beside the default one. Without names, models that have a law of the same reach, or a reason why they have none, are
-skipped. One process derives a few models, so that libraries are imported once for them and none keeps the memory of
-many.
+beside the default one. With `--only-steps` a law has the default request and those with these numbers of steps, each as
+it is counted: for pipelines whose schedulers do so much themselves that one count takes a minute.
+
+Without names, models that have a law of the same reach, or a reason why they have none, are skipped. One process
+derives a few models, so that libraries are imported once for them and none keeps the memory of many.
 """
 
 from __future__ import annotations
@@ -16,13 +18,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from diffprof import catalogue
 from diffprof.errors import DiffprofError
 from diffprof.laws.law_file import ENDING, FOLDER, REASONS, packaged_law, reasons, write_law
 from diffprof.record.atomic_files import replace_file
+from diffprof.record.request import Request
 
-HERE, USUAL_SIZE, SIZES, FRAMES = "--here", "--usual-size", "--sizes", "--frames="
+if TYPE_CHECKING:
+    from diffprof.counting.derivation.derive import Derived
+
+HERE, USUAL_SIZE, SIZES, FRAMES, ONLY_STEPS = "--here", "--usual-size", "--sizes", "--frames=", "--only-steps="
 MODELS_OF_A_PROCESS = 4
 LONGEST_REASON = 300
 
@@ -57,15 +64,10 @@ def _is_wanted(name: str, options: Sequence[str]) -> bool:
 
 def derive(name: str, options: Sequence[str]) -> None:
     """Write the law of one model, or the reason why it has none."""
-    from diffprof.counting.derivation.derive import derive_law
-    from diffprof.counting.derivation.ways import Reach
-
-    reach = Reach.usual_size if USUAL_SIZE in options else Reach.sizes if SIZES in options else Reach.everything
-
     begun = time.process_time()
     FOLDER.mkdir(exist_ok=True)
     try:
-        derived = derive_law(name, reach=reach, frames=_frames(options))
+        derived = _derive(name, options)
     except (DiffprofError, RecursionError, MemoryError) as error:
         if not (FOLDER / f"{name}{ENDING}").is_file():
             _write_reason(name, str(error)[:LONGEST_REASON] or type(error).__name__)
@@ -78,8 +80,23 @@ def derive(name: str, options: Sequence[str]) -> None:
     print(f"{name}: {time.process_time() - begun:.0f} s: {outcome}", flush=True)  # noqa: T201
 
 
-def _frames(options: Sequence[str]) -> list[int]:
-    given = [option.removeprefix(FRAMES) for option in options if option.startswith(FRAMES)]
+def _derive(name: str, options: Sequence[str]) -> Derived:
+    from diffprof.counting.derivation.derive import Derived, derive_law
+    from diffprof.counting.derivation.recorded import record_requests
+    from diffprof.counting.derivation.ways import Reach
+
+    steps = _numbers(ONLY_STEPS, options)
+    if steps:
+        given: list[dict[str, int]] = [{}, *({"num_inference_steps": number} for number in steps)]
+        law = record_requests(name, [Request.create(name, arguments) for arguments in given])
+        return Derived(law, 0, ())
+    reach = Reach.usual_size if USUAL_SIZE in options else Reach.sizes if SIZES in options else Reach.everything
+    return derive_law(name, reach=reach, frames=_numbers(FRAMES, options))
+
+
+def _numbers(option: str, options: Sequence[str]) -> list[int]:
+    """Those that are given with an option."""
+    given = [one.removeprefix(option) for one in options if one.startswith(option)]
     return [int(number) for text in given for number in text.split(",")]
 
 
