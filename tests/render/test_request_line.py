@@ -32,7 +32,7 @@ def test_steps_of_several_loops_and_another_size_are_said() -> None:
     ("texts", "words"),
     [
         ((), ""),
-        ((text("clip", (7,), 77), text("t5", (6,), 512)), "7 prompt tokens, padded to 77 and 512"),
+        ((text("clip", (7,), 77), text("t5", (6,), 512)), "7 prompt tokens, padded to 77, 512"),
         # What comes second of an encoder is the negative prompt.
         ((text("qwen", (44,), 44), text("qwen", (50,), 50)), "44 prompt tokens"),
         ((text("clip", (3, 9), 77),), "9 prompt tokens, padded to 77"),

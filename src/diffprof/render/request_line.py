@@ -51,13 +51,13 @@ def request_parts(request: RecordedRequest, execution: Execution) -> list[str]:
 
 
 def token_words(execution: Execution) -> str:
-    """``7 prompt tokens, padded to 77 and 512``: of the longest prompt; empty where no text was encoded."""
+    """``7 prompt tokens, padded to 77, 512``: of the longest prompt; empty where no text was encoded."""
     first = list({text.encoder: text for text in reversed(execution.texts)}.values())
     longest = max((count for text in first for count in text.tokens), default=0)
     if not longest:
         return ""
     padded = sorted({text.length for text in first if text.is_padded})
-    lengths = f", padded to {' and '.join(map(numbers.exact, padded))}" if padded else ""
+    lengths = f", padded to {', '.join(map(numbers.exact, padded))}" if padded else ""
     return f"{numbers.times(longest, 'prompt token')}{lengths}"
 
 
