@@ -89,6 +89,13 @@ def test_the_dtype_that_a_model_is_loaded_in_anyway_changes_nothing(monkeypatch:
         assert {*found.components["transformer"].weight_bytes_by_dtype} == {"bfloat16", "float32"}
 
 
+def test_frames_of_a_model_of_images_are_refused_without_a_word_of_torch() -> None:
+    with pytest.raises(OutsideOfLaw) as outside:
+        profile(num_frames=16)
+    assert "makes images, not videos" in str(refusal(outside.value))
+    assert "torch" not in str(refusal(outside.value))
+
+
 def test_without_torch_the_refusal_says_what_to_install() -> None:
     assert 'pip install "diffprof[torch]"' in str(refusal(OutsideOfLaw("the law was not proved")))
 

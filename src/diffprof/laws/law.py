@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from diffprof.laws.profiles import GivenCall, compose_profile
-from diffprof.laws.programs import FilledProgram, OutsideOfLaw, Program
+from diffprof.laws.programs import FilledProgram, NoVideo, OutsideOfLaw, Program
 from diffprof.laws.prompts import count_tokens, prompt_of
 from diffprof.laws.switched import OTHER_CHANGES, Switched, switched_by
 from diffprof.record.profile import Profile
@@ -232,6 +232,8 @@ class Law:
         given = {}
         for name, value in request.arguments.items():
             own = next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in self.parameters), None)
+            if own is None and name == "num_frames":
+                raise NoVideo(f"{self.model} makes images, not videos: it takes no number of frames; leave it out.")
             if own is None:
                 raise OutsideOfLaw(f"the pipeline of {self.model} has no call argument {name}")
             given[own] = value

@@ -23,6 +23,10 @@ class OutsideOfLaw(DiffprofError):
     """A request that the law says nothing about."""
 
 
+class NoVideo(OutsideOfLaw):
+    """Frames of a pipeline that makes images: counting refuses them, too."""
+
+
 @dataclass(frozen=True)
 class Program:
     """A template, and the polynomials of the numbers in it."""

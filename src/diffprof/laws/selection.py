@@ -9,11 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from diffprof.catalogue.names import Place, ResolvedModel
-from diffprof.errors import MissingLibraryError
+from diffprof.errors import DiffprofError, MissingLibraryError, RequestError
 from diffprof.laws.folding import NegativeCount
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import packaged_law, recorded_law
-from diffprof.laws.programs import OutsideOfLaw
+from diffprof.laws.programs import NoVideo, OutsideOfLaw
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 
@@ -123,9 +123,11 @@ def can_count() -> bool:
     return all(library in sys.modules or find_spec(library) is not None for library in LIBRARIES)
 
 
-def refusal(error: OutsideOfLaw) -> MissingLibraryError:
+def refusal(error: OutsideOfLaw) -> DiffprofError:
     """What to say where a request can be neither answered by a law nor counted."""
     reason = str(error)
+    if isinstance(error, NoVideo):
+        return RequestError(reason)
     return MissingLibraryError(
         f"{reason[:1].upper()}{reason[1:]}, and counting needs torch and diffusers, which are not installed; "
         'install all they need with `pip install "diffprof[torch]"`.'
