@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -34,47 +34,82 @@ def count(
     The error of a call that works in no way is that of the attempt which came furthest; of those that came equally far
     it is the first, so that of the call as it was asked for.
     """
-    needs: frozenset[str] = frozenset()
-    attempts: list[frozenset[str]] = [frozenset()]
-    tried: set[tuple[frozenset[str], frozenset[str]]] = set()
-    furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
-    common = frozenset(call.on_refusal) & frozenset(OPTIONAL_INPUTS)
-    first: tuple[tuple[int, ...], str] | None = None
-    while attempts and len(tried) < MOST_ATTEMPTS:
-        names = attempts.pop(0)
-        if (names, needs) in tried:
-            continue
-        tried.add((names, needs))
-        used = {**call.stand_ins, **_supply(pipeline, call, names)}
-        arguments, is_tiled = {**call.given, **used}, TILING in needs
+    search = _Search(pipeline, call)
+    while attempt := search.next_attempt():
+        stand_ins = {**call.stand_ins, **_supply(pipeline, call, attempt.inputs)}
+        is_tiled = TILING in attempt.needs
         try:
-            prepare_all = _with_tiling(pipeline, prepare, is_tiled)
-            # A call of a pipeline that is tiled, or is told other values, is another one.
-            shared = None if needs else counted
-            result = dry_run(pipeline, arguments, prepare_all, progress, large_values=TRUTH in needs, counted=shared)
+            result = dry_run(
+                pipeline,
+                {**call.given, **stand_ins},
+                _with_tiling(pipeline, prepare, is_tiled),
+                progress,
+                large_values=TRUTH in attempt.needs,
+                # A call of a pipeline that is tiled, or is told other values, is another one.
+                counted=None if attempt.needs else counted,
+            )
         except OutOfMemoryError:
             raise  # another input might need less: the answer must not depend on the memory that there is
         except PipelineError as error:
-            missing = missing_inputs(pipeline, error, [name for name in call.on_refusal if name not in names])
-            # At the same line, one that lacks nothing any more came further.
-            reached = (progress_of(pipeline, error), not missing)
-            if furthest is None or reached > furthest[0]:
-                furthest = (reached, error)
-            failure = (reached[0], str(error))
-            first = first or failure
-            # Where all inputs together change nothing, none of them does: a model's layers do not fit each other.
-            if _has_outdated_model(error) or (names >= common != frozenset() and failure == first):
-                break
-            more = _needs_of(pipeline, error) - needs
-            needs |= more
-            if more:
-                attempts = [names, *attempts]
-            elif not names or failure != first:  # what changes nothing is no way to go on
-                attempts = [*_next_attempts(names, missing, call.on_refusal), *attempts]
-            continue
-        return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), used
-    assert furthest is not None, "the first attempt is always made"
-    raise furthest[1]
+            search.learn_from(attempt, error)
+        else:
+            return (replace(result, assumptions=(ENABLED, *result.assumptions)) if is_tiled else result), stand_ins
+    raise search.most_telling_error()
+
+
+class _Attempt(NamedTuple):
+    inputs: frozenset[str]
+    """Names of optional inputs that are supplied."""
+    needs: frozenset[str]
+    """What else the call cannot do without: `TILING`, `TRUTH`."""
+
+
+class _Search:
+    """Which inputs to try next, after what went wrong with those before."""
+
+    def __init__(self, pipeline: Any, call: CallArguments) -> None:
+        self.pipeline = pipeline
+        self.optional = call.on_refusal
+        self.common = frozenset(call.on_refusal) & frozenset(OPTIONAL_INPUTS)
+        self.queue: list[frozenset[str]] = [frozenset()]
+        self.needs: frozenset[str] = frozenset()
+        self.tried: set[_Attempt] = set()
+        self.first_failure: tuple[tuple[int, ...], str] | None = None
+        self.furthest: tuple[tuple[tuple[int, ...], bool], PipelineError] | None = None
+
+    def next_attempt(self) -> _Attempt | None:
+        while self.queue and len(self.tried) < MOST_ATTEMPTS:
+            attempt = _Attempt(self.queue.pop(0), self.needs)
+            if attempt not in self.tried:
+                self.tried.add(attempt)
+                return attempt
+        return None
+
+    def learn_from(self, attempt: _Attempt, error: PipelineError) -> None:
+        """Put what this failure suggests at the head of the queue, or give up where no input can help."""
+        inputs = attempt.inputs
+        line = progress_of(self.pipeline, error)
+        missing = missing_inputs(self.pipeline, error, [name for name in self.optional if name not in inputs])
+        # At the same line, one that lacks nothing any more came further.
+        reached = (line, not missing)
+        if self.furthest is None or reached > self.furthest[0]:
+            self.furthest = (reached, error)
+        failure = (line, str(error))
+        self.first_failure = self.first_failure or failure
+        is_unchanged = failure == self.first_failure
+        new_needs = _needs_of(self.pipeline, error) - self.needs
+        # Where all inputs together change nothing, none of them does: a model's layers do not fit each other.
+        if _has_outdated_model(error) or (self.common and inputs >= self.common and is_unchanged):
+            self.queue = []
+        elif new_needs:
+            self.needs |= new_needs
+            self.queue.insert(0, inputs)
+        elif not inputs or not is_unchanged:  # inputs that change nothing lead nowhere
+            self.queue = [*_next_attempts(inputs, missing, self.optional), *self.queue]
+
+    def most_telling_error(self) -> PipelineError:
+        assert self.furthest is not None, "the first attempt is always made"
+        return self.furthest[1]
 
 
 def _has_outdated_model(error: PipelineError) -> bool:

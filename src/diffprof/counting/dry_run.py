@@ -34,11 +34,10 @@ from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.pipeline_state import PipelineState
+from diffprof.counting.steps import StepRecorder
 from diffprof.counting.texts import TextRecorder
 from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import (
-    DENOISING_ROLES,
-    SchedulerSlots,
     components_of,
     entry_methods,
     named_modules_of,
@@ -134,10 +133,9 @@ class _DryRun:
         self.components = components_of(pipeline)
         self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
         self.recorder = OperationRecorder()
-        parts = self.components.values()
         self.mode = VirtualMode(
             self.recorder,
-            environment_patches.real_weight_ids(parts),
+            environment_patches.real_weight_ids(self.components.values()),
             environment_patches.is_on_accelerator(pipeline),
             large_values,
         )
@@ -145,12 +143,8 @@ class _DryRun:
         self.sizes: dict[str, int] = {}
         self.decoded: dict[str, int] = {}
         """Height and width of what the VAE put out last."""
-        self.steps: dict[str, list[list[int]]] = {}
-        """Slot of a scheduler -> for each executed step the numbers of the calls that belong to it."""
-        self.schedulers: dict[str, str] = {}
+        self.steps = StepRecorder(self.roles)
         self.texts = TextRecorder(pipeline)
-        self.pending: list[int] = []
-        """Calls of denoisers since the last step of a scheduler."""
         self.known = CountedCalls()
         """Of this run."""
         self.counted = counted
@@ -181,7 +175,7 @@ class _DryRun:
             if changes is not None:
                 changes(self.pipeline, patches)
             self._catch_components(patches)
-            self._catch_schedulers(patches, schedulers)
+            self.steps.catch_schedulers(patches, schedulers)
             self.texts.catch_tokenizers(patches)
             with self.mode, FunctionMode(self.mode):
                 try:
@@ -204,29 +198,19 @@ class _DryRun:
             self.recorder.assume("code of no known library still holds tensors of this count, which have no data")
 
     def result(self) -> DryRunResult:
-        stages: list[Stage] = []
-        call_stages: list[int | None] = [None] * len(self.calls)
-        for slot, steps in self.steps.items():
-            for number, members in enumerate(steps):
-                for index in members:
-                    self.calls[index] = replace(self.calls[index], step=number)
-                    call_stages[index] = len(stages)
-            slots = dict.fromkeys(self.calls[index].component for step in steps for index in step)
-            denoisers = [name for name in slots if self.roles[name] == "denoiser"]
-            macs = tuple(sum(self.calls[index].macs for index in step) for step in steps)
-            stages.append(Stage(self.schedulers.get(slot, slot), tuple(denoisers), macs))
+        staged = self.steps.arrange(self.calls)
         executed = self.recorder.outside.executed_work()
         outside = executed.cost(peak_live_bytes=0)
         return DryRunResult(
-            calls=tuple(self.calls),
-            stages=tuple(stages),
+            calls=staged.calls,
+            stages=staged.stages,
             outside=outside,
             assumptions=tuple(self.recorder.assumptions),
             sizes=self.sizes,
             computed_size=self._computed_size(),
             texts=tuple(self.texts.encoded),
             executed={**self.executed, id(outside): executed},
-            call_stages=tuple(call_stages),
+            call_stages=staged.call_stages,
             decoded=self.decoded,
         )
 
@@ -294,22 +278,6 @@ class _DryRun:
             return self._component_call(slot, name, original, module, args, kwargs)
 
         return enter
-
-    def _catch_schedulers(self, patches: Patches, schedulers: dict[str, Any]) -> None:
-        self.schedulers = {slot: type(scheduler).__name__ for slot, scheduler in schedulers.items()}
-        slots = SchedulerSlots(schedulers)
-
-        def wrap_step(original: Callable[..., Any]) -> Callable[..., Any]:
-            def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-                if self.pending:
-                    self.steps.setdefault(slots.slot_of(scheduler), []).append(self.pending)
-                    self.pending = []
-                return original(scheduler, *args, **kwargs)
-
-            return step
-
-        for owner in slots.classes:
-            patches.function(owner, "step", wrap_step)
 
     def _component_call(
         self, slot: str, method: str, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any
@@ -393,7 +361,6 @@ class _DryRun:
         return CountedCall(cost, executed, output, inputs_read, values, tuple(call.assumptions)), call.log
 
     def _note(self, slot: str, method: str, function: Any, args: Any, kwargs: Any, cost: Cost) -> None:
-        if method == "forward" and self.roles[slot] in DENOISING_ROLES:
-            self.pending.append(len(self.calls))
+        self.steps.note_call(slot, method, len(self.calls))
         self.calls.append(Call(slot, method, tensor_inputs(function, args, kwargs), None, cost))
         self.texts.note_call(slot, function, args, kwargs)
