@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -48,11 +48,11 @@ MakeModel = Callable[[Any, PartPlan, Mapping[str, Any], torch.dtype], torch.nn.M
 def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None = None) -> tuple[Any, tuple[str, ...]]:
     """The pipeline, and what had to be assumed to build it; its weights are virtual unless `make_model` has others."""
     assumptions = list(blueprint.assumptions)
+    make = make_model or build_virtual_model
     modular = modular_class(blueprint.pipeline)
     if modular is not None:
         blueprint = _with_assumptions(blueprint, None, assumptions)
         with DRY_RUN_LOCK:
-            make = make_model or build_virtual_model
             pipeline = build_modular(
                 modular, blueprint, lambda plan: _part(blueprint, plan, None, dtype, assumptions, make), assumptions
             )
@@ -60,16 +60,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     owner = fitting_pipeline(blueprint, assumptions)
     blueprint = _with_assumptions(blueprint, owner, assumptions)
     signature = inspect.signature(owner.__init__).parameters
-    parts: dict[str, Any] = {}
-    with DRY_RUN_LOCK:
-        for slot, plan in blueprint.parts.items():
-            if slot in signature:
-                make = make_model or build_virtual_model
-                several = single_plans(plan)
-                made = [_part(blueprint, one, owner, dtype, assumptions, make) for one in several or (plan,)]
-                parts[slot] = made if several else made[0]
-            else:
-                assumptions.append(f"{slot} ({plan.class_name}) is not a component of {owner.__name__}: it is left out")
+    parts = _build_parts(blueprint, owner, signature, dtype, assumptions, make)
     settings = {name: value for name, value in blueprint.pipeline_config.items() if name in signature}
     _fill_empty_slots(owner, signature, parts, settings, assumptions)
     assumptions += [
@@ -77,9 +68,38 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
         for slot, part in parts.items()
         if type(part).__name__ in MODELS_TO_MERGE
     ]
+    is_virtual = make_model is None
+    pipeline = _assemble(owner, {**parts, **settings}, dtype, is_virtual)
+    if is_virtual:
+        pass_by_guard(pipeline)
+    return pipeline, tuple(assumptions)
+
+
+def _build_parts(
+    blueprint: Blueprint,
+    owner: Any,
+    signature: Collection[str],
+    dtype: torch.dtype,
+    assumptions: list[str],
+    make: MakeModel,
+) -> dict[str, Any]:
+    """The components of the plan that the pipeline has slots for."""
+    parts: dict[str, Any] = {}
+    with DRY_RUN_LOCK:
+        for slot, plan in blueprint.parts.items():
+            if slot in signature:
+                several = single_plans(plan)
+                made = [_part(blueprint, one, owner, dtype, assumptions, make) for one in several or (plan,)]
+                parts[slot] = made if several else made[0]
+            else:
+                assumptions.append(f"{slot} ({plan.class_name}) is not a component of {owner.__name__}: it is left out")
+    return parts
+
+
+def _assemble(owner: Any, parts: dict[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
+    """The pipeline of these parts; a failure of its own code says what to install, or what does not fit."""
     try:
-        is_virtual = make_model is None
-        pipeline = _put_together(owner, {**parts, **settings}, dtype, is_virtual)
+        return _put_together(owner, parts, dtype, is_virtual)
     except Exception as error:
         if _is_own_mistake(error):
             raise
@@ -88,9 +108,6 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
             raise missing_package_error(owner.__name__, packages) from error
         reason = error_summary(error)
         raise RequestError(f"{owner.__name__} cannot be assembled from these components: {reason}") from error
-    if is_virtual:
-        pass_by_guard(pipeline)
-    return pipeline, tuple(assumptions)
 
 
 def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:

@@ -38,22 +38,10 @@ TEXT_CONFIG_FILES = ("tokenizer_config.json", "preprocessor_config.json", "proce
 def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPart | None = None) -> Blueprint:
     """The plan that ``model_index.json`` and the component configs describe.
 
-    Components of a modular pipeline that lie in other repositories are had by `fetch`, where that may be asked.
+    Components of a modular pipeline that lie in other repositories are downloaded with `fetch`, if it is given.
     """
     check_files(folder)
-    index_file = folder / INDEX if (folder / INDEX).is_file() else folder / MODULAR_INDEX
-    if not index_file.is_file() and (folder / "config.json").is_file():
-        owner, slot = _lone_class(read_json(folder / "config.json"))
-        raise RequestError(
-            f"{folder} holds {owner}, not a pipeline (there is no model_index.json); "
-            f"count it alone with --component {slot} and --input NAME=SHAPE for each of its inputs"
-        )
-    if not index_file.is_file():
-        inside = sorted(place.parent.name for place in itertools.islice(folder.glob(f"*/{INDEX}"), MOST_ITEMS))
-        hint = (
-            f"give {folder / inside[0]}" if inside else "give the folder that DiffusionPipeline.save_pretrained wrote"
-        )
-        raise RequestError(f"{folder} is not a diffusers pipeline: it has no model_index.json; {hint}")
+    index_file = _index_file(folder)
     index = read_json(index_file)
     pipeline, module = _pipeline_name(index_file, index.get("_class_name"))
     parts: dict[str, PartPlan] = {}
@@ -82,6 +70,22 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
         assumptions=tuple(assumptions),
         blocks=_text(index.get("_blocks_class_name")),
     )
+
+
+def _index_file(folder: Path) -> Path:
+    """The file that lists the components; a folder without one is refused with what to do instead."""
+    for name in (INDEX, MODULAR_INDEX):
+        if (folder / name).is_file():
+            return folder / name
+    if (folder / "config.json").is_file():
+        owner, slot = _lone_class(read_json(folder / "config.json"))
+        raise RequestError(
+            f"{folder} holds {owner}, not a pipeline (there is no model_index.json); "
+            f"count it alone with --component {slot} and --input NAME=SHAPE for each of its inputs"
+        )
+    inside = sorted(place.parent.name for place in itertools.islice(folder.glob(f"*/{INDEX}"), MOST_ITEMS))
+    hint = f"give {folder / inside[0]}" if inside else "give the folder that DiffusionPipeline.save_pretrained wrote"
+    raise RequestError(f"{folder} is not a diffusers pipeline: it has no model_index.json; {hint}")
 
 
 SLOTS = {"Autoencoder": "vae", "VQ": "vae", "UNet": "unet", "Transformer": "transformer", "Text": "text_encoder"}

@@ -103,25 +103,37 @@ def measure_opened(
     )  # fmt: skip
     measurement.load_seconds = load_seconds
     run = Run(measurement)
+    requested = warmup + (iterations or ENOUGH)
+    with _keep_what_was_measured(run, measurement, requested), label_allocations(opened.pipeline):
+        call.run(measurement, warmup, iterations, recorder, budget_seconds)
+    if recorder is not None:
+        run.trace = recorder.traces[-1] if recorder.traces else None
+        measurement.limitations += _trace_limitations(recorder, run.trace)
+    return run
+
+
+def _trace_limitations(recorder: TraceRecorder, trace: TraceFile | None) -> list[Limitation]:
+    if recorder.problem is not None:
+        return [Limitation("no_trace", str(recorder.problem))]
+    if trace is not None and trace.warning is not None:
+        return [Limitation("trace_problem", trace.warning)]
+    return []
+
+
+@contextlib.contextmanager
+def _keep_what_was_measured(run: Run, measurement: Measurement, requested: int) -> Iterator[None]:
+    """Measure what is called inside; an error that ends it early carries the run so far."""
     measurement.start()
     try:
-        with label_allocations(opened.pipeline):
-            call.run(measurement, warmup, iterations, recorder, budget_seconds)
+        yield
     except PipelineError as error:
-        _mark_incomplete(measurement, warmup + (iterations or ENOUGH))
+        _mark_incomplete(measurement, requested)
         raise error.with_run(run) from error.__cause__
     except KeyboardInterrupt:
-        _mark_incomplete(measurement, warmup + (iterations or ENOUGH))
+        _mark_incomplete(measurement, requested)
         raise InterruptedRun(run) from None
     finally:
         measurement.stop()
-    if recorder is not None:
-        run.trace = recorder.traces[-1] if recorder.traces else None
-        if recorder.problem is not None:
-            measurement.limitations.append(Limitation("no_trace", str(recorder.problem)))
-        elif run.trace is not None and run.trace.warning is not None:
-            measurement.limitations.append(Limitation("trace_problem", run.trace.warning))
-    return run
 
 
 def _mark_incomplete(measurement: Measurement, requested: int) -> None:

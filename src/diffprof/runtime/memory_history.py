@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,37 +87,44 @@ def label_allocations(pipeline: Any) -> Iterator[None]:
     if not _HISTORY.is_recorded or set_label is None or any(map(is_compiled, components.values())):
         yield
         return
-    paths = {
-        id(module): f"{slot}.{path}" if path else slot
-        for slot, part in reversed(components.items())
-        for path, module in named_modules_of(part)
-    }
-    current = ""
-    devices = _device_indices(pipeline)
-
-    def set_labels(label: str) -> None:
-        for index in devices:  # a label is for the device that is current, which need not be one of the pipeline's
-            with torch.cuda.device(index):
-                set_label(label)
-
-    def handle(original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        nonlocal current
-        path, outer = paths.get(id(module)), current
-        if path is None:
-            return original(module, *args, **kwargs)
-        current = path
-        set_labels(path)
-        try:
-            return original(module, *args, **kwargs)
-        finally:
-            current = outer
-            set_labels(outer)
-
+    labels = _ModuleLabels(components, _device_indices(pipeline), set_label)
     with contextlib.ExitStack() as undo:
         classes = dict.fromkeys(type(module) for part in components.values() for module in part.modules())
         for owner in classes:
-            undo.callback(intercept(owner, "__call__", handle))
+            undo.callback(intercept(owner, "__call__", labels.call))
         yield
+
+
+class _ModuleLabels:
+    """Labels what is allocated while a module is called, and goes back to the caller's label afterwards."""
+
+    def __init__(
+        self, components: dict[str, torch.nn.Module], devices: Sequence[int], set_label: Callable[[str], None]
+    ) -> None:
+        self._paths = {
+            id(module): f"{slot}.{path}" if path else slot
+            for slot, part in reversed(components.items())
+            for path, module in named_modules_of(part)
+        }
+        self._devices = devices
+        self._set_label = set_label
+        self._current = ""
+
+    def call(self, original: Callable[..., Any], module: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        path, outer = self._paths.get(id(module)), self._current
+        if path is None:
+            return original(module, *args, **kwargs)
+        self._set(path)
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            self._set(outer)
+
+    def _set(self, label: str) -> None:
+        self._current = label
+        for index in self._devices:  # a label is for the current device, which need not be one of the pipeline's
+            with torch.cuda.device(index):
+                self._set_label(label)
 
 
 def _device_indices(pipeline: Any) -> list[int]:
