@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 from statistics import median
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.record.request import Request
 
 REPEATS = 5

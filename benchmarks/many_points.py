@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.laws.law_file import models_with_laws, packaged_law
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.record.request import Request

@@ -59,7 +59,7 @@ def whole_commands(repeats: int) -> Iterator[Result]:
 BY_LAW = ("-m", "diffprof", "profile", "flux.1-dev", "--height", "1024", "--width", "1024", "--no-cache")
 MANY_SIZES = """
 import time
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.record.request import Request
 begun = time.process_time()
 for number in range(1000):

@@ -40,7 +40,7 @@ def count(model: str, dtype: str, arguments: dict[str, Any]) -> Profile:
     """The profile of a model; of the image-to-image pipeline with its components where the name says so."""
     if model.endswith(IMAGE_TO_IMAGE):
         return count_image_to_image(model.removesuffix(IMAGE_TO_IMAGE), dtype, arguments)
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     return count_request(Request.create(model, arguments, dtype=dtype))
 

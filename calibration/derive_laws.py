@@ -82,7 +82,7 @@ def derive(name: str, options: Sequence[str]) -> None:
 
 def _derive(name: str, options: Sequence[str]) -> Derived:
     from diffprof.counting.derivation.derive import Derived, derive_law
-    from diffprof.counting.derivation.recorded import record_requests
+    from diffprof.counting.derivation.recorded_requests import record_requests
     from diffprof.counting.derivation.ways import Reach
 
     steps = _numbers(ONLY_STEPS, options)

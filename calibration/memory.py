@@ -12,13 +12,13 @@ from typing import Any
 
 from calibration.count_workloads import IMAGE_TO_IMAGE, count_image_to_image
 from diffprof.catalogue.accelerators import find_accelerator
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.timeline import pipeline_call
 from diffprof.record.allocations import CALL, AllocationEvent, Allocations
 from diffprof.record.changes import Changes
-from diffprof.record.fitted import StageMemory
+from diffprof.record.fit import StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

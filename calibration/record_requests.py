@@ -16,7 +16,7 @@ from diffprof import catalogue
 from diffprof.advice.alternatives import ways_to_ask
 from diffprof.advice.fit_changes import TILING
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.errors import DiffprofError
 from diffprof.laws.law_file import ENDING, RECORDED, packaged_law, recorded_law, write_law
 from diffprof.record.request import Request
@@ -39,7 +39,7 @@ def main() -> None:
 
 def record(name: str) -> None:
     """Write the file of one model."""
-    from diffprof.counting.derivation.recorded import record_requests
+    from diffprof.counting.derivation.recorded_requests import record_requests
 
     begun = time.process_time()
     RECORDED.mkdir(exist_ok=True)
@@ -56,7 +56,7 @@ def record(name: str) -> None:
 
 def advised_requests(name: str) -> list[Request]:
     """What advice asks of the model with its recommended settings: each alternative alone, and together with tiles."""
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     plain = add_recommended(Request.create(name))
     profile = count_request(plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import models_with_laws, packaged_law
 from diffprof.laws.programs import OutsideOfLaw

@@ -105,7 +105,7 @@ TESTED_WITH = {
     "pipelines/ip_adapters.py": "pipelines/test_changes.py",
     # The checks of the doctor are made once, on the model on board, and each must hold.
     "runtime/doctor_calls.py": "runtime/test_doctor.py",
-    "runtime/doctor_patient.py": "runtime/test_doctor.py",
+    "runtime/doctor_model.py": "runtime/test_doctor.py",
 }
 """Modules whose tests have another name, with that name: short, and each for the reason above it."""
 

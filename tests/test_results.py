@@ -8,7 +8,7 @@ from pathlib import Path
 from diffprof import catalogue
 from diffprof.comparison.model_costs import model_costs
 from diffprof.comparison.views.model_costs import costs_markdown
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.record.request import Request
 
 PAGE = Path(__file__).parents[1] / "docs" / "RESULTS.md"

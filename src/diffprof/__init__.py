@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from diffprof.comparison.compare import Comparison
     from diffprof.counting.formulas.kinds import OperationCost
     from diffprof.counting.formulas.registry import register_formula
-    from diffprof.record.advised import Advice
+    from diffprof.record.advice import Advice
     from diffprof.record.files import load
-    from diffprof.record.fitted import Fit
-    from diffprof.record.predicted import Prediction
+    from diffprof.record.fit import Fit
+    from diffprof.record.prediction import Prediction
     from diffprof.record.profile import Profile
     from diffprof.render.exports.spans import record_spans
     from diffprof.runtime.measure import Run, measuring
@@ -59,11 +59,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Advice": "diffprof.record.advised",
+    "Advice": "diffprof.record.advice",
     "Comparison": "diffprof.comparison.compare",
-    "Fit": "diffprof.record.fitted",
+    "Fit": "diffprof.record.fit",
     "OperationCost": "diffprof.counting.formulas.kinds",
-    "Prediction": "diffprof.record.predicted",
+    "Prediction": "diffprof.record.prediction",
     "Profile": "diffprof.record.profile",
     "Run": "diffprof.runtime.measure",
     "Scaling": "diffprof.advice.scale",

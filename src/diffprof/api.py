@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.errors import RequestError
 from diffprof.record.preparation import PREPARATIONS
 from diffprof.record.profile import Profile

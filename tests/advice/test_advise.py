@@ -12,7 +12,7 @@ import diffprof
 from diffprof.advice.advise import AdviceRequest, advise_source
 from diffprof.advice.sources import Source, open_source
 from diffprof.errors import RequestError
-from diffprof.record.advised import GOALS, RISKS, Advice, Option
+from diffprof.record.advice import GOALS, RISKS, Advice, Option
 from tests.cli.conftest import Run
 from tests.cli.conftest import run as run
 from tests.prediction.samples import FILE as OLD_FILE

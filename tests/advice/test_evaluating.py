@@ -16,7 +16,7 @@ from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.errors import RequestError
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of, predict_time
-from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.fit import HostMemory, MemoryPeak
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

@@ -14,7 +14,7 @@ from diffprof.advice.fit import FitRequest, fit_profile
 from diffprof.advice.sizes import parse_memory
 from diffprof.errors import RequestError
 from diffprof.record.changes import Changes
-from diffprof.record.fitted import Fit
+from diffprof.record.fit import Fit
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

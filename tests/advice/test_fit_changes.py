@@ -15,7 +15,7 @@ from diffprof.advice.fit_changes import (
     usual_slowdown,
 )
 from diffprof.advice.sources import source_of_profile
-from diffprof.record.fitted import HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 from tests.sample_profiles import stable_diffusion

@@ -8,7 +8,7 @@ import torch
 
 from diffprof.counting.counted_calls import CountedCall, CountedCalls, digest_values, shares_storage
 from diffprof.counting.dry_run import dry_run
-from diffprof.record.executed import ExecutedCall
+from diffprof.record.executed_calls import ExecutedCall
 from diffprof.record.profile import Cost, Work
 from tests.small_pipelines import SMALL_PIPELINES
 

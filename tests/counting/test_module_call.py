@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.errors import PipelineError, RequestError
 from diffprof.record.request import Request
 from tests.pipelines.folders import saved

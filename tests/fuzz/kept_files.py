@@ -68,13 +68,13 @@ class Laws(Subject):
 
     def surroundings(self, folder: Path) -> AbstractContextManager[Any]:
         """An install with this one law and without torch."""
-        from diffprof.counting import cached
+        from diffprof.counting import request_profile
         from diffprof.laws import law_file
 
         law_file._read_once.cache_clear()
         stack = ExitStack()
         stack.enter_context(patch.object(law_file, "FOLDER", folder))
-        stack.enter_context(patch.object(cached, "can_count", lambda: False))
+        stack.enter_context(patch.object(request_profile, "can_count", lambda: False))
         stack.callback(law_file._read_once.cache_clear)
         return stack
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.laws.law import Domain, Law, Range, merge_ranges
 from diffprof.laws.law_file import packaged_law
 from diffprof.laws.programs import OutsideOfLaw

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.laws import selection
 from diffprof.laws.programs import OutsideOfLaw
 from diffprof.laws.selection import OtherVersions, profile_by_law, refusal

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.prediction import event_player
 from diffprof.prediction.allocator import MIB, CachingAllocator
 from diffprof.prediction.device_memory import DeviceMemory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from diffprof.prediction.host_memory import PROCESS_BYTES, SHARD_BYTES, predict_host_memory
-from diffprof.record.fitted import HostMemory
+from diffprof.record.fit import HostMemory
 from diffprof.record.run_settings import RunSettings
 from tests.sample_profiles import stable_diffusion
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.prediction import known_calls
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.call_memory import CallPeak, CallSimulation
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.memory_simulation import MemorySimulation, simulate_memory
-from diffprof.record.fitted import StageMemory
+from diffprof.record.fit import StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

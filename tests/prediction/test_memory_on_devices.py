@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from diffprof.catalogue.accelerators import accelerators
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import DeviceMemory, device_memory
 from diffprof.prediction.memory_on_devices import MemoryOnDevices
 from diffprof.prediction.memory_simulation import predict_memory
-from diffprof.record.fitted import StageMemory
+from diffprof.record.fit import StageMemory
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings
 from tests.prediction.samples import stable_diffusion_profile

@@ -10,7 +10,7 @@ import pytest
 from diffprof.counting.profile import profile_model
 from diffprof.prediction.device_memory import DeviceMemory
 from diffprof.prediction.memory_simulation import predict_memory
-from diffprof.record.fitted import StageMemory
+from diffprof.record.fit import StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diffprof.prediction.stages import stages_of_calls
-from diffprof.record.fitted import DECODE, DENOISE, ENCODE
+from diffprof.record.fit import DECODE, DENOISE, ENCODE
 from diffprof.record.profile import Profile
 from tests.sample_profiles import nothing, stable_diffusion
 

@@ -11,7 +11,7 @@ from diffprof.catalogue.accelerators import Accelerator, accelerators, find_acce
 from diffprof.errors import RequestError
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of, predict_time
-from diffprof.record.predicted import LIMITS, PredictedTime
+from diffprof.record.prediction import LIMITS, PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 from tests.prediction.samples import stable_diffusion_profile

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 import diffprof
 from diffprof.errors import FileFormatError, OutputError
 from diffprof.record import files
-from diffprof.record.advised import Advice
+from diffprof.record.advice import Advice
 from diffprof.record.files import FORMAT_VERSION, from_json, load, save, to_json
-from diffprof.record.fitted import Fit
-from diffprof.record.predicted import Prediction
+from diffprof.record.fit import Fit
+from diffprof.record.prediction import Prediction
 from diffprof.record.profile import Profile
 from diffprof.record.results import Result
 from tests.record.documents import SCHEMA, leaves

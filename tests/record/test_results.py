@@ -11,8 +11,8 @@ import pytest
 
 from diffprof.errors import FileFormatError
 from diffprof.record import results
-from diffprof.record.fitted import Fit, HostMemory, MemoryPeak, StageMemory
-from diffprof.record.predicted import PredictedTime, Prediction
+from diffprof.record.fit import Fit, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.prediction import PredictedTime, Prediction
 from diffprof.record.run_settings import RunSettings
 
 PEAK = MemoryPeak(10, 20, 30, "decode", "vae", "decoder")

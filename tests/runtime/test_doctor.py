@@ -28,13 +28,13 @@ def test_every_promise_holds_here_and_those_about_a_gpu_are_skipped(monkeypatch:
 
 
 def test_a_broken_promise_is_told_and_the_other_checks_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(patient: object) -> str:
+    def broken(model: object) -> str:
         raise RuntimeError("CUDA error: device-side assert triggered\nwith more lines")
 
-    def skipped(patient: object) -> str:
+    def skipped(model: object) -> str:
         raise Skipped("there is one device")
 
-    monkeypatch.setattr(doctor, "CHECKS", {"counts": broken, "second_device": skipped, "freed": lambda patient: "fine"})
+    monkeypatch.setattr(doctor, "CHECKS", {"counts": broken, "second_device": skipped, "freed": lambda model: "fine"})
     examination = examine("cpu")
     text = examination_text(examination)
     assert not examination.is_healthy

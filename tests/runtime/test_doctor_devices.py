@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from diffprof.record.measured import Device, Limitation
-from diffprof.runtime import doctor, doctor_devices, doctor_patient
+from diffprof.runtime import doctor, doctor_devices, doctor_model
 from diffprof.runtime.doctor import CHECKS
-from diffprof.runtime.doctor_patient import Skipped
+from diffprof.runtime.doctor_model import Skipped
 
 SECOND = torch.device("cuda", 1)
 
@@ -94,7 +94,7 @@ def devices_with_contexts(monkeypatch: pytest.MonkeyPatch, *answers: list[int]) 
     remaining = list(answers)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(doctor_devices, "devices_in_use", lambda backend: remaining.pop(0))
-    monkeypatch.setattr(doctor_devices, "measured_run", lambda patient, pipeline: patient.run)
+    monkeypatch.setattr(doctor_devices, "measured_run", lambda model, pipeline: model.run)
 
 
 def test_a_context_on_another_device_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_the_peak_that_a_program_reads_may_not_change(monkeypatch: pytest.Monkey
     peaks = [500, 500, 500, 400]
     monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda place: None)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda place: peaks.pop(0))
-    monkeypatch.setattr(doctor_devices, "measured_run", lambda patient, pipeline: patient.run)
+    monkeypatch.setattr(doctor_devices, "measured_run", lambda model, pipeline: model.run)
     assert doctor_devices.kept_peak(StandInPatient()) == "500 bytes"  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="the peak is 500 bytes, and 400 where"):
         doctor_devices.kept_peak(StandInPatient())  # type: ignore[arg-type]
@@ -140,12 +140,12 @@ def test_a_snapshot_without_allocations_or_labels_is_a_broken_promise(
     monkeypatch.setattr(torch.cuda.memory, "_snapshot", lambda: {"segments": [], "device_traces": [[], events]})
     monkeypatch.setattr(torch.cuda.memory, "_set_memory_metadata", lambda label: None, raising=False)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    patient: Any = StandInPatient()
+    model: Any = StandInPatient()
     if said is None:
-        assert "2 allocations, 1 with the label of a module" in doctor_devices.allocation_snapshot(patient)
+        assert "2 allocations, 1 with the label of a module" in doctor_devices.allocation_snapshot(model)
         return
     with pytest.raises(AssertionError, match=said):
-        doctor_devices.allocation_snapshot(patient)
+        doctor_devices.allocation_snapshot(model)
 
 
 def test_sensors_that_are_missing_break_no_promise_of_a_measured_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,14 +161,14 @@ def test_sensors_that_are_missing_break_no_promise_of_a_measured_call(monkeypatc
         def __exit__(self, *exception: object) -> None:
             return None
 
-    patient: Any = StandInPatient()
+    model: Any = StandInPatient()
     absent = Limitation("no_samples", "The GPU is not sampled: install diffprof[gpu] for it.")
-    monkeypatch.setattr(doctor_patient, "measuring", lambda pipeline, sample_hz: Measuring(absent))
-    doctor_patient.measured_run(patient, patient.pipeline())
+    monkeypatch.setattr(doctor_model, "measuring", lambda pipeline, sample_hz: Measuring(absent))
+    doctor_model.measured_run(model, model.pipeline())
     other = Limitation("not_counted", "no reason")
-    monkeypatch.setattr(doctor_patient, "measuring", lambda pipeline, sample_hz: Measuring(absent, other))
+    monkeypatch.setattr(doctor_model, "measuring", lambda pipeline, sample_hz: Measuring(absent, other))
     with pytest.raises(AssertionError, match="not_counted no reason"):
-        doctor_patient.measured_run(patient, patient.pipeline())
+        doctor_model.measured_run(model, model.pipeline())
 
 
 def test_the_report_says_what_figures_of_an_accelerator_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:

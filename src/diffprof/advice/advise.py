@@ -18,7 +18,7 @@ from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
-from diffprof.record.advised import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
+from diffprof.record.advice import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
 from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
 from diffprof.record.run_settings import RunSettings

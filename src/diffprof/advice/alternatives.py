@@ -12,7 +12,7 @@ from diffprof.advice.fit_changes import Step, packed_denoisers, packed_encoders,
 from diffprof.catalogue import entries, find
 from diffprof.catalogue.accelerators import Accelerator
 from diffprof.catalogue.entry import Entry
-from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, RISKS
+from diffprof.record.advice import HIGH, LOW, MEDIUM, NO_RISK, RISKS
 from diffprof.record.changes import Changes
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.recommended import recommended_settings
+from diffprof.catalogue.recommended_settings import recommended_settings
 from diffprof.errors import DiffprofError
 from diffprof.record.changes import EVERY, Changes
 from diffprof.record.inputs import ImageSize, VideoSize, plain_input

@@ -19,9 +19,9 @@ from diffprof.prediction.device_memory import device_memory
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.time import Job, job_of, predict_time
-from diffprof.record.advised import NO_RISK, RISKS, Option
-from diffprof.record.fitted import DECODE, HostMemory, MemoryPeak
-from diffprof.record.predicted import PredictedTime
+from diffprof.record.advice import NO_RISK, RISKS, Option
+from diffprof.record.fit import DECODE, HostMemory, MemoryPeak
+from diffprof.record.prediction import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 

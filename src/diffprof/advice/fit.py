@@ -25,7 +25,7 @@ from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
-from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import Change, Fit, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.record.run_settings import RunSettings

@@ -12,7 +12,7 @@ from diffprof.advice.code import ENCODED, program
 from diffprof.advice.commands import command_line
 from diffprof.advice.sources import Source
 from diffprof.prediction.weights import component_weights
-from diffprof.record.fitted import LOAD, Change, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.fit import LOAD, Change, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Component, Profile
 from diffprof.record.run_settings import RunSettings
 

@@ -23,7 +23,7 @@ from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
-from diffprof.record.predicted import PredictedTime, Prediction
+from diffprof.record.prediction import PredictedTime, Prediction
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 from diffprof.settings.limits import dtype_name

@@ -8,8 +8,8 @@ from fractions import Fraction
 from math import log2
 
 from diffprof.catalogue.names import Place, resolve
-from diffprof.catalogue.recommended import add_recommended
-from diffprof.counting.cached import count_request
+from diffprof.catalogue.recommended_settings import add_recommended
+from diffprof.counting.request_profile import count_request
 from diffprof.errors import PipelineError, RequestError
 from diffprof.laws.law import Law
 from diffprof.laws.law_file import packaged_law

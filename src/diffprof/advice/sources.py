@@ -11,7 +11,7 @@ from diffprof.errors import DiffprofError, RequestError
 from diffprof.record.profile import Cost, Profile
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
-from diffprof.record.saved import load_saved, saved_file
+from diffprof.record.saved_profiles import load_saved, saved_file
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def open_source(
 
 def source_of_request(request: Request, progress: Progress | None = None) -> Source:
     """The source of a model by its name."""
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     return source_of_profile(count_request(request, progress=progress))
 
 
 def source_of_profile(profile: Profile) -> Source:
     """The source that a profile is: variants are counted by its model's name."""
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     def count(request: Request) -> Profile:
         if profile.request.source == "object":

@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Sequence
 from pathlib import Path
 
-from diffprof.app.comparing import load_upload
+from diffprof.app.comparison import load_upload
 from diffprof.comparison.image_difference import ImageDifference
 from diffprof.errors import FileFormatError, RequestError
 from diffprof.render import numbers

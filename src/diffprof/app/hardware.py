@@ -14,8 +14,8 @@ from diffprof.app import views
 from diffprof.catalogue.own_accelerators import known_accelerators
 from diffprof.errors import RequestError
 from diffprof.prediction.timeline import has_allocations
-from diffprof.record.fitted import Fit
-from diffprof.record.predicted import PredictedTime
+from diffprof.record.fit import Fit
+from diffprof.record.prediction import PredictedTime
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 from diffprof.render.charts.style import component_colours

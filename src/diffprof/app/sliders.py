@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.laws.law_file import packaged_law
 from diffprof.record.profile import LAW, Profile
 from diffprof.record.progress import Progress

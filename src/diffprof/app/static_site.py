@@ -13,7 +13,7 @@ from diffprof.app.calculator_data import calculator_constants, calculator_device
 from diffprof.catalogue.accelerators import accelerators
 from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.recommended import recommended_settings
+from diffprof.catalogue.recommended_settings import recommended_settings
 from diffprof.errors import RequestError
 from diffprof.laws.law import Law, guidance_class
 from diffprof.laws.law_file import FOLDER as LAWS

@@ -17,7 +17,7 @@ from diffprof.catalogue.bundled_model import SHAPES, is_bundled, shapes_folder
 from diffprof.catalogue.entry import Entry
 from diffprof.catalogue.reader import find, unknown_model_message
 from diffprof.errors import RequestError, UnsafeModelError
-from diffprof.record.saved import PICKLE_ENDINGS, PROFILE_ENDINGS, WEIGHT_ENDINGS
+from diffprof.record.saved_profiles import PICKLE_ENDINGS, PROFILE_ENDINGS, WEIGHT_ENDINGS
 
 INDEX = "model_index.json"
 MODULAR_INDEX = "modular_model_index.json"

@@ -34,7 +34,7 @@ def card(
 
     MODEL may also be a saved profile: a measured one adds its time and memory.
     """
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
     from diffprof.counting.sources import open_profile
     from diffprof.record.profile import Profile
     from diffprof.render.card import model_card

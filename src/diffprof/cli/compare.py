@@ -39,9 +39,9 @@ def compare(
     Saved profiles are read without torch. A model is counted as `diffprof profile` counts it.
     """
     from diffprof.comparison.labels import distinct_labels
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
     from diffprof.counting.sources import open_profile
-    from diffprof.record.saved import image_beside, saved_file
+    from diffprof.record.saved_profiles import image_beside, saved_file
 
     options.check(len(profiles))
     request = requested.request("")  # the same for every model: checked before the first is opened

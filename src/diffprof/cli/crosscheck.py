@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof.catalogue.names import resolve
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.cli import options
 from diffprof.cli.answer import Answer, AnswerOptions
 from diffprof.cli.option_groups import ComponentOptions, expand_groups

@@ -147,7 +147,7 @@ def _load_baseline(file: Path) -> Profile:
 
 def _count(model: str, baseline: Profile, quiet: bool) -> Profile:
     """The model, with the request of the baseline."""
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     with progress_bar(quiet) as progress:
         return count_request(baseline.request.as_request(model), progress=progress)

@@ -14,7 +14,7 @@ import typer
 
 from diffprof import settings as config
 from diffprof.cli import completion, options
-from diffprof.cli.keeping import Keep, make_history_writer
+from diffprof.cli.keep_option import Keep, make_history_writer
 from diffprof.cli.option_groups import RequestOptions, expand_groups
 from diffprof.cli.output import check_formats
 from diffprof.cli.progress import progress_bar

@@ -132,7 +132,7 @@ def cost(
     from diffprof.cli.progress import progress_bar
     from diffprof.comparison.model_costs import model_costs
     from diffprof.comparison.views import model_costs as render
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
     from diffprof.record.request import Request
 
     output.check()

@@ -10,9 +10,9 @@ from diffprof.cli.running_options import answer_of
 
 if TYPE_CHECKING:
     from diffprof.advice.views.prediction_tables import PredictionTable
-    from diffprof.record.advised import Advice
-    from diffprof.record.fitted import Fit
-    from diffprof.record.predicted import Prediction
+    from diffprof.record.advice import Advice
+    from diffprof.record.fit import Fit
+    from diffprof.record.prediction import Prediction
 
 
 def fit_answer(fit: Fit, verbose: bool) -> Answer:
@@ -52,9 +52,9 @@ def advice_answer(advice: Advice, verbose: bool) -> Answer:
 
 def saved_answer(command: str, file: Path, verbose: bool) -> Answer:
     """What the command wrote into the file."""
-    from diffprof.record.advised import Advice
-    from diffprof.record.fitted import Fit
-    from diffprof.record.predicted import Prediction
+    from diffprof.record.advice import Advice
+    from diffprof.record.fit import Fit
+    from diffprof.record.prediction import Prediction
 
     if command == "fit":
         return fit_answer(Fit.load(file), verbose)

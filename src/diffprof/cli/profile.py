@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from diffprof.cli import options
-from diffprof.cli.keeping import Keep, make_history_writer
+from diffprof.cli.keep_option import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, ProfileOptions, expand_groups
 from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.output import choose_output
@@ -38,7 +38,7 @@ def profile(
     Only configuration files are downloaded, and only if MODEL is a hub id that diffprof does not know by name. Without
     options, the settings recommended for the model are used, else the pipeline's defaults.
     """
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     result = choose_output(output, by)
     accelerators = options.accelerator_names(gpu)

@@ -19,7 +19,7 @@ from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.request import Request
-from diffprof.record.saved import image_beside
+from diffprof.record.saved_profiles import image_beside
 from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _open_profiles(names: Sequence[str], request: Request, quiet: bool) -> tuple
     from diffprof.counting.sources import open_profile
 
     def count(model: str) -> Profile:
-        from diffprof.counting.cached import count_request
+        from diffprof.counting.request_profile import count_request
 
         with progress_bar(quiet) as progress:
             return count_request(replace(request, model=model), progress=progress)

@@ -11,7 +11,7 @@ import typer
 
 from diffprof.catalogue.names import resolve
 from diffprof.cli import options
-from diffprof.cli.keeping import Keep, make_history_writer
+from diffprof.cli.keep_option import Keep, make_history_writer
 from diffprof.cli.option_groups import OutputOptions, RunOptions, expand_groups
 from diffprof.cli.optional_values import OptionalValueCommand
 from diffprof.cli.output import choose_output

@@ -126,7 +126,7 @@ def open_model(
     from diffprof.advice.sources import open_source, source_of_request
     from diffprof.catalogue.accelerators import find_accelerator
     from diffprof.catalogue.own_accelerators import known_accelerators
-    from diffprof.record.saved import saved_file
+    from diffprof.record.saved_profiles import saved_file
 
     if saved_file(model) is not None:
         _refuse_given(model, requested)

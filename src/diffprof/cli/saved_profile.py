@@ -7,7 +7,7 @@ from pathlib import Path
 from diffprof import catalogue
 from diffprof.errors import FileFormatError, FileProblem
 from diffprof.record.profile import Profile
-from diffprof.record.saved import load_saved, saved_file
+from diffprof.record.saved_profiles import load_saved, saved_file
 
 
 def load_named(name: Path) -> Profile:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from diffprof.comparison.compare import unique_names
 from diffprof.record.profile import Profile
-from diffprof.record.saved import profile_label, saved_file
+from diffprof.record.saved_profiles import profile_label, saved_file
 
 
 def profile_name(source: str | None, profile: Profile) -> str:

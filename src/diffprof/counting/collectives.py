@@ -19,7 +19,7 @@ from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.errors import UncountableError
 from diffprof.pipelines.patching import Patches
-from diffprof.record.executed import ExecutedOp
+from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 EAGER = (

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.pipeline_state import PipelineState
-from diffprof.record.executed import ExecutedCall
+from diffprof.record.executed_calls import ExecutedCall
 from diffprof.record.profile import Cost
 
 

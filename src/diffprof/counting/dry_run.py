@@ -48,7 +48,7 @@ from diffprof.pipelines.components import (
 )
 from diffprof.pipelines.failures import is_own_mistake, panics_as_errors, pipeline_failure
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
-from diffprof.record.executed import ExecutedCall
+from diffprof.record.executed_calls import ExecutedCall
 from diffprof.record.profile import Call, Cost, Stage
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.record.sizes import ComputedSize

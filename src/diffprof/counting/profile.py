@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from diffprof.breakdown.dtypes import macs_by_dtype
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.attempts import count
 from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.dry_run import DryRunResult

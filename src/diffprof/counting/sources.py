@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from diffprof.record.profile import Profile
-from diffprof.record.saved import load_saved, saved_file
+from diffprof.record.saved_profiles import load_saved, saved_file
 
 
 def open_profile(name: str, count: Callable[[str], Profile]) -> Profile:

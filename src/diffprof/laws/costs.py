@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.laws.cost_structure import CostStructure, EventSequence
 from diffprof.laws.folding import unfold
 from diffprof.record.allocations import ALLOCATE, MASKED_ATTENTION, OPERATION, RELEASE, AllocationEvent, Allocations
-from diffprof.record.executed import Event, operation_records, sort_rows
+from diffprof.record.executed_calls import Event, operation_records, sort_rows
 from diffprof.record.profile import Attention, AttentionSite, Cost, ModuleWork, Operation, Work
 from diffprof.record.tensors import OperationShapes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from diffprof.record.allocations import RELEASE
-from diffprof.record.executed import Event
+from diffprof.record.executed_calls import Event
 
 RELEASE_NEXT = "release next"
 """A release right after another one; its value is how much older it is."""

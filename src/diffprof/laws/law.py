@@ -9,12 +9,12 @@ from typing import Any
 from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import FilledProgram, NoVideo, OutsideOfLaw, Program
 from diffprof.laws.prompts import count_tokens, prompt_of
-from diffprof.laws.switched import OTHER_CHANGES, Switched, switched_by
+from diffprof.laws.variation import OTHER_CHANGES, Variation, variation_of
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 from diffprof.settings.limits import OTHER_NAMES, dtype_name
 
-PLAIN_SWITCHES = Switched()
+AS_PUBLISHED = Variation()
 PLAIN = Request("")
 """A request in which nothing but call arguments is given."""
 
@@ -80,7 +80,7 @@ class Domain:
 
     Tables of a large image are not computed for real in a dry run: what is executed differs from that of a small one.
     """
-    switched: Switched = PLAIN_SWITCHES
+    variation: Variation = AS_PUBLISHED
     """What is asked for beside the arguments of the call."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
@@ -154,9 +154,9 @@ class Law:
         It says that it was made with these versions; of what is not among them, with those of the law.
         """
         given = self._own_names(request)
-        switched = self._switched(request)
-        program, numbers = self._program_of(given, switched)
-        call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})}, request.enable, switched)
+        variation = self._variation(request)
+        program, numbers = self._program_of(given, variation)
+        call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})}, request.enable, variation)
         return compose_profile(program.at(numbers), call)
 
     def fill(self, request: Request) -> FilledProgram:
@@ -166,11 +166,11 @@ class Law:
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
         """The program that a request follows, and the numbers of the request."""
-        return self._program_of(self._own_names(request), self._switched(request))
+        return self._program_of(self._own_names(request), self._variation(request))
 
-    def _program_of(self, given: Mapping[str, Any], switched: Switched) -> tuple[Program, dict[str, int]]:
+    def _program_of(self, given: Mapping[str, Any], variation: Variation) -> tuple[Program, dict[str, int]]:
         numbers, scale = self._numbers(given)
-        return self._program(numbers, scale, requested_pixels(given), switched), numbers
+        return self._program(numbers, scale, requested_pixels(given), variation), numbers
 
     def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
         """Call arguments that have these numbers; a prompt of as many words."""
@@ -197,10 +197,10 @@ class Law:
             found["height x width"] = [f"at most {max(filter(None, volumes)):,}"]
         return found
 
-    def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int, switched: Switched) -> Program:
+    def _program(self, numbers: Mapping[str, int], scale: Any, pixels: int, variation: Variation) -> Program:
         group = None if self.guidance is None else guidance_class(scale)
         for program, domain in zip(self.programs, self.domains, strict=True):
-            if domain.switched == switched and domain.contains(numbers, group, pixels):
+            if domain.variation == variation and domain.contains(numbers, group, pixels):
                 return program
         raise OutsideOfLaw(self._refusal(numbers))
 
@@ -249,13 +249,13 @@ class Law:
             raise OutsideOfLaw(f"the law of {self.model} was proved for height and width together")
         return given
 
-    def _switched(self, request: Request) -> Switched:
+    def _variation(self, request: Request) -> Variation:
         """What is asked for beside the call's arguments; refused where no program was proved with it."""
-        switched = switched_by(request)
-        if switched is None or all(domain.switched != switched for domain in self.domains):
-            words = OTHER_CHANGES if switched is None else switched.refusal()
+        variation = variation_of(request)
+        if variation is None or all(domain.variation != variation for domain in self.domains):
+            words = OTHER_CHANGES if variation is None else variation.refusal()
             raise OutsideOfLaw(f"the law of {self.model} was proved {words}")
-        return switched
+        return variation
 
     def _check_switches(self, request: Request) -> None:
         if request.dtype is not None and dtype_name(request.dtype) not in self.programs[0].dtypes:

@@ -16,9 +16,9 @@ from diffprof.laws.costs import CostSums
 from diffprof.laws.law import Domain, Law, Range
 from diffprof.laws.polynomials import PolynomialTable
 from diffprof.laws.programs import Program
-from diffprof.laws.switched import Switched
 from diffprof.laws.templates import CONSTANT, DICTIONARY, NUMBER, Template
 from diffprof.laws.variables import Variable
+from diffprof.laws.variation import Variation
 from diffprof.record.atomic_files import replace_file
 
 FORMAT = 1
@@ -175,8 +175,9 @@ def _decode_sums(values: Mapping[str, Any]) -> CostSums:
 
 def _encode_domain(domain: Domain) -> dict[str, Any]:
     values = asdict(domain)
-    if domain.switched == Switched():
-        del values["switched"]
+    variation = values.pop("variation")
+    if domain.variation != Variation():
+        values["switched"] = variation
     return values
 
 
@@ -190,10 +191,10 @@ def _decode_domain(values: Mapping[str, Any]) -> Domain:
         values.get("area_multiple", 1),
         tuple((height, width) for height, width in values.get("sizes", ())),
         values.get("least_volume"),
-        _decode_switched(values.get("switched", {})),
+        _decode_variation(values.get("switched", {})),
     )
 
 
-def _decode_switched(values: Mapping[str, Any]) -> Switched:
+def _decode_variation(values: Mapping[str, Any]) -> Variation:
     enable, interval = values.get("enable", ()), values.get("guidance_interval", ())
-    return Switched(tuple(enable), values.get("scheduler"), tuple(interval))
+    return Variation(tuple(enable), values.get("scheduler"), tuple(interval))

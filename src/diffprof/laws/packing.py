@@ -26,7 +26,7 @@ from diffprof.laws.programs import Program
 from diffprof.laws.templates import CONSTANT, NUMBER, TemplateBuilder, TemplateMerger
 from diffprof.laws.variables import Variable
 from diffprof.record.allocations import ALLOCATE, RELEASE
-from diffprof.record.executed import UNKNOWN
+from diffprof.record.executed_calls import UNKNOWN
 from diffprof.record.profile import Attention
 
 QK_MACS, AV_MACS = ([field.name for field in fields(Attention)].index(name) for name in ("qk_macs", "av_macs"))

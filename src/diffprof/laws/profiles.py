@@ -11,7 +11,7 @@ from typing import Any
 from diffprof.laws.costs import CostValues
 from diffprof.laws.folding import NegativeCount, is_loop
 from diffprof.laws.programs import FilledProgram
-from diffprof.laws.switched import Switched
+from diffprof.laws.variation import Variation
 from diffprof.record.profile import (
     LAW,
     NO_WORK,
@@ -43,7 +43,7 @@ class GivenCall:
     """Of torch, diffusers and transformers."""
     enable: tuple[str, ...] = ()
     """Switches in the order in which they are asked for."""
-    switched: Switched = field(default_factory=Switched)
+    variation: Variation = field(default_factory=Variation)
 
 
 def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
@@ -200,9 +200,9 @@ def _request(filled: FilledProgram, given: GivenCall, sizes: Mapping[str, int]) 
         arguments=dict(given.arguments),
         defaults={name: _thaw(value) for name, value in {**defaults, **sizes, **stand_ins}.items()},
         dtype=dtype,
-        scheduler=given.switched.scheduler,
+        scheduler=given.variation.scheduler,
         enable=given.enable,
-        changes=given.switched.changes,
+        changes=given.variation.changes,
         recommended=tuple(name for name in given.recommended if name in given.arguments),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device, tensor_sizes
-from diffprof.record.fitted import HostMemory
+from diffprof.record.fit import HostMemory
 from diffprof.record.profile import Profile
 from diffprof.record.run_settings import RunSettings
 

@@ -10,7 +10,7 @@ from diffprof.prediction.allocator import OutOfDeviceMemory
 from diffprof.prediction.device_memory import WITHOUT_TF32, DeviceMemory
 from diffprof.prediction.known_calls import KnownCalls
 from diffprof.prediction.memory_simulation import simulate_memory
-from diffprof.record.fitted import MemoryPeak, StageMemory
+from diffprof.record.fit import MemoryPeak, StageMemory
 from diffprof.record.profile import Operation, Profile
 from diffprof.record.run_settings import RunSettings
 

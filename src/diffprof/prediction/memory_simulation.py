@@ -15,7 +15,7 @@ from diffprof.prediction.stages import stages_of_calls
 from diffprof.prediction.timeline import PIPELINE, pipeline_call
 from diffprof.prediction.weights import ComponentWeights, component_weights, is_quantized_on_device
 from diffprof.record.allocations import ALLOCATE, CALL, RELEASE
-from diffprof.record.fitted import DECODE, DENOISE, ENCODE, LOAD, StageMemory
+from diffprof.record.fit import DECODE, DENOISE, ENCODE, LOAD, StageMemory
 from diffprof.record.profile import Call, Cost, Profile
 from diffprof.record.run_settings import RunSettings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffprof.record.fitted import DECODE, DENOISE, ENCODE
+from diffprof.record.fit import DECODE, DENOISE, ENCODE
 from diffprof.record.profile import Profile
 
 DENOISING = ("denoiser", "controlnet", "adapter")

@@ -20,7 +20,7 @@ from diffprof.prediction.transfers import overlaps, transfer_seconds
 from diffprof.prediction.variants import leave_out, quantize, skip_calls
 from diffprof.prediction.weights import component_weights
 from diffprof.prediction.workload import Workload, workload_of
-from diffprof.record.predicted import (
+from diffprof.record.prediction import (
     BANDWIDTH,
     COMPUTE,
     HOST,

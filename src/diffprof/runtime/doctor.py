@@ -20,7 +20,7 @@ from diffprof.record.measured import Device
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.runtime import doctor_calls, doctor_devices
 from diffprof.runtime.device import device_of
-from diffprof.runtime.doctor_patient import Patient, Skipped
+from diffprof.runtime.doctor_model import DoctorModel, Skipped
 
 LIBRARIES = ("diffprof", "torch", "diffusers", "transformers", "accelerate")
 OPTIONAL_LIBRARIES = (
@@ -34,23 +34,23 @@ VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF"
 
 def examine(device: str | None = None, progress: Progress | None = None) -> Examination:
     """Make every check; one that fails does not keep the others from being made."""
-    patient = Patient(device)
+    model = DoctorModel(device)
     checks = []
     for name, check in CHECKS.items():
         if progress is not None:
             progress(ProgressEvent(Activity.measuring, name))
         try:
-            checks.append(Check(name, Verdict.ok, check(patient)))
+            checks.append(Check(name, Verdict.ok, check(model)))
         except RequestError:
             raise  # such as a device that is not there: no check could be made
         except Skipped as reason:
             checks.append(Check(name, Verdict.skipped, str(reason)))
         except Exception as error:  # noqa: BLE001  that is what is to be found out
             checks.append(Check(name, Verdict.failed, f"{type(error).__name__}: {error}".splitlines()[0][:300]))
-    return Examination(_machine(patient), tuple(checks))
+    return Examination(_machine(model), tuple(checks))
 
 
-CHECKS: dict[str, Callable[[Patient], str]] = {
+CHECKS: dict[str, Callable[[DoctorModel], str]] = {
     "equal_images": doctor_calls.equal_images,
     "counts": doctor_calls.counts,
     "compiled": doctor_calls.compiled_code,
@@ -73,7 +73,7 @@ CHECKS: dict[str, Callable[[Patient], str]] = {
 """By name, in the order in which they are made."""
 
 
-def _machine(patient: Patient) -> dict[str, str]:
+def _machine(model: DoctorModel) -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform()}
     installed = {library: _version(library) for library in (*LIBRARIES, *OPTIONAL_LIBRARIES)}
     found |= {name: version or "not installed" for name, version in installed.items() if version or name in LIBRARIES}
@@ -81,7 +81,7 @@ def _machine(patient: Patient) -> dict[str, str]:
     found |= {"rocm": torch.version.hip} if torch.version.hip else {}
     found |= {name: os.environ[name] for name in VARIABLES if name in os.environ}
     try:
-        pipeline = open_live(patient.pipeline()).pipeline
+        pipeline = open_live(model.pipeline()).pipeline
         device = device_of(pipeline)
         found["device"] = f"{device.name} ({device.kind})"
         if device.kind != "cpu":

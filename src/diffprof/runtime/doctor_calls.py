@@ -16,38 +16,38 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from diffprof.counting.profile import profile_call
-from diffprof.runtime.doctor_patient import CALL, Patient, Skipped, measured_image, measured_run, require
+from diffprof.runtime.doctor_model import CALL, DoctorModel, Skipped, measured_image, measured_run, require
 from diffprof.runtime.measure import measuring
 from diffprof.runtime.repetition import CUDA_GRAPH_WARMUPS
 from diffprof.settings.limits import OFFLOADS
 
 
-def equal_images(patient: Patient) -> str:
+def equal_images(model: DoctorModel) -> str:
     """Unwatched, measured, and unwatched again."""
-    pipeline = patient.pipeline()
-    alone = [patient.call(pipeline) for _ in range(2)]
+    pipeline = model.pipeline()
+    alone = [model.call(pipeline) for _ in range(2)]
     if not torch.equal(*alone):
         raise Skipped("two unobserved calls differ: this device does not compute the same result twice")
     profile_call(pipeline, CALL)
     with measuring(pipeline):
-        watched = patient.call(pipeline)
+        watched = model.call(pipeline)
     require(torch.equal(alone[0], watched), "the image of a measured call differs from that of an unwatched one")
-    require(torch.equal(alone[0], patient.call(pipeline)), "the image after a measured call differs")
+    require(torch.equal(alone[0], model.call(pipeline)), "the image after a measured call differs")
     return "bit by bit, before, during and after"
 
 
-def counts(patient: Patient) -> str:
+def counts(model: DoctorModel) -> str:
     """By torch's own counter."""
-    pipeline = patient.pipeline()
-    run = measured_run(patient, pipeline)
+    pipeline = model.pipeline()
+    run = measured_run(model, pipeline)
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
-        patient.call(pipeline)
+        model.call(pipeline)
     counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
     require(counted == executed, f"{counted:,} MACs were counted and {executed:,} executed")
     return f"{counted:,} MACs"
 
 
-def compiled_code(patient: Patient) -> str:
+def compiled_code(model: DoctorModel) -> str:
     """With a backend that only counts graphs: what it would make of them is not the question."""
     graphs = {"compiled": 0, "executed": 0}
 
@@ -60,52 +60,52 @@ def compiled_code(patient: Patient) -> str:
 
         return execute
 
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     pipeline.vae.decoder = torch.compile(pipeline.vae.decoder, backend=backend)
-    patient.call(pipeline)
+    model.call(pipeline)
     before = dict(graphs)
     require(before["executed"] > 0, "nothing was compiled")
-    measured_run(patient, pipeline)
-    patient.call(pipeline)
+    measured_run(model, pipeline)
+    model.call(pipeline)
     require(graphs["compiled"] == before["compiled"], "measuring made torch compile again")
     require(graphs["executed"] == 3 * before["executed"], "measuring made compiled code run uncompiled")
     return f"{before['compiled']} compiled, and not again"
 
 
-def cuda_graphs(patient: Patient) -> str:
+def cuda_graphs(model: DoctorModel) -> str:
     """The last block of the VAE, as ``torch.compile(mode="reduce-overhead")`` compiles it."""
-    if patient.place.type != "cuda":
+    if model.place.type != "cuda":
         raise Skipped("only CUDA and ROCm have such graphs")
     if importlib.util.find_spec("triton") is None:
         raise Skipped("triton, which torch.compile needs, is not installed")
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     block = torch.compile(pipeline.vae.decoder.mid_block, mode="reduce-overhead")
     pipeline.vae.decoder.mid_block = block
     for _ in range(CUDA_GRAPH_WARMUPS):
-        alone = patient.call(pipeline)
+        alone = model.call(pipeline)
     compiled = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    watched, _ = measured_image(patient, pipeline)
+    watched, _ = measured_image(model, pipeline)
     require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
-    require(torch.equal(alone, patient.call(pipeline)), "the image after a measured call differs")
+    require(torch.equal(alone, model.call(pipeline)), "the image after a measured call differs")
     again = torch._dynamo.utils.counters["stats"]["unique_graphs"] - compiled
     require(not again, f"measuring made torch compile {again} graphs")
     return "the image without, and nothing is compiled again"
 
 
-def foreign_cache(patient: Patient) -> str:
+def foreign_cache(model: DoctorModel) -> str:
     """A cache as other libraries write them: a `forward` of its own that skips every second step."""
-    pipelines = [patient.pipeline() for _ in range(2)]
+    pipelines = [model.pipeline() for _ in range(2)]
     for pipeline in pipelines:
         _skip_every_second_call(pipeline.unet)
-    alone = patient.call(pipelines[0])
+    alone = model.call(pipelines[0])
     with measuring(pipelines[1], sample_hz=1) as run:
-        watched = patient.call(pipelines[1])
+        watched = model.call(pipelines[1])
     require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
     counter = FlopCounterMode(display=False)
-    fresh = patient.pipeline()
+    fresh = model.pipeline()
     _skip_every_second_call(fresh.unet)
     with counter, sdpa_kernel(SDPBackend.MATH):
-        patient.call(fresh)
+        model.call(fresh)
     counted, executed = run.profile.total.macs, counter.get_total_flops() // 2
     require(counted == executed, f"{counted:,} MACs were counted and {executed:,} executed")
     return f"{counted:,} MACs were executed"
@@ -126,14 +126,14 @@ def _skip_every_second_call(model: Any) -> None:
     model.forward = types.FunctionType(forward.__code__, elsewhere, "forward", None, forward.__closure__)
 
 
-def offload_modes(patient: Patient) -> str:
+def offload_modes(model: DoctorModel) -> str:
     """Every way to offload that this device has."""
-    plain = patient.pipeline()
+    plain = model.pipeline()
     place = torch.device(plain._execution_device)
-    image, ways = patient.call(plain), ("group",) if place.type == "cpu" else OFFLOADS
+    image, ways = model.call(plain), ("group",) if place.type == "cpu" else OFFLOADS
     for way in ways:
-        pipeline = patient.pipeline(offload=way)
-        run_image, run = measured_image(patient, pipeline)
+        pipeline = model.pipeline(offload=way)
+        run_image, run = measured_image(model, pipeline)
         require(torch.equal(image, run_image), f"the image with {way} offload differs")
         measured = run.profile.measured
         moves = measured.iterations[0].moves if measured else ()
@@ -141,15 +141,15 @@ def offload_modes(patient: Patient) -> str:
     return f"{', '.join(ways)}: the image without"
 
 
-def autocast(patient: Patient) -> str:
+def autocast(model: DoctorModel) -> str:
     """Around the call of the pipeline."""
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     if place.type == "cpu" and not _can_multiply("bfloat16"):
         raise Skipped("torch itself ends with an error when this processor multiplies in bfloat16")
     with torch.autocast(place.type, torch.bfloat16):
-        alone = patient.call(pipeline)
-        watched, run = measured_image(patient, pipeline)
+        alone = model.call(pipeline)
+        watched, run = measured_image(model, pipeline)
     require(torch.equal(alone, watched), "the image of a measured call differs from that of an unwatched one")
     dtype = run.profile.components["unet"].dtype
     require(dtype == "bfloat16", f"the UNet is reported to compute in {dtype}")
@@ -162,9 +162,9 @@ def _can_multiply(dtype: str) -> bool:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
-def generator_of_device(patient: Patient) -> str:
+def generator_of_device(model: DoctorModel) -> str:
     """The usual recipe for the same image again."""
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     generator = torch.Generator(place).manual_seed(7)
     before = generator.get_state()
@@ -173,9 +173,9 @@ def generator_of_device(patient: Patient) -> str:
     return f"torch.Generator({str(place)!r})"
 
 
-def random_state(patient: Patient) -> str:
+def random_state(model: DoctorModel) -> str:
     """Numbers that are drawn after a count are those that are drawn without it."""
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     torch.manual_seed(7)
     expected = torch.rand(4, device=place)
@@ -185,10 +185,10 @@ def random_state(patient: Patient) -> str:
     return str(place)
 
 
-def freed_memory(patient: Patient) -> str:
+def freed_memory(model: DoctorModel) -> str:
     """``del pipe`` must free the weights, also where the run is kept."""
-    pipeline = patient.pipeline()
-    run = measured_run(patient, pipeline)
+    pipeline = model.pipeline()
+    run = measured_run(model, pipeline)
     weights = weakref.ref(pipeline.unet)
     del pipeline
     gc.collect()

@@ -13,7 +13,7 @@ import torch
 from diffprof.breakdown.devices import device_table
 from diffprof.breakdown.throughput import throughput_table
 from diffprof.runtime.device import device_of
-from diffprof.runtime.doctor_patient import Patient, Skipped, measured_run, require
+from diffprof.runtime.doctor_model import DoctorModel, Skipped, measured_run, require
 from diffprof.runtime.instrumentation.gpu_sensors import find_gpu
 from diffprof.runtime.memory_history import label_allocations, memory_snapshot, snapshot_file
 from diffprof.runtime.timing.devices import DeviceTimer, TorchSearch, devices_in_use
@@ -25,13 +25,13 @@ WINOGRAD = 2.25
 """Times fewer multiplications than are counted that a convolution of 3 x 3 can get by with, by Winograd's algorithm."""
 
 
-def device_times(patient: Patient) -> str:
+def device_times(model: DoctorModel) -> str:
     """Every section must have a time of the device, and all of them no more than the call."""
-    if patient.place.type == "cpu":
+    if model.place.type == "cpu":
         raise Skipped("the CPU has one clock, that of the host")
-    pipeline = patient.pipeline()
-    patient.call(pipeline)
-    iteration = measured_run(patient, pipeline).profile.measured.iterations[0]  # type: ignore[union-attr]
+    pipeline = model.pipeline()
+    model.call(pipeline)
+    iteration = measured_run(model, pipeline).profile.measured.iterations[0]  # type: ignore[union-attr]
     times = [sample.span.device_ns for sample in iteration.samples if sample.component is not None]
     require(None not in times, "a section has no time of the device")
     inside, wall = sum(time or 0 for time in times), iteration.wall.device_ns or 0
@@ -40,13 +40,13 @@ def device_times(patient: Patient) -> str:
     return f"{len(times)} sections, {inside / wall:.0%} of the call"
 
 
-def device_rows(patient: Patient) -> str:
+def device_rows(model: DoctorModel) -> str:
     """What the tables say of a device: memory that is reserved, shares of its peak and of its bandwidth."""
-    if patient.place.type == "cpu":
+    if model.place.type == "cpu":
         raise Skipped("there is no device besides the CPU")
-    pipeline = patient.pipeline()
-    patient.call(pipeline)
-    profile = measured_run(patient, pipeline).profile
+    pipeline = model.pipeline()
+    model.call(pipeline)
+    profile = measured_run(model, pipeline).profile
     (row, *_) = device_table(profile)
     require(row.allocated_bytes is not None and row.reserved_bytes is not None, "memory is not read")
     require((row.unused_bytes or 0) >= 0, "more is allocated than reserved")
@@ -60,9 +60,9 @@ def device_rows(patient: Patient) -> str:
     return f"{row.reserved_bytes:,} bytes reserved, {row.allocated_bytes:,} allocated at most"
 
 
-def layer_rates(patient: Patient) -> str:
+def layer_rates(model: DoctorModel) -> str:
     """Layers of SDXL at 1024 x 1024, whose rate must be below the device's peak."""
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     device = device_of(pipeline)
     dtype = torch.float32 if place.type == "cpu" else torch.float16
@@ -120,59 +120,59 @@ def _seconds(layer: Callable[[], object], place: torch.device) -> float:
     return max(shortest, 1e-9)
 
 
-def second_device(patient: Patient) -> str:
+def second_device(model: DoctorModel) -> str:
     """The pipeline is moved there and measured."""
-    place = patient.place
+    place = model.place
     backend: Any = getattr(torch, place.type)
     if place.type == "cpu" or backend.device_count() < 2:
         raise Skipped("there is one device")
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     second = torch.device(place.type, 1 if (place.index or 0) == 0 else 0)
     pipeline.to(second)
-    run = measured_run(patient, pipeline)
+    run = measured_run(model, pipeline)
     points = run.profile.measured.iterations[0].memory  # type: ignore[union-attr]
     require(max(point.peak_allocated_bytes or 0 for point in points) > 0, f"no memory was seen on {second}")
     return f"times and memory of {second}"
 
 
-def untouched_devices(patient: Patient) -> str:
+def untouched_devices(model: DoctorModel) -> str:
     """A context takes hundreds of MiB: none is created on a device that the pipeline does not use."""
-    if patient.place.type != "cuda" or torch.cuda.device_count() < 2:
+    if model.place.type != "cuda" or torch.cuda.device_count() < 2:
         raise Skipped("there is no second device")
-    pipeline = patient.pipeline()
-    patient.call(pipeline)
+    pipeline = model.pipeline()
+    model.call(pipeline)
     before = devices_in_use(torch.cuda)
     if len(before) == torch.cuda.device_count():
         raise Skipped("every device is in use already")
-    measured_run(patient, pipeline)
+    measured_run(model, pipeline)
     after = devices_in_use(torch.cuda)
     require(before == after, f"devices {before} were in use, and {after} after a measured call")
     return f"{len(before)} of {torch.cuda.device_count()} are in use"
 
 
-def kept_peak(patient: Patient) -> str:
+def kept_peak(model: DoctorModel) -> str:
     """What a program prints of its peak of memory must not depend on being measured."""
-    place = patient.place
+    place = model.place
     if place.type not in ("cuda", "xpu"):
         raise Skipped("torch keeps no peak of this device")
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     backend: Any = getattr(torch, place.type)
-    patient.call(pipeline)  # the first one allocates what stays
+    model.call(pipeline)  # the first one allocates what stays
     backend.reset_peak_memory_stats(place)
-    patient.call(pipeline)
+    model.call(pipeline)
     alone = backend.max_memory_allocated(place)
     backend.reset_peak_memory_stats(place)
-    measured_run(patient, pipeline)
+    measured_run(model, pipeline)
     watched = backend.max_memory_allocated(place)
     require(alone == watched, f"the peak is {alone:,} bytes, and {watched:,} where the call is measured")
     return f"{alone:,} bytes"
 
 
-def sensor_readings(patient: Patient) -> str:
+def sensor_readings(model: DoctorModel) -> str:
     """What NVML, AMD SMI or Level Zero tells."""
-    if patient.place.type == "cpu":
+    if model.place.type == "cpu":
         raise Skipped("there is no GPU to sample")
-    read, problem = find_gpu(patient.place)
+    read, problem = find_gpu(model.place)
     if read is None:
         raise Skipped(problem or "this GPU is not sampled")
     reading = read()
@@ -189,15 +189,15 @@ def sensor_readings(patient: Patient) -> str:
     return f"it reports {', '.join(reported)}" + (f", but not {', '.join(missing)}" if missing else "")
 
 
-def allocation_snapshot(patient: Patient) -> str:
+def allocation_snapshot(model: DoctorModel) -> str:
     """As with --memory-snapshot."""
-    if patient.place.type != "cuda":
+    if model.place.type != "cuda":
         raise Skipped("only CUDA and ROCm record allocations")
-    pipeline = patient.pipeline()
+    pipeline = model.pipeline()
     with tempfile.TemporaryDirectory() as folder:
         with memory_snapshot(Path(folder), requested=True):
             with label_allocations(pipeline):
-                patient.call(pipeline)
+                model.call(pipeline)
             traces = torch.cuda.memory._snapshot()["device_traces"]
         size = snapshot_file(Path(folder)).stat().st_size
     labels = [event.get("user_metadata") for trace in traces for event in trace if event["action"] == "alloc"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.ranks import join_ranks

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.catalogue.names import resolve
 from diffprof.catalogue.own_accelerators import known_accelerators
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.errors import DiffprofError, error_summary
 from diffprof.laws.law_file import packaged_law
@@ -17,14 +17,14 @@ from diffprof.laws.programs import OutsideOfLaw
 from diffprof.laws.selection import profile_by_law
 from diffprof.record.profile import Profile
 from diffprof.record.request import Request
-from diffprof.record.saved import load_saved, saved_file
+from diffprof.record.saved_profiles import load_saved, saved_file
 from diffprof.sweeps.records import COUNT, LAW, PROFILE, RUN, Row, Task, TaskOutcome
 
 if TYPE_CHECKING:
     from diffprof.prediction.device_memory import DeviceMemory
     from diffprof.prediction.memory_on_devices import MemoryOnDevices
     from diffprof.prediction.time import Job
-    from diffprof.record.predicted import PredictedTime
+    from diffprof.record.prediction import PredictedTime
 
 
 def evaluate(task: Task) -> TaskOutcome:
@@ -97,7 +97,7 @@ def _profile(request: Request) -> tuple[Profile, str]:
     file = saved_file(str(request.model))
     if file is not None:
         return load_saved(file), PROFILE
-    from diffprof.counting.cached import count_request
+    from diffprof.counting.request_profile import count_request
 
     profile = count_request(request)
     return profile, LAW if profile.counted_by == LAW else COUNT

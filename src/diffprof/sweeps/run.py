@@ -16,7 +16,7 @@ from diffprof.errors import MissingLibraryError, RequestError
 from diffprof.laws.selection import can_count
 from diffprof.record.progress import Activity, Progress, ProgressCallback, ProgressEvent
 from diffprof.record.request import Request
-from diffprof.record.saved import load_saved, saved_file
+from diffprof.record.saved_profiles import load_saved, saved_file
 from diffprof.render.progress import describe_to
 from diffprof.sweeps.axes import create_sweep
 from diffprof.sweeps.evaluate import evaluate_known, is_known

@@ -21,7 +21,7 @@ from diffprof.catalogue.names import Place, resolve
 from diffprof.errors import OutputError
 from diffprof.record import cache
 from diffprof.record.bounded_json import parse_json
-from diffprof.record.saved import saved_file
+from diffprof.record.saved_profiles import saved_file
 from diffprof.sweeps.records import COLUMNS, Row, Task
 
 APPLICATION_ID = 0x64707377

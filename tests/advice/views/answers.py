@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from diffprof.advice.scale import ComponentLaw, CurvePoint, FramesPoint, Scaling
 from diffprof.laws.variables import Variable
-from diffprof.record.advised import Advice, Option
-from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak, StageMemory
-from diffprof.record.predicted import PredictedComponent, PredictedTime, Prediction
+from diffprof.record.advice import Advice, Option
+from diffprof.record.fit import Change, Fit, HostMemory, MemoryPeak, StageMemory
+from diffprof.record.prediction import PredictedComponent, PredictedTime, Prediction
 from diffprof.record.run_settings import RunSettings
 
 GIB = 1024**3

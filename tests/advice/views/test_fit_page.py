@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.advice.views.fit_page import fit_html
-from diffprof.record.fitted import Change, Fit, HostMemory, MemoryPeak
+from diffprof.record.fit import Change, Fit, HostMemory, MemoryPeak
 from diffprof.record.run_settings import RunSettings
 
 PEAK = MemoryPeak(allocated_bytes=2, reserved_bytes=3, device_bytes=4, stage="decode", component="vae", module="conv")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from diffprof.advice.views.fit_tables import answer_block, changes_block, fit_blocks, host_block, stages_block, verdict
-from diffprof.record.fitted import Fit
+from diffprof.record.fit import Fit
 from tests.advice.views.answers import FIT, GIB
 
 

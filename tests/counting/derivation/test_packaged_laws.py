@@ -18,5 +18,5 @@ def test_a_law_of_the_package_says_what_a_dry_run_says(model: str) -> None:
 def test_a_request_that_was_recorded_says_what_a_dry_run_says() -> None:
     law = recorded_law("sd-2.1-base")
     assert law is not None
-    assert {("vae_tiling",), ()} == {domain.switched.enable for domain in law.domains}
+    assert {("vae_tiling",), ()} == {domain.variation.enable for domain in law.domains}
     prove_law(law, number=1, seed=7)

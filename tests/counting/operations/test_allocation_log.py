@@ -7,7 +7,7 @@ import torch
 from diffprof.counting.operations.allocation_log import AllocationLog, LiveBytes
 from diffprof.prediction.timeline import owners
 from diffprof.record.allocations import ALLOCATE, RELEASE, AllocationEvent
-from diffprof.record.executed import number_events, relative_events
+from diffprof.record.executed_calls import number_events, relative_events
 
 
 def test_allocations_and_releases_are_logged_in_order() -> None:

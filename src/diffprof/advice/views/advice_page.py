@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from diffprof.advice.views.advice_tables import advice_title, options_block, summary_lines
 from diffprof.advice.views.request_words import heading
-from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
+from diffprof.record.advice import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.charts.style import COLOURS, GREY, escape, graph_objects, make_chart
 from diffprof.render.columns import Column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffprof.advice.views.request_words import request_lines, run_lines
-from diffprof.record.advised import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
+from diffprof.record.advice import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.columns import Column

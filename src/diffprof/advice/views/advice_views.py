@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diffprof.advice.views.advice_tables import advice_blocks
-from diffprof.record.advised import Advice
+from diffprof.record.advice import Advice
 from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.csv import table_csv

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from diffprof.record.fitted import Fit, StageMemory
+from diffprof.record.fit import Fit, StageMemory
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
     COLOURS,

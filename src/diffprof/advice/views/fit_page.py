@@ -12,7 +12,7 @@ from diffprof.advice.views.fit_tables import (
     verdict,
 )
 from diffprof.advice.views.request_words import heading, run_lines
-from diffprof.record.fitted import Change, Fit
+from diffprof.record.fit import Change, Fit
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.lead import card_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.advice.views.request_words import request_lines, run_lines
-from diffprof.record.fitted import Change, Fit, StageMemory
+from diffprof.record.fit import Change, Fit, StageMemory
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.columns import Column

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diffprof.advice.views.fit_tables import fit_blocks
-from diffprof.record.fitted import Fit
+from diffprof.record.fit import Fit
 from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.csv import table_csv

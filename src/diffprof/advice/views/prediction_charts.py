@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diffprof.prediction.call_times import PIPELINE
-from diffprof.record.predicted import Prediction
+from diffprof.record.prediction import Prediction
 from diffprof.render import numbers
 from diffprof.render.charts.style import (
     GREY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from diffprof.advice.views.prediction_tables import PredictionTable, blocks
-from diffprof.record.predicted import Prediction
+from diffprof.record.prediction import Prediction
 from diffprof.render.blocks import markdown, print_blocks
 from diffprof.render.console import render_text
 from diffprof.render.notebook import blocks_html

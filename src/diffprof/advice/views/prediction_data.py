@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.advice.views.prediction_tables import PredictionTable
-from diffprof.record.predicted import Prediction
+from diffprof.record.prediction import Prediction
 from diffprof.render.csv import table_csv
 
 ACCELERATOR_COLUMNS = (

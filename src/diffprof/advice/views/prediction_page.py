@@ -5,7 +5,7 @@ from __future__ import annotations
 from diffprof.advice.views.prediction_charts import times_chart
 from diffprof.advice.views.prediction_tables import PredictionTable, blocks, how
 from diffprof.advice.views.request_words import heading
-from diffprof.record.predicted import Prediction
+from diffprof.record.prediction import Prediction
 from diffprof.render import numbers
 from diffprof.render.report.html_table import html_table
 from diffprof.render.report.markup import element

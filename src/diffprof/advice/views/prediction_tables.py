@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from diffprof.advice.views.request_words import request_lines, setting_words
-from diffprof.record.predicted import PredictedTime, Prediction
+from diffprof.record.prediction import PredictedTime, Prediction
 from diffprof.render import numbers
 from diffprof.render.blocks import Block
 from diffprof.render.columns import Column

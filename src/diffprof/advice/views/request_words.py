@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diffprof.record.advised import Advice
+from diffprof.record.advice import Advice
 from diffprof.record.changes import EVERY
-from diffprof.record.fitted import Fit
-from diffprof.record.predicted import Prediction
+from diffprof.record.fit import Fit
+from diffprof.record.prediction import Prediction
 from diffprof.record.run_settings import RunSettings
 from diffprof.render import numbers
 from diffprof.render.request_line import SEPARATOR, request_parts, token_words

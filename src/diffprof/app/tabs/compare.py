@@ -7,7 +7,7 @@ from typing import Any
 
 from diffprof.app import views
 from diffprof.app.background import Done, Failed, run_for_session
-from diffprof.app.comparing import compare_sources
+from diffprof.app.comparison import compare_sources
 from diffprof.app.context import AppContext
 from diffprof.app.model_choices import choose_models, model_choices, model_hint
 from diffprof.app.number_fields import parse_integer

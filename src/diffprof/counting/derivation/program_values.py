@@ -11,7 +11,7 @@ from diffprof.counting.dry_run import DryRunResult
 from diffprof.laws.events import with_differences
 from diffprof.laws.folding import LOOP, fold
 from diffprof.pipelines.arguments import CallArguments, call_parameters, json_value
-from diffprof.record.executed import ExecutedCall, ExecutedOp
+from diffprof.record.executed_calls import ExecutedCall, ExecutedOp
 from diffprof.record.profile import Call, Component, Cost, Profile
 
 

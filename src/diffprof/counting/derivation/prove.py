@@ -23,7 +23,7 @@ def prove_law(law: Law, number: int, seed: int) -> None:
     sampler = Sampler(law.model)
     for _ in range(number):
         domain = rng.choice(law.domains)
-        sample = sampler.run(random_arguments(law, domain, rng), anew=True, switched=domain.switched)
+        sample = sampler.run(random_arguments(law, domain, rng), anew=True, variation=domain.variation)
         compare_with_sample(law, sample)
 
 

@@ -7,11 +7,11 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.counted_calls import CountedCalls
 from diffprof.counting.derivation.program_values import program_values
 from diffprof.counting.profile import compose_profile, count_call
-from diffprof.laws.switched import Switched
+from diffprof.laws.variation import Variation
 from diffprof.pipelines.arguments import call_arguments
 from diffprof.pipelines.opening import OpenedPipeline, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -20,7 +20,7 @@ from diffprof.record.profile import Profile
 from diffprof.record.request import Request
 
 PROMPT = "prompt"
-PLAIN = Switched()
+PLAIN = Variation()
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,24 @@ class Sampler:
 
     def __init__(self, model: str) -> None:
         self.model = model
-        self._counted: dict[Switched, CountedCalls] = {}
+        self._counted: dict[Variation, CountedCalls] = {}
         """By what the pipeline was switched to: a VAE with tiles does other things for the same input."""
         self._values: dict[int, Any] = {}
         with DRY_RUN_LOCK, quiet_libraries():
             self.opened: OpenedPipeline = open_virtual(model, None, None)
 
-    def run(self, arguments: Mapping[str, Any], anew: bool = False, switched: Switched = PLAIN) -> CountedSample:
+    def run(self, arguments: Mapping[str, Any], anew: bool = False, variation: Variation = PLAIN) -> CountedSample:
         """Count the call with these arguments, and what is recommended for the others; all of it `anew` if asked."""
-        scheduler, enable = switched.scheduler, switched.enable
-        request = Request.create(self.model, arguments, scheduler=scheduler, enable=enable, changes=switched.changes)
+        scheduler, enable = variation.scheduler, variation.enable
+        request = Request.create(self.model, arguments, scheduler=scheduler, enable=enable, changes=variation.changes)
         request = add_recommended(request)
         pipeline = self.opened.pipeline
-        counted = CountedCalls() if anew else self._counted.setdefault(switched, CountedCalls())
+        counted = CountedCalls() if anew else self._counted.setdefault(variation, CountedCalls())
         with DRY_RUN_LOCK, quiet_libraries():
             call = call_arguments(pipeline, request.arguments, self.opened.call)
             result, used = count_call(self.opened, request, call, None, counted)
             opened = copy(self.opened)
-            opened.changes = switched.changes
+            opened.changes = variation.changes
             profile = compose_profile(opened, call, used, result, scheduler, enable, request.recommended)
         known = {} if anew else self._values
         stand_ins = self._with_stand_in_prompt(request, used)

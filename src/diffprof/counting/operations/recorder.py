@@ -23,7 +23,7 @@ from diffprof.counting.operations.layouts import stored_bytes, strided_bytes
 from diffprof.counting.operations.relations import Frame, pattern, relation_of
 from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.operations.unfused_attention import UnfusedAttention
-from diffprof.record.executed import ExecutedCall, ExecutedOp, ModuleTally
+from diffprof.record.executed_calls import ExecutedCall, ExecutedOp, ModuleTally
 from diffprof.record.profile import Attention, Cost
 from diffprof.record.tensors import OperationShapes, Shape
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from diffprof.record.executed import ExecutedOp
+    from diffprof.record.executed_calls import ExecutedOp
 
 
 @dataclass

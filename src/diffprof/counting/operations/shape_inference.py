@@ -10,7 +10,7 @@ import torch
 from diffprof.counting.operations.recorder import executed_op
 from diffprof.counting.operations.stand_in_values import empty_virtual
 from diffprof.errors import UncountableError
-from diffprof.record.executed import ExecutedOp
+from diffprof.record.executed_calls import ExecutedOp
 
 
 def infer(

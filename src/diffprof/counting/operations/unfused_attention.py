@@ -11,7 +11,7 @@ import torch
 
 from diffprof.counting.formulas.kinds import ATTENTION
 from diffprof.counting.formulas.products import AttentionShape
-from diffprof.record.executed import ExecutedOp
+from diffprof.record.executed_calls import ExecutedOp
 
 if TYPE_CHECKING:
     from diffprof.counting.operations.recorder import OperationRecorder

@@ -32,7 +32,7 @@ from diffprof.counting.operations.stand_in_values import (
 )
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.unfused_attention import WATCHED
-from diffprof.record.executed import ExecutedOp
+from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 
 aten = torch.ops.aten

@@ -14,7 +14,7 @@ from diffprof.errors import OutputError
 from diffprof.record.atomic_files import check_folder, check_writable
 from diffprof.record.files import dumps, save
 from diffprof.record.profile import Profile
-from diffprof.record.saved import RUN_REPORT
+from diffprof.record.saved_profiles import RUN_REPORT
 
 REPORT, MEMORY, TIMING, TRACE = RUN_REPORT, "memory_log.json", "timing_summary.txt", "trace.json"
 

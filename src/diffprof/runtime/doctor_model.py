@@ -21,7 +21,7 @@ class Skipped(Exception):
     """A check that this machine cannot make, and why."""
 
 
-class Patient:
+class DoctorModel:
     """The bundled model, on the device that is examined; a fresh one for every check."""
 
     def __init__(self, device: str | None) -> None:
@@ -45,20 +45,20 @@ class Patient:
         return image
 
 
-def measured_run(patient: Patient, pipeline: Any) -> Run:
+def measured_run(model: DoctorModel, pipeline: Any) -> Run:
     """One measured call."""
-    return measured_image(patient, pipeline)[1]
+    return measured_image(model, pipeline)[1]
 
 
-TOLD_ELSEWHERE = frozenset({"launch_times", "no_samples"})
+CHECKED_ELSEWHERE = frozenset({"launch_times", "no_samples"})
 """Limits of a measured call that checks of their own are about."""
 
 
-def measured_image(patient: Patient, pipeline: Any) -> tuple[torch.Tensor, Run]:
+def measured_image(model: DoctorModel, pipeline: Any) -> tuple[torch.Tensor, Run]:
     """One measured call and its image; nothing else about it may be limited."""
     with measuring(pipeline, sample_hz=1) as run:
-        image = patient.call(pipeline)
-    limitations = [f"{one.kind} {one.detail}" for one in run.limitations if one.kind not in TOLD_ELSEWHERE]
+        image = model.call(pipeline)
+    limitations = [f"{one.kind} {one.detail}" for one in run.limitations if one.kind not in CHECKED_ELSEWHERE]
     require(not limitations, "; ".join(limitations))
     return image, run
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.counting.derivation.recorded import record_requests
+from diffprof.counting.derivation.recorded_requests import record_requests
 from diffprof.counting.derivation.sampling import Sampler
 from diffprof.laws.law_file import read_law, write_law
 from diffprof.laws.packing import NoLaw
 from diffprof.laws.programs import OutsideOfLaw
-from diffprof.laws.switched import Switched
+from diffprof.laws.variation import Variation
 from diffprof.record.request import Request
 from tests.pipelines.folders import saved
 
@@ -30,11 +30,11 @@ def test_requests_with_switches_are_kept_each_by_itself(folder: str, tmp_path: P
     ]
     write_law(record_requests(folder, asked), tmp_path / "kept.law")
     law = read_law(tmp_path / "kept.law")
-    assert [domain.switched for domain in law.domains] == [
-        Switched(("vae_tiling",)),
-        Switched(guidance_interval=(0.0, 0.5)),
+    assert [domain.variation for domain in law.domains] == [
+        Variation(("vae_tiling",)),
+        Variation(guidance_interval=(0.0, 0.5)),
     ]
-    sample = Sampler(folder).run(steps, switched=Switched(("vae_tiling",)))
+    sample = Sampler(folder).run(steps, variation=Variation(("vae_tiling",)))
     assert law.profile(sample.request) == sample.profile
     for other in (
         Request.create(folder, steps),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.record.request import Request
 
 

@@ -9,7 +9,7 @@ from diffprof.record.request import Request
 
 
 @dataclass(frozen=True)
-class Switched:
+class Variation:
     """Switches, another scheduler, and guidance in a part of the steps; nothing of it for the model as it is."""
 
     enable: tuple[str, ...] = ()
@@ -33,8 +33,8 @@ class Switched:
 OTHER_CHANGES = "for the model as it is published, without adapters, packed weights or other changes"
 
 
-def switched_by(request: Request) -> Switched | None:
+def variation_of(request: Request) -> Variation | None:
     """What the request asks for; None where it asks for more than a law can be proved with."""
     if replace(request.changes, guidance_interval=()):
         return None
-    return Switched(tuple(sorted(set(request.enable))), request.scheduler, request.changes.guidance_interval)
+    return Variation(tuple(sorted(set(request.enable))), request.scheduler, request.changes.guidance_interval)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.app.comparing import load_upload
+from diffprof.app.comparison import load_upload
 from diffprof.app.uploads import LARGEST_UPLOAD
 from diffprof.errors import FileFormatError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from diffprof.record.execution import Execution
-from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.fit import HostMemory, MemoryPeak
 from diffprof.record.recorded_request import RecordedRequest
 from diffprof.record.results import Result, unknown_words
 from diffprof.record.run_settings import RunSettings

@@ -8,7 +8,7 @@ import pytest
 import torch
 from diffusers import attention_backend
 
-from diffprof.counting.cached import count_request
+from diffprof.counting.request_profile import count_request
 from diffprof.record.progress import Activity, ProgressEvent
 from diffprof.record.request import Request
 from tests.cli.conftest import Engine, engine

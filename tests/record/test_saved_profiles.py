@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import FileFormatError, FileProblem, RequestError
-from diffprof.record.saved import image_beside, load_saved, saved_file
+from diffprof.record.saved_profiles import image_beside, load_saved, saved_file
 from tests.sample_profiles import stable_diffusion
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diffprof.cli.keeping import make_history_writer
+from diffprof.cli.keep_option import make_history_writer
 from diffprof.errors import PipelineError
 from diffprof.record.history import History, default_path
 from diffprof.render.profile_console import profile_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.record.allocations import ALLOCATE, CALL, MASKED_ATTENTION, OPERATION, RELEASE
-from diffprof.record.executed import (
+from diffprof.record.executed_calls import (
     ExecutedCall,
     ExecutedOp,
     ModuleTally,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from diffprof.catalogue.accelerators import find_accelerator
 from diffprof.catalogue.efficiency_numbers import NAMES
-from diffprof.render.reached import MEASURED, reached_lines, reached_values
+from diffprof.render.achieved_rates import MEASURED, reached_lines, reached_values
 
 
 def test_every_number_has_a_source() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diffprof.record.fitted import Fit, HostMemory, MemoryPeak
+from diffprof.record.fit import Fit, HostMemory, MemoryPeak
 
 PEAK = MemoryPeak(1_000, 2_000, 3_000, "decode", "vae", "")
 

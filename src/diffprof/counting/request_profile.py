@@ -11,7 +11,7 @@ from typing import Any
 
 from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
-from diffprof.catalogue.recommended import add_recommended
+from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
 from diffprof.counting.garbage_collection import no_garbage_collection, spare_what_is_there
 from diffprof.counting.process_settings import process_settings

@@ -13,7 +13,7 @@ from diffprof.laws.fitting import Fitter
 from diffprof.laws.law import Domain, Law, Range, guidance_class
 from diffprof.laws.packing import NoLaw, fit_program
 from diffprof.laws.prompts import USUAL_TOKENS
-from diffprof.laws.switched import Switched, switched_by
+from diffprof.laws.variation import Variation, variation_of
 from diffprof.record.request import Request
 
 
@@ -24,14 +24,14 @@ def record_requests(model: str, requests: Iterable[Request]) -> Law:
     pieces: list[Piece] = []
     samples: list[CountedSample] = []
     for request in requests:
-        switched = switched_by(request)
-        if switched is None:
+        variation = variation_of(request)
+        if variation is None:
             continue
         try:
-            sample = sampler.run(request.arguments, switched=switched)
+            sample = sampler.run(request.arguments, variation=variation)
         except DiffprofError:
             continue  # the pipeline has no such switch, or no interval of guidance
-        pieces.append(_piece(subject, sample, switched))
+        pieces.append(_piece(subject, sample, variation))
         samples.append(sample)
     if not pieces:
         raise NoLaw("the pipeline takes none of the requests")
@@ -41,7 +41,7 @@ def record_requests(model: str, requests: Iterable[Request]) -> Law:
     return law
 
 
-def _piece(subject: Subject, sample: CountedSample, switched: Switched) -> Piece:
+def _piece(subject: Subject, sample: CountedSample, variation: Variation) -> Piece:
     given = sample.request.arguments
     numbers = {
         source: USUAL_TOKENS if source == "tokens" else given.get(name, subject.defaults[name])
@@ -51,4 +51,4 @@ def _piece(subject: Subject, sample: CountedSample, switched: Switched) -> Piece
     scale = None if subject.guidance is None else given.get(subject.guidance, subject.default_scale)
     classes = () if scale is None else (guidance_class(scale),)
     fitted = fit_program([sample.values], Fitter([{}], {}, []))
-    return Piece(fitted, Domain(ranges, classes, switched=switched), scale)
+    return Piece(fitted, Domain(ranges, classes, variation=variation), scale)

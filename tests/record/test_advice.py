@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diffprof.record.advised import Advice, Option
-from diffprof.record.fitted import HostMemory, MemoryPeak
+from diffprof.record.advice import Advice, Option
+from diffprof.record.fit import HostMemory, MemoryPeak
 from diffprof.record.run_settings import RunSettings
 
 OPTION = Option(

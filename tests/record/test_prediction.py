@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffprof.record.predicted import PredictedTime, Prediction
+from diffprof.record.prediction import PredictedTime, Prediction
 from diffprof.record.run_settings import RunSettings
 
 
