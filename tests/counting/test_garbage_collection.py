@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from diffprof.counting.garbage_collection import no_garbage_collection, spare_what_is_there
+from diffprof.counting.garbage_collection import freeze_existing_objects, no_garbage_collection
 
 
 def test_the_collector_is_on_again_also_after_an_error() -> None:
@@ -25,7 +25,7 @@ def test_objects_become_old_ones_unless_somebody_has_frozen_some(
     monkeypatch.setattr(gc, "get_freeze_count", lambda: frozen)
     for name in ("freeze", "unfreeze"):
         monkeypatch.setattr(gc, name, lambda name=name: called.append(name))
-    spare_what_is_there()
+    freeze_existing_objects()
     assert called == expected
 
 

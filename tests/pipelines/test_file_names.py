@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.catalogue import find
-from diffprof.pipelines.file_names import likeliest
+from diffprof.pipelines.file_names import most_likely_entry
 
 FLUX = ("flux.1-dev", "flux.1-kontext-dev")
 WAN = ("skyreels-v2-df-14b", "wan2.1-t2v-14b", "wan2.2-t2v-a14b")
@@ -31,4 +31,4 @@ def test_the_name_of_a_file_decides_then_diffusers_and_then_age(
     names: tuple[str, ...], file: str, inferred: str | None, expected: str
 ) -> None:
     entries = [entry for entry in map(find, names) if entry is not None]
-    assert likeliest(entries, Path(file), inferred).name == expected
+    assert most_likely_entry(entries, Path(file), inferred).name == expected

@@ -18,12 +18,12 @@ from diffprof.pipelines.blueprint import Blueprint, PartPlan
 from diffprof.pipelines.building import build
 from diffprof.pipelines.fitting import (
     StandInGuard,
+    bypass_guard,
     fitting_pipeline,
     is_optional,
     names_own_code,
-    pass_by_guard,
     single_plans,
-    with_class_of_today,
+    with_current_class,
     with_library_class,
 )
 from tests.pipelines.folders import edit, saved
@@ -173,9 +173,7 @@ def test_a_folder_whose_tokenizer_has_code_of_its_own_is_counted(model: Path) ->
 
 def test_a_component_gets_the_class_that_the_pipeline_needs_today() -> None:
     assumptions: list[str] = []
-    plan = with_class_of_today(
-        "AudioLDM2Pipeline", PartPlan("language_model", "transformers", "GPT2Model"), assumptions
-    )
+    plan = with_current_class("AudioLDM2Pipeline", PartPlan("language_model", "transformers", "GPT2Model"), assumptions)
     assert plan.class_name == "GPT2LMHeadModel"
     assert assumptions == [
         "language_model is a GPT2LMHeadModel, as AudioLDM2Pipeline needs it today, and not a GPT2Model"
@@ -184,7 +182,7 @@ def test_a_component_gets_the_class_that_the_pipeline_needs_today() -> None:
 
 def test_no_arrays_of_all_frames_are_made_for_a_guard_that_is_left_out() -> None:
     processor, guard = VideoProcessor(), StandInGuard()
-    pass_by_guard(SimpleNamespace(safety_checker=guard, video_processor=processor))
+    bypass_guard(SimpleNamespace(safety_checker=guard, video_processor=processor))
     video = torch.zeros(1, 3, 5, 16, 8)
     assert processor.postprocess_video(video, output_type="np").shape == (1, 5, 16, 8, 3), "it is not in use yet"
     guard.to(torch.device("cpu"))

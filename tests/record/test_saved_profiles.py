@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diffprof.errors import FileFormatError, FileProblem, RequestError
-from diffprof.record.saved_profiles import image_beside, load_saved, saved_file
+from diffprof.record.saved_profiles import image_of_profile, load_saved, saved_file
 from tests.sample_profiles import stable_diffusion
 
 
@@ -21,7 +21,7 @@ def test_the_folder_of_a_run_and_that_of_an_image_stand_for_their_profile(tmp_pa
     file = stable_diffusion().save(generated / "sd_seed1.profile.json")
     (generated / "sd_seed1.png").write_bytes(b"")
     assert saved_file(str(generated)) == file
-    assert image_beside(str(file)) == generated / "sd_seed1.png"
+    assert image_of_profile(str(file)) == generated / "sd_seed1.png"
     stable_diffusion().save(generated / "sd_seed2.profile.json")
     with pytest.raises(RequestError, match="has 2 profiles in it; name one of them"):
         saved_file(str(generated))

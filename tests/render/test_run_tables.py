@@ -17,11 +17,11 @@ from diffprof.render.run_tables import (
     memory_columns,
     moment_label,
     move_columns,
+    notable_moments,
     part_columns,
     peak_columns,
     section_columns,
     step_columns,
-    telling_moments,
 )
 from tests.sample_iterations import CPU, GPU, MILLISECOND, iteration_on
 from tests.sample_profiles import measured_profile, stable_diffusion
@@ -122,11 +122,11 @@ def moment(iteration: int, rss_bytes: int, label: str = "start") -> MemoryMoment
 
 def test_iterations_that_need_the_same_memory_are_shown_once() -> None:
     sizes = [900, 1000, 1001, 1005, 1500, 1501, 1502, 1503]
-    shown = telling_moments([moment(number, size) for number, size in enumerate(sizes)])
+    shown = notable_moments([moment(number, size) for number, size in enumerate(sizes)])
     assert [one.iteration for one in shown] == [0, 1, 4, 7], "the first two, the one that grew, the last"
 
 
 def test_an_iteration_with_other_moments_is_shown() -> None:
     labels = ["start", "start", "start", "after_denoising", "start"]
-    shown = telling_moments([moment(number, 1000, label) for number, label in enumerate(labels)])
+    shown = notable_moments([moment(number, 1000, label) for number, label in enumerate(labels)])
     assert [one.iteration for one in shown] == [0, 1, 3, 4]

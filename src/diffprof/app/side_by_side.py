@@ -18,13 +18,13 @@ from diffprof.render import numbers
 from diffprof.render.headline import headline
 from diffprof.render.report.markup import Markup, element
 
-MOST_BESIDE = 5
+MOST_MODELS = 5
 HEADINGS = ("model", "time", "memory", "", "each step", "MACs", "parameters")
 """What a card makes of it first: a phone has space for little more."""
 
 
 @dataclass(frozen=True)
-class Beside:
+class ModelRow:
     """One model of the table: its profile, or why there is none."""
 
     model: str
@@ -32,17 +32,17 @@ class Beside:
     problem: str = ""
 
 
-def count_beside(model: str, arguments: Mapping[str, Any], progress: Progress | None) -> Beside:
+def count_row(model: str, arguments: Mapping[str, Any], progress: Progress | None) -> ModelRow:
     """Count a model with those of the arguments that mean something to it."""
     try:
         own = count_model(model, {}, progress)
         given = arguments_for(own, arguments)
-        return Beside(model, count_model(model, given, progress) if given else own)
+        return ModelRow(model, count_model(model, given, progress) if given else own)
     except DiffprofError as error:
-        return Beside(model, None, bounded_message(str(error)))
+        return ModelRow(model, None, bounded_message(str(error)))
 
 
-def side_by_side(models: Sequence[Beside], state: PageState) -> Markup:
+def side_by_side(models: Sequence[ModelRow], state: PageState) -> Markup:
     """The table; a row leads to the page of its model."""
     if len(models) < 2:
         return views.NOTHING
@@ -58,7 +58,7 @@ def side_by_side(models: Sequence[Beside], state: PageState) -> Markup:
     )
 
 
-def _outcome(one: Beside, accelerator: str) -> AcceleratorOutcome | str:
+def _outcome(one: ModelRow, accelerator: str) -> AcceleratorOutcome | str:
     """What the accelerator makes of it, or why that is not known."""
     if one.profile is None:
         return one.problem
@@ -68,7 +68,7 @@ def _outcome(one: Beside, accelerator: str) -> AcceleratorOutcome | str:
         return bounded_message(str(error))
 
 
-def _row(one: Beside, outcome: AcceleratorOutcome | str, state: PageState, whole_bytes: int) -> Markup:
+def _row(one: ModelRow, outcome: AcceleratorOutcome | str, state: PageState, whole_bytes: int) -> Markup:
     others = tuple(name for name in state.models if name != one.model)
     address = write_address(PageState((one.model, *others), state.accelerator, state.arguments))
     name = element("a", model_title(one.model), href=address)

@@ -72,10 +72,10 @@ def _row(
         device=device.kind if place is None else place,
         name=device.name,
         components=_components(measured, place),
-        allocated_bytes=_most(
+        allocated_bytes=_largest(
             [*(one.allocated_bytes for one in points), *(one.peak_allocated_bytes for one in points)]
         ),
-        reserved_bytes=_most(one.reserved_bytes for one in points),
+        reserved_bytes=_largest(one.reserved_bytes for one in points),
         busy_share=statistics.fmean(busy) if busy else None,
         mean_watts=power.mean_watts if power is not None else None,
         joules_per_output=power.joules / outputs if power is not None and outputs else None,
@@ -97,5 +97,5 @@ def _components(measured: Measured, place: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _most(values: Iterable[int | None]) -> int | None:
+def _largest(values: Iterable[int | None]) -> int | None:
     return max((value for value in values if value is not None), default=None)

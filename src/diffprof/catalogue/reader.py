@@ -87,7 +87,7 @@ def _path(name: str) -> Path | None:
         if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
             return direct
         index = _index(folder)
-        found = index.get(lowered) or (_plain_index(folder).get(_plain(lowered)) if index else None)
+        found = index.get(lowered) or (_plain_index(folder).get(_normalize_name(lowered)) if index else None)
         if found is not None:
             return found
     return None
@@ -114,7 +114,7 @@ def _plain_index(folder: Path) -> Mapping[str, Path]:
     """The same by names without punctuation, as people type them: ``wan22-t2v-a14b``."""
     if folder == FOLDER:
         return _shipped_plain_index(folder)
-    return {_plain(name): path for name, path in _index(folder).items()}
+    return {_normalize_name(name): path for name, path in _index(folder).items()}
 
 
 @cache
@@ -124,10 +124,10 @@ def _shipped_index(folder: Path) -> Mapping[str, Path]:
 
 @cache
 def _shipped_plain_index(folder: Path) -> Mapping[str, Path]:
-    return {_plain(name): path for name, path in _shipped_index(folder).items()}
+    return {_normalize_name(name): path for name, path in _shipped_index(folder).items()}
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[-_. ]", "", name.lower()) or name
 
 

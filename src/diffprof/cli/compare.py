@@ -41,7 +41,7 @@ def compare(
     from diffprof.comparison.labels import distinct_labels
     from diffprof.counting.request_profile import count_request
     from diffprof.counting.sources import open_profile
-    from diffprof.record.saved_profiles import image_beside, saved_file
+    from diffprof.record.saved_profiles import image_of_profile, saved_file
 
     options.check(len(profiles))
     request = requested.request("")  # the same for every model: checked before the first is opened
@@ -53,7 +53,7 @@ def compare(
     write_comparison(
         [open_profile(name, lambda model: count(model, {})) for name in profiles],
         distinct_labels(profiles),
-        [image_beside(name) for name in profiles],
+        [image_of_profile(name) for name in profiles],
         options,
         [name if saved_file(name) is None else None for name in profiles],
         count,

@@ -19,7 +19,7 @@ from diffprof.cli.progress import progress_bar
 from diffprof.cli.terminal import print_written
 from diffprof.errors import OutputError, RequestError
 from diffprof.record.request import Request
-from diffprof.record.saved_profiles import image_beside
+from diffprof.record.saved_profiles import image_of_profile
 from diffprof.render.exports.formats import FORMATS, View, report_formats, write_export
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def report(
     if tables is not None:
         _write_tables(opened_profiles, names, tables, parquet, quiet)
     if file or pdf or png:
-        images = [image_beside(name) for name in profiles]
+        images = [image_of_profile(name) for name in profiles]
         _write_page(opened_profiles, names, images, file, pdf, png, browser, quiet)
 
 

@@ -87,15 +87,15 @@ class RunningOptions:
             raise RequestError(f"Unknown attention {self.attention!r}; use {' or '.join(ATTENTIONS)}.")
         changes = Changes.create(quantize=self.quantize, layerwise=self.layerwise)
         return RunSettings(
-            self.offload, not self.no_stream, _whole("--blocks-per-group", self.blocks_per_group),
+            self.offload, not self.no_stream, _whole_number("--blocks-per-group", self.blocks_per_group),
             changes.quantize, changes.layerwise, self.drop_text_encoders, self.attention, self.compile,
-            _whole("--devices", self.devices),
+            _whole_number("--devices", self.devices),
             0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate),
             tuple(dict.fromkeys(self.without or ())),
         )  # fmt: skip
 
 
-def _whole(option: str, text: str) -> int:
+def _whole_number(option: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= 10_000):
         raise RequestError(f"{option} must be a whole number from 1 to 10,000, not {text!r}.")
     return int(text)

@@ -31,7 +31,7 @@ class Condition:
 
 def differing_conditions(profiles: Sequence[Profile]) -> tuple[Condition, ...]:
     """Every condition in which the profiles differ, grouped."""
-    return tuple(condition for condition in _conditions(profiles) if not _same(condition.values))
+    return tuple(condition for condition in _conditions(profiles) if not _are_equal(condition.values))
 
 
 def request_differences(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
@@ -88,7 +88,7 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
         # The executed value may not be the requested one: that is shown if all requested the same.
-        if name not in requested or _same([_requested_value(name, profile) for profile in profiles]):
+        if name not in requested or _are_equal([_requested_value(name, profile) for profile in profiles]):
             yield each(DEFAULT, name, partial(_executed_value, name))
     for slot in _names(profile.components for profile in profiles):
         if all(slot in profile.components for profile in profiles):
@@ -126,7 +126,7 @@ def _measured_conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
     if len(known) > 1:
         for name in ("name", "kind", "threads"):
             values = [getattr(run.device, name) for run in known]
-            if not _same(values):
+            if not _are_equal(values):
                 yield Condition(DEVICE, name, tuple(getattr(run.device, name) if run else None for run in measured))
     if known:
         yield Condition(MEASUREMENT, "measured", tuple(run is not None for run in measured))
@@ -142,7 +142,7 @@ def _names(mappings: Iterable[Iterable[str]]) -> dict[str, None]:
     return dict.fromkeys(name for mapping in mappings for name in mapping)
 
 
-def _same(values: Sequence[Any]) -> bool:
+def _are_equal(values: Sequence[Any]) -> bool:
     # 1 and True are equal in Python, but different requests; 30 and 30.0 are the same.
     return all(value == values[0] and _is_bool(value) == _is_bool(values[0]) for value in values)
 

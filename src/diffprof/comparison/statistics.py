@@ -94,7 +94,7 @@ def rank_sum_test(before: Sequence[float], after: Sequence[float]) -> float:
         return _two_sided_p_value(_arrangements(m, n), round(u))
     pairs = m * n
     variance = pairs / 12 * (m + n + 1 - sum(size**3 - size for size in tied) / ((m + n) * (m + n - 1)))
-    return _normal(abs(u - pairs / 2), variance)
+    return _normal_p_value(abs(u - pairs / 2), variance)
 
 
 def signed_rank_test(differences: Sequence[float]) -> float:
@@ -108,7 +108,7 @@ def signed_rank_test(differences: Sequence[float]) -> float:
     if not tied and n <= EXACT_UP_TO:
         return _two_sided_p_value(_subset_sums(n), round(w))
     variance = n * (n + 1) * (2 * n + 1) / 24 - sum(size**3 - size for size in tied) / 48
-    return _normal(abs(w - n * (n + 1) / 4), variance)
+    return _normal_p_value(abs(w - n * (n + 1) / 4), variance)
 
 
 def _medians(values: Sequence[float], resamples: Iterable[Resample]) -> list[float]:
@@ -187,6 +187,6 @@ def _two_sided_p_value(ways: Sequence[int], statistic: int) -> float:
     return min(1.0, 2 * min(sum(ways[: statistic + 1]), sum(ways[statistic:])) / sum(ways))
 
 
-def _normal(distance: float, variance: float) -> float:
+def _normal_p_value(distance: float, variance: float) -> float:
     # Continuity correction: the statistic is an integer, the normal distribution is continuous.
     return min(1.0, 2 * NormalDist().cdf(-max(distance - 0.5, 0) / math.sqrt(variance))) if variance else 1.0

@@ -70,7 +70,7 @@ def time_changes(before: Profile, after: Profile) -> tuple[TimeChange, ...]:
     sides = [_series(profile.measured, clock) for profile in (before, after) if profile.measured]
     names = dict.fromkeys([*sides[0], *sides[1]])
     in_turns = measured_in_turns(before.measured, after.measured)
-    busy = not in_turns and any(map(lacked_cpu, (before.measured, after.measured)))
+    busy = not in_turns and any(map(was_short_of_cpu, (before.measured, after.measured)))
     return tuple(_change(name, clock, sides[0].get(name), sides[1].get(name), in_turns, busy) for name in names)
 
 
@@ -91,7 +91,7 @@ def cpu_share(measured: Measured) -> float | None:
     return median(shares) if shares else None
 
 
-def lacked_cpu(measured: Measured) -> bool:
+def was_short_of_cpu(measured: Measured) -> bool:
     """Whether other processes used the CPU meanwhile: then the times say little about the code."""
     share = cpu_share(measured)
     return share is not None and share < LEAST_CPU_SHARE

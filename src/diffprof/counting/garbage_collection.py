@@ -24,7 +24,7 @@ def no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def spare_what_is_there() -> None:
+def freeze_existing_objects() -> None:
     """Have the collector take all objects for old ones, which it seldom looks through.
 
     What imported libraries have made stays for as long as the process: without this, the next steps of the program

@@ -13,7 +13,7 @@ from diffprof import catalogue
 from diffprof.catalogue.names import Place, ResolvedModel, resolve
 from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.formulas.registry import registered_operations
-from diffprof.counting.garbage_collection import no_garbage_collection, spare_what_is_there
+from diffprof.counting.garbage_collection import freeze_existing_objects, no_garbage_collection
 from diffprof.counting.process_settings import process_settings
 from diffprof.errors import needs_torch
 from diffprof.laws.programs import OutsideOfLaw
@@ -71,7 +71,7 @@ def _count(request: Request, progress: Progress | None) -> Profile:
         with within_limits(str(request.model), work_limits()):
             profile = count(request, progress)
         if is_first:
-            spare_what_is_there()
+            freeze_existing_objects()
     return profile
 
 

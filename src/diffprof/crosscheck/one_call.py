@@ -123,7 +123,7 @@ class OneCall(torch.nn.Module):
     def tensors(self, device: str) -> list[torch.Tensor]:
         """The tensor inputs; on the CPU, those that the dry run left virtual or empty hold random numbers."""
         found = [self._leaves[place] for place in self._places]
-        return [tensor.to("meta") if device == "meta" else _real(tensor) for tensor in found]
+        return [tensor.to("meta") if device == "meta" else _real_tensor(tensor) for tensor in found]
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         values = list(self._leaves)
@@ -134,7 +134,7 @@ class OneCall(torch.nn.Module):
         return tuple(_tensors_of(called(*args, **kwargs)))
 
 
-def _real(tensor: torch.Tensor) -> torch.Tensor:
+def _real_tensor(tensor: torch.Tensor) -> torch.Tensor:
     empty = tensor.is_meta or not bool(tensor.any())
     if tensor.is_floating_point() and empty and tensor.dim():
         return torch.randn(tensor.shape, dtype=tensor.dtype)

@@ -65,10 +65,10 @@ def crosscheck_json(crosscheck: Crosscheck) -> str:
 
 def crosscheck_csv(crosscheck: Crosscheck) -> str:
     """The table as CSV: exact numbers, no units."""
-    return table_csv(COLUMNS, [_plain(row) for row in crosscheck_table(crosscheck)])
+    return table_csv(COLUMNS, [_plain_row(row) for row in crosscheck_table(crosscheck)])
 
 
-def _plain(row: CrosscheckRow) -> dict[str, Any]:
+def _plain_row(row: CrosscheckRow) -> dict[str, Any]:
     count = row.count
     return {
         "tool": count.tool,

@@ -223,7 +223,7 @@ class ModelManager:
             return entry
 
     def _load(self, key: _Key, model: Model, progress: Progress | None) -> CacheEntry:
-        with self._turn_to_load(model.name):
+        with self._wait_to_load(model.name):
             entry = self._acquire(key)
             if entry is not None:
                 return entry
@@ -243,7 +243,7 @@ class ModelManager:
             return entry
 
     @contextlib.contextmanager
-    def _turn_to_load(self, name: str) -> Iterator[None]:
+    def _wait_to_load(self, name: str) -> Iterator[None]:
         """Load one model at a time: two threads that check the free memory would both count on the same bytes."""
         with self._changed:
             while self._loading:

@@ -33,7 +33,7 @@ def with_assumed_parts(blueprint: Blueprint, dispensable: frozenset[str], assump
     parts = dict(blueprint.parts)
     for slot, plan in blueprint.parts.items():
         if plan.is_missing and slot not in dispensable and _is_model(plan):
-            parts[slot], sentence = _assumed(blueprint, plan)
+            parts[slot], sentence = _assume_part(blueprint, plan)
             assumptions.append(f"{slot} has no configuration: {sentence}")
     return replace(blueprint, parts=parts)
 
@@ -42,7 +42,7 @@ def _is_model(plan: PartPlan) -> bool:
     return kind_of(part_class(plan.library, plan.class_name, plan.config)) is Kind.model
 
 
-def _assumed(blueprint: Blueprint, plan: PartPlan) -> tuple[PartPlan, str]:
+def _assume_part(blueprint: Blueprint, plan: PartPlan) -> tuple[PartPlan, str]:
     known = _known_part(blueprint, plan)
     if known is not None:
         entry, config = known
@@ -66,8 +66,8 @@ def _known_part(blueprint: Blueprint, plan: PartPlan) -> tuple[Entry, Mapping[st
         if other is None or other.class_name != plan.class_name:
             continue
         theirs = _denoisers(entry.components)
-        demanded, offered = ({slot: demands_of(part, keys) for slot, part in parts.items()} for parts in (own, theirs))
-        if own and demanded == offered and (degree := likeness(own, theirs)) >= LEAST_LIKENESS:
+        demanded, offered = ({slot: demand_of(part, keys) for slot, part in parts.items()} for parts in (own, theirs))
+        if own and demanded == offered and (degree := similarity_of(own, theirs)) >= LEAST_LIKENESS:
             found.append(((entry.pipeline == blueprint.pipeline, degree), entry, other.config))
     if not found:
         return None
@@ -83,11 +83,13 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def demands_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
+def demand_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
     """The class of a denoiser and the values that decide what it takes, those of its class where it has none."""
     values = _whole_config(part)
     demanded = {
-        name: _plain(value) for name, value in values.items() if (name in keys if keys else WIDTHS.fullmatch(name))
+        name: _plain_value(value)
+        for name, value in values.items()
+        if (name in keys if keys else WIDTHS.fullmatch(name))
     }
     return part.class_name, demanded
 
@@ -102,18 +104,18 @@ def _defaults(part: Any) -> dict[str, Any]:
     return {parameter.name: parameter.default for parameter in parameters if parameter.name != "self"}
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def likeness(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
+def similarity_of(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
     """The part of the denoisers' values that are the same, of those that are not the class's defaults in both."""
     same = different = 0
     for slot in own:
         first, second, usual = _whole_config(own[slot]), _whole_config(theirs[slot]), _defaults(own[slot])
         for name, default in usual.items():
-            values = _plain(first[name]), _plain(second.get(name))
-            if values != (_plain(default), _plain(default)):
+            values = _plain_value(first[name]), _plain_value(second.get(name))
+            if values != (_plain_value(default), _plain_value(default)):
                 same, different = same + (values[0] == values[1]), different + (values[0] != values[1])
     return same / (same + different) if same + different else 1.0
 
@@ -129,7 +131,7 @@ def _is_autoencoder(plan: PartPlan) -> bool:
 def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
     """What must differ from the class's defaults for the denoiser to take what the model gives."""
     owner = part_class(plan.library, plan.class_name, plan.config)
-    demands = dict(_widths_demanded(blueprint))
+    demands = dict(_demanded_widths(blueprint))
     config_class = getattr(owner, "config_class", None)
     if config_class is None or _is_autoencoder(plan):
         return _autoencoder_sizes(blueprint, owner) if _is_autoencoder(plan) else {}
@@ -145,16 +147,16 @@ def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
     demanded = _demanded_width(plan, demands)
     if not isinstance(width, int) or demanded is None or width in demands.values():
         return {}
-    sizes = _scaled(part, key, width, demanded)
+    sizes = _scale_config(part, key, width, demanded)
     if part is usual:
         return sizes
     is_fitted = hasattr(vision, "out_hidden_size")
     return {"text_config": sizes, **({"vision_config": {"out_hidden_size": demanded}} if is_fitted else {})}
 
 
-def _widths_demanded(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
+def _demanded_widths(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
     for part in _denoisers(blueprint.parts).values():
-        for name, value in demands_of(part, None)[1].items():
+        for name, value in demand_of(part, None)[1].items():
             first = value[0] if isinstance(value, list) and value else value
             if type(first) is int and first > 0:
                 yield name, first
@@ -189,7 +191,7 @@ def _demanded_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
     return None
 
 
-def _scaled(usual: Any, key: str, width: int, demanded: int) -> dict[str, Any]:
+def _scale_config(usual: Any, key: str, width: int, demanded: int) -> dict[str, Any]:
     """The new width, and heads of the usual size where their number follows from it."""
     sizes = {key: demanded}
     heads = next((name for name in ("num_attention_heads", "num_heads") if hasattr(usual, name)), None)

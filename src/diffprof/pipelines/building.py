@@ -19,16 +19,16 @@ from diffprof.pipelines.classes import Kind, is_of_the_libraries, kind_of, missi
 from diffprof.pipelines.failures import FROM_VALUES, is_own_mistake, packages_behind
 from diffprof.pipelines.fitting import (
     IGNORED_KEYS,
+    bypass_guard,
     fitting_pipeline,
     is_guard,
     is_known_class,
     is_optional,
     names_own_code,
-    pass_by_guard,
     single_plans,
     stand_in_guard,
     unknown_keys_sentence,
-    with_class_of_today,
+    with_current_class,
 )
 from diffprof.pipelines.modular import build_modular, modular_class, register_parts
 from diffprof.pipelines.patching import DRY_RUN_LOCK, Patches
@@ -71,7 +71,7 @@ def build(blueprint: Blueprint, dtype: torch.dtype, make_model: MakeModel | None
     is_virtual = make_model is None
     pipeline = _assemble(owner, {**parts, **settings}, dtype, is_virtual)
     if is_virtual:
-        pass_by_guard(pipeline)
+        bypass_guard(pipeline)
     return pipeline, tuple(assumptions)
 
 
@@ -211,7 +211,7 @@ def _part(
             f"{plan.slot}: {plan.library}.{plan.class_name} is not a class of the libraries: it is left out"
         )
         return None
-    plan = with_class_of_today(blueprint.pipeline, plan, assumptions)
+    plan = with_current_class(blueprint.pipeline, plan, assumptions)
     owner = part_class(plan.library, plan.class_name, plan.config)
     _note_own_code(plan, owner, assumptions)
     kind = kind_of(owner)
@@ -223,12 +223,12 @@ def _part(
         return None
     config = _configuration(blueprint, plan, kind, assumptions)
     assumptions += filter(None, [unknown_keys_sentence(plan, owner) if kind is Kind.model else None])
-    with told_as_the_models(plan):
+    with explain_config_errors(plan):
         return make_model(owner, plan, config, dtype) if kind is Kind.model else owner.from_config(config)
 
 
 @contextlib.contextmanager
-def told_as_the_models(plan: PartPlan) -> Iterator[None]:
+def explain_config_errors(plan: PartPlan) -> Iterator[None]:
     """Inside, what a library raises for a configuration becomes a sentence about the model."""
     try:
         yield

@@ -71,7 +71,7 @@ def _check_text(text: str, where: object) -> None:
 
 
 def _check_number(key: str, value: float, where: object) -> None:
-    most = _most(key, value)
+    most = _limit_for(key, value)
     if isinstance(value, float) and not math.isfinite(value):
         return  # a library takes it or refuses it; it makes nothing large
     if abs(value) > most:
@@ -80,7 +80,7 @@ def _check_number(key: str, value: float, where: object) -> None:
         )
 
 
-def _most(key: str, value: float) -> int:
+def _limit_for(key: str, value: float) -> int:
     if key in TEXT_LENGTH_KEYS:
         return LONGEST_TEXT if value < NO_LENGTH else 10**40
     if "timesteps" in key:

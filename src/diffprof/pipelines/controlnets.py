@@ -11,7 +11,7 @@ import torch
 from diffprof.catalogue.names import is_model_folder
 from diffprof.errors import RequestError, first_line
 from diffprof.pipelines.blueprint import PartPlan
-from diffprof.pipelines.building import build_virtual_model, told_as_the_models, virtual_weights
+from diffprof.pipelines.building import build_virtual_model, explain_config_errors, virtual_weights
 from diffprof.pipelines.classes import part_class
 from diffprof.pipelines.components import components_of, role_of
 from diffprof.pipelines.controlnet_folders import controlnet_class, folder_of
@@ -126,7 +126,7 @@ def _published_controlnet(name: str, dtype: torch.dtype, assumptions: list[str])
     if "ControlNet" not in owner.__name__:
         raise RequestError(f"{name} is a {owner.__name__}, not a ControlNet")
     assumptions += filter(None, [unknown_keys_sentence(plan, owner)])
-    with told_as_the_models(plan):
+    with explain_config_errors(plan):
         return build_virtual_model(owner, plan, config, dtype)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from diffprof.catalogue import Entry, entries
-from diffprof.pipelines.assumed_parts import CHANNELS, DENOISERS, LEAST_LIKENESS, demands_of, likeness
+from diffprof.pipelines.assumed_parts import CHANNELS, DENOISERS, LEAST_LIKENESS, demand_of, similarity_of
 from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
 from diffprof.pipelines.classes import NAMES_OF_REPOSITORIES
 from diffprof.pipelines.folder import read_json
@@ -29,8 +29,8 @@ def from_denoiser_folder(folder: Path, name: str) -> Blueprint | None:
             part = entry.components.get(slot)
             if part is not None and part.class_name == class_name:
                 plan = PartPlan(slot, part.library, part.class_name, config, folder=place)
-                if all(demands_of(plan, keys) == demands_of(part, keys) for keys in (None, CHANNELS)):
-                    found.append((likeness({slot: plan}, {slot: part}), entry, plan))
+                if all(demand_of(plan, keys) == demand_of(part, keys) for keys in (None, CHANNELS)):
+                    found.append((similarity_of({slot: plan}, {slot: part}), entry, plan))
     if not found:
         return None
     # Of models with the same denoiser, the one with the fewest networks beside it: none with a ControlNet.

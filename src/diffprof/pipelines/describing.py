@@ -169,7 +169,7 @@ def _differences_of_transformer(config_class: Any, config: dict[str, Any]) -> di
 
     values = {key: value for key, value in config.items() if key != "model_type"}
     for path in [*_paths(config)]:
-        shorter = _without(values, path)
+        shorter = _remove_path(values, path)
         if shorter != values and is_enough(shorter):
             values = shorter
     return values
@@ -194,14 +194,14 @@ def _paths(config: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             yield from ((key, *inner) for inner in _paths(value))
 
 
-def _without(config: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+def _remove_path(config: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
     key, *rest = path
     if key not in config:
         return dict(config)
     if not rest:
         return {other: value for other, value in config.items() if other != key}
     inner = config[key]
-    return {**config, key: _without(inner, tuple(rest))} if isinstance(inner, Mapping) else dict(config)
+    return {**config, key: _remove_path(inner, tuple(rest))} if isinstance(inner, Mapping) else dict(config)
 
 
 def facts_of_tokenizer(tokenizer: Any) -> TokenizerFacts:

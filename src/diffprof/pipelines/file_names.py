@@ -14,7 +14,7 @@ SHORTEST_WORD = 3
 """Words of fewer letters are in too many names to say anything."""
 
 
-def likeliest(entries: Sequence[Entry], file: Path, inferred: str | None) -> Entry:
+def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None) -> Entry:
     """The model that the name of the file speaks of, else the one that diffusers sees in it, else the oldest.
 
     `inferred` is the repository that diffusers' loader would take the configuration from.
@@ -24,7 +24,7 @@ def likeliest(entries: Sequence[Entry], file: Path, inferred: str | None) -> Ent
     return min(
         entries,
         key=lambda entry: (
-            _likeness(entry, words),
+            _mismatch_of_name(entry, words),
             inferred is None or inferred.lower() not in map(str.lower, entry.names),
             not known & set(map(str.lower, entry.names)),
             not entry.task.startswith("text-to-"),  # which needs no other input than a prompt
@@ -34,7 +34,7 @@ def likeliest(entries: Sequence[Entry], file: Path, inferred: str | None) -> Ent
     )
 
 
-def _likeness(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
+def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
     """How little a file's name says of the model: by letters, then by all words in common, then by those it lacks."""
     found = [(0, 0, 0)]
     for name in entry.names:

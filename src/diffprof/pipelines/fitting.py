@@ -130,7 +130,7 @@ def is_known_class(plan: PartPlan) -> bool:
     return True
 
 
-def with_class_of_today(pipeline: str, plan: PartPlan, assumptions: list[str]) -> PartPlan:
+def with_current_class(pipeline: str, plan: PartPlan, assumptions: list[str]) -> PartPlan:
     """The plan of a component with the class that the pipeline's code needs, where it was published with another."""
     name = CLASSES_OF_TODAY.get((pipeline, plan.class_name))
     if name is None:
@@ -213,7 +213,7 @@ class StandInGuard:
         return self
 
 
-def pass_by_guard(pipeline: Any) -> None:
+def bypass_guard(pipeline: Any) -> None:
     """Show a stand-in for a guard a single point: arrays of all frames would be made for it, gigabytes of them.
 
     The pipeline makes arrays of its frames, shows them to the guard, and makes its result of what that gives back.

@@ -49,13 +49,13 @@ def check_ranks(preparation: Preparation) -> Rank:
     if preparation.parallel and rank.count != preparation.ranks:
         ways = preparation.texts["parallel"]
         raise RequestError(
-            f"--parallel {ways} needs {preparation.ranks} processes and there {_are(rank.count)}; start it with "
+            f"--parallel {ways} needs {preparation.ranks} processes and there {_is_or_are(rank.count)}; start it with "
             f"`torchrun --nproc-per-node {preparation.ranks} -m diffprof run ...`"
         )
     return rank
 
 
-def _are(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return "is 1" if count == 1 else f"are {count}"
 
 

@@ -16,7 +16,7 @@ from diffprof.catalogue import Entry
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.pipelines.architectures import infer_architecture
 from diffprof.pipelines.blueprint import Blueprint, PartPlan, from_entry
-from diffprof.pipelines.file_names import likeliest
+from diffprof.pipelines.file_names import most_likely_entry
 from diffprof.pipelines.folder import from_folder, read_json
 from diffprof.pipelines.headers.files import read_header
 from diffprof.pipelines.headers.header import StoredTensor, WeightHeader
@@ -52,7 +52,7 @@ def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) 
     """The plan of the pipeline that the file holds, or holds a part of; `config` is the model to take the rest from."""
     header = read_header(file)
     groups = _groups(header.tensors)
-    slot = None if config is not None else slot_beside(file)
+    slot = None if config is not None else slot_of_file(file)
     if config is not None:
         blueprint, found = open_model(config), f"with the configuration of {config}"
     elif slot is not None:
@@ -122,7 +122,7 @@ def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
     return TEXT if any(name.startswith(TEXT_NAMES) for name in tensors) else DENOISER
 
 
-def slot_beside(file: Path) -> str | None:
+def slot_of_file(file: Path) -> str | None:
     """The component whose folder the file lies in, where that is a folder in diffusers layout."""
     folder = file.absolute().parent
     index = folder.parent / "model_index.json"
@@ -143,13 +143,13 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
     inferred = infer_architecture(header.tensors)
     same = [entry for entry in _published_entries() if _part_with(entry, elements)]
     if same:
-        chosen = likeliest(same, file, None if inferred is None else inferred.hub_id)
+        chosen = most_likely_entry(same, file, None if inferred is None else inferred.hub_id)
         others = f", as {_count(len(same) - 1, 'other')} of the catalogue" if len(same) > 1 else ""
         return open_model(chosen.name), f"as {chosen.name}, which has exactly its {elements:,} weights{others}"
     if inferred is None:
         raise RequestError(_unknown(file, header, elements))
     near = [entry for entry in _published_entries() if _has_nearly(entry, inferred.hub_id, elements)]
-    model = likeliest(near, file, inferred.hub_id).name if near else inferred.hub_id
+    model = most_likely_entry(near, file, inferred.hub_id).name if near else inferred.hub_id
     try:
         return open_model(model), f"as {inferred.kind}, the type that diffusers sees in it"
     except DiffprofError as error:

@@ -194,7 +194,7 @@ def _image_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     return _zeros(1, (None if takes_texts else config.encoder_hid_dim) or config.cross_attention_dim)
 
 
-def _sound(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
+def _silence(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
     """Silence of ten seconds, in stereo."""
     config = getattr(getattr(pipeline, "vae", None), "config", None)
     rate = getattr(config, "sampling_rate", None) or getattr(pipeline, "sample_rate", None) or 44100
@@ -249,7 +249,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
         lambda pipeline, given: STAND_IN_PROMPT,
     ),
     **dict.fromkeys(("source_subject_category", "target_subject_category"), lambda pipeline, given: "cat"),
-    **dict.fromkeys(("audio", "src_audio", "reference_audio", "initial_audio_waveforms"), _sound),
+    **dict.fromkeys(("audio", "src_audio", "reference_audio", "initial_audio_waveforms"), _silence),
     "generator": lambda pipeline, given: torch.Generator(),
     "output_type": lambda pipeline, given: "np",
     "control_mode": lambda pipeline, given: 0,

@@ -28,8 +28,8 @@ def parse_cache(text: str) -> CacheChoice:
     """``first_block`` or ``first_block:threshold=0.1``: refused here when there is no such cache or setting."""
     name, _, given = text.partition(":")
     known = known_caches()
-    plain_name = _plain(name)
-    found = next((own for own in known if _plain(own) == plain_name), None)
+    plain_name = _normalize_name(name)
+    found = next((own for own in known if _normalize_name(own) == plain_name), None)
     if found is None:
         raise RequestError(f"unknown cache {name!r}; the installed diffusers has {', '.join(known)}")
     owner = known[found]
@@ -111,7 +111,7 @@ def _pyramid_attention(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any
     return {"spatial_attention_block_skip_range": 2, "current_timestep_callback": _timestep(pipeline)}
 
 
-def _faster(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _faster_cache(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     parameters = _defaults_of_call(pipeline)
     if "num_frames" not in parameters:
         shape = "BCHW"
@@ -138,7 +138,7 @@ def _mag(pipeline: Any, denoiser: Any, arguments: Mapping[str, Any]) -> dict[str
 
 USUAL_SETTINGS: dict[str, Callable[[Any, Any, Mapping[str, Any]], dict[str, Any]]] = {
     "pyramid_attention": _pyramid_attention,
-    "faster": _faster,
+    "faster": _faster_cache,
     "mag": _mag,
 }
 """What a cache needs and diffusers has no default for."""
@@ -148,7 +148,7 @@ def _defaults_of_call(pipeline: Any) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in call_parameters(pipeline).items()}
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

@@ -21,7 +21,7 @@ def check_tokenizer_file(folder: Path) -> None:
         return
     try:
         values = parse_json(path.read_bytes())
-        growth, added = _grown(values.get("normalizer"), 1, 0)
+        growth, added = _growth_of(values.get("normalizer"), 1, 0)
         added = max(added, _added_tokens(values.get("post_processor")))
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return  # it is no such file, which the library says in its own words
@@ -29,12 +29,12 @@ def check_tokenizer_file(folder: Path) -> None:
         raise RequestError(f"{path} makes every text longer than any tokenizer does; check the file")
 
 
-def _grown(normalizer: Any, growth: int, added: int) -> tuple[int, int]:
+def _growth_of(normalizer: Any, growth: int, added: int) -> tuple[int, int]:
     """How many times as long a text becomes at most, and what is put before it."""
     if not isinstance(normalizer, dict) or growth > MOST_GROWTH:
         return growth, added
     for part in normalizer.get("normalizers") or ():
-        growth, added = _grown(part, growth, added)
+        growth, added = _growth_of(part, growth, added)
     content = normalizer.get("content")
     if isinstance(content, str) and len(content) > 1:
         # One for each letter, and where the pattern fits nothing at all, one between two letters.

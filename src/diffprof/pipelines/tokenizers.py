@@ -36,7 +36,7 @@ VOCABULARY_FILES = (
 def tokenizer_of(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
     """The tokenizer of a slot; what a stand-in takes for granted is added to `assumptions`."""
     if has_vocabulary(plan):
-        return _with_template(blueprint, plan, _own(plan), assumptions)
+        return _with_template(blueprint, plan, _own_tokenizer(plan), assumptions)
     if _is_made_of_bytes(plan):
         assumptions.append(f"{plan.slot} has no configuration: the defaults of {plan.class_name} are assumed")
         return part_class(plan.library, plan.class_name)()
@@ -88,7 +88,7 @@ def _is_whole_file(path: Path) -> bool:
 LFS_POINTER = b"version https://git-lfs"
 
 
-def _own(plan: PartPlan) -> Any:
+def _own_tokenizer(plan: PartPlan) -> Any:
     """The tokenizer that the files in the folder make; no code of the repository is run for it."""
     owner = part_class(plan.library, plan.class_name)
     if kind_of(owner) is not Kind.tokenizer:

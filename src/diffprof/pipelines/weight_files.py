@@ -72,7 +72,7 @@ def choose_weight_file(
 ) -> WeightFileChoice:
     """Which of the files in a component's folder to read: the requested variant or precision where it is there."""
     stem = _stem(owner)
-    for choice in _candidates(stem, variant or VARIANTS.get(dtype), index_first=not _of_transformers(owner)):
+    for choice in _candidates(stem, variant or VARIANTS.get(dtype), index_first=not _is_of_transformers(owner)):
         if choice.name in names:
             return choice
     pickle = next((name for name in sorted(names) if name.endswith(PICKLES)), None)
@@ -105,10 +105,10 @@ def _candidates(stem: str, requested: str | None, index_first: bool) -> Iterator
 
 
 def _stem(owner: Any) -> str:
-    return "model" if _of_transformers(owner) else "diffusion_pytorch_model"
+    return "model" if _is_of_transformers(owner) else "diffusion_pytorch_model"
 
 
-def _of_transformers(owner: Any) -> bool:
+def _is_of_transformers(owner: Any) -> bool:
     import transformers
 
     return issubclass(owner, transformers.PreTrainedModel)

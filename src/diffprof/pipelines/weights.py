@@ -37,7 +37,7 @@ from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.random_weights import random_model
 from diffprof.pipelines.ranks import check_ranks, spread_denoisers
 from diffprof.pipelines.real_changes import check_packages, make_changes
-from diffprof.pipelines.single_file import slot_beside
+from diffprof.pipelines.single_file import slot_of_file
 from diffprof.pipelines.source import blueprint_of, with_entry
 from diffprof.pipelines.step_caches import CacheChoice, enable_cache, parse_cache
 from diffprof.pipelines.switches import apply_switches
@@ -222,7 +222,7 @@ def _origin_of_file(request: Request, file: Path) -> _Origin:
     """A single file, with tokenizers and whatever it does not hold from the model `config`."""
     config = request.config
     blueprint = blueprint_of(request.model, config)
-    if config is None and slot_beside(file) is not None:
+    if config is None and slot_of_file(file) is not None:
         return _Origin(blueprint, file.absolute().parents[1], file=file)
     if config is None:
         raise RequestError(

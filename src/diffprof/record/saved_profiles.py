@@ -46,7 +46,7 @@ def load_saved(file: Path) -> Profile:
         raise FileFormatError(f"{str(error).rstrip('.')}; {advice}.", error.reason) from error
 
 
-def image_beside(name: str) -> Path | None:
+def image_of_profile(name: str) -> Path | None:
     """The image that has a saved profile's name."""
     file = saved_file(name)
     if file is None:

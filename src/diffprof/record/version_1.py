@@ -26,11 +26,11 @@ def upgrade(values: dict[str, Any]) -> dict[str, Any]:
     except DecodingError as error:
         raise error.when_reading() from None
     parts = values.get("components")
-    components = {slot: _with(part, slot=slot) for slot, part in parts.items()} if isinstance(parts, dict) else parts
+    components = {slot: _extend(part, slot=slot) for slot, part in parts.items()} if isinstance(parts, dict) else parts
     facts = _sizes(values.get("ledger"))
     if "measured" in values:
         # Version 1 said in a note how a run differs from its count; the note stays.
-        facts["measured"] = _with(values["measured"], mismatches=[])
+        facts["measured"] = _extend(values["measured"], mismatches=[])
     return {**values, "components": components, "calls": calls, "costs": costs, **facts}
 
 
@@ -44,7 +44,7 @@ def _convert_each(items: Any, convert: Callable[[dict[str, Any]], Any]) -> Any:
     return converted
 
 
-def _with(values: Any, **more: Any) -> Any:
+def _extend(values: Any, **more: Any) -> Any:
     return {**values, **more} if isinstance(values, dict) else values
 
 

@@ -84,9 +84,9 @@ def accelerators_csv(entries: Sequence[Accelerator]) -> str:
 
 def accelerator_json(entry: Accelerator) -> str:
     """All that the catalogue says about an accelerator, as JSON."""
-    from diffprof.render.achieved_rates import reached_values
+    from diffprof.render.achieved_rates import rate_values
 
-    return json.dumps({**_values(entry), "reached": reached_values(entry)}, indent=2) + "\n"
+    return json.dumps({**_values(entry), "reached": rate_values(entry)}, indent=2) + "\n"
 
 
 def accelerator_csv(entry: Accelerator) -> str:
@@ -109,10 +109,10 @@ def accelerator_markdown(entry: Accelerator) -> str:
 
 def _all_numbers(entry: Accelerator) -> list[tuple[str, str, str]]:
     """What is published, then what predictions take: its name, how it reads, and where it came from."""
-    from diffprof.render.achieved_rates import reached_lines
+    from diffprof.render.achieved_rates import rate_lines
 
     published = [(name, value, source) if value else (name, "", NOT_KNOWN) for name, value, source in _numbers(entry)]
-    return [*published, *reached_lines(entry)]
+    return [*published, *rate_lines(entry)]
 
 
 def print_accelerator(entry: Accelerator, console: Console) -> None:
@@ -136,11 +136,11 @@ def print_accelerator(entry: Accelerator, console: Console) -> None:
 
 def _print_reached(entry: Accelerator, console: Console) -> None:
     """What it reaches in practice, and every number of the time model that this follows from."""
-    from diffprof.render.achieved_rates import reached_lines
+    from diffprof.render.achieved_rates import rate_lines
 
     console.print()
     _print_line(console, "What it reaches, as predictions take it", style="bold")
-    lines = reached_lines(entry)
+    lines = rate_lines(entry)
     names, values = max(len(line.name) for line in lines), max(len(line.value) for line in lines)
     for line in lines:
         _print_line(console, f"{line.name:{names}}  {line.value:{values}}  {line.source}")

@@ -14,7 +14,7 @@ INTERNAL = ("spread", "host_spread")
 MEASURED = "measured on this machine"
 
 
-class ReachedLine(NamedTuple):
+class AchievedRate(NamedTuple):
     """One number: what it is, how it reads, and where it came from."""
 
     name: str
@@ -22,13 +22,13 @@ class ReachedLine(NamedTuple):
     source: str
 
 
-def reached_lines(entry: Accelerator) -> list[ReachedLine]:
+def rate_lines(entry: Accelerator) -> list[AchievedRate]:
     """Rates first, then every number of the time model."""
     device = device_of(entry)
-    return [*_rates(device), *(ReachedLine(_words(name), *_number(entry, name)) for name in NAMES)]
+    return [*_rates(device), *(AchievedRate(_words(name), *_number(entry, name)) for name in NAMES)]
 
 
-def reached_values(entry: Accelerator) -> dict[str, Any]:
+def rate_values(entry: Accelerator) -> dict[str, Any]:
     """The same for programs."""
     device = device_of(entry)
     return {
@@ -46,16 +46,16 @@ def _dtypes(device: DeviceModel) -> list[str]:
     return [dtype for dtype in ("float32", "float16", "bfloat16") if device.has(dtype)]
 
 
-def _rates(device: DeviceModel) -> list[ReachedLine]:
+def _rates(device: DeviceModel) -> list[AchievedRate]:
     lines = []
     for dtype in _dtypes(device):
         rate = device.product_rate(dtype)
         value = f"{numbers.flops_per_second(rate)}, {numbers.percent(rate / device.peak(dtype))} of the peak"
-        lines.append(ReachedLine(f"large product in {dtype}", value, "from product_share, speed and power"))
+        lines.append(AchievedRate(f"large product in {dtype}", value, "from product_share, speed and power"))
     bandwidth = f"{device.effective_bandwidth / 1e9:,.4g} GB/s, {numbers.percent(device.efficiency.bandwidth_share)}"
-    lines.append(ReachedLine("bandwidth", bandwidth, "from bandwidth_share"))
+    lines.append(AchievedRate("bandwidth", bandwidth, "from bandwidth_share"))
     allowed = numbers.percent(device.power_share)
-    lines.append(ReachedLine("power allows", f"{allowed} of the peak", "from joules_per_teraflop and the board power"))
+    lines.append(AchievedRate("power allows", f"{allowed} of the peak", "from joules_per_teraflop and the board power"))
     return lines
 
 

@@ -31,7 +31,10 @@ def model_card(profile: Profile) -> str:
     ]
     blocks = [
         Block(
-            "Compute", [headline(profile)], columns, [*_figures(profile), *profile_warnings(profile), _made_by(profile)]
+            "Compute",
+            [headline(profile)],
+            columns,
+            [*_figures(profile), *profile_warnings(profile), _versions(profile)],
         ),
     ]
     return markdown(blocks)
@@ -53,6 +56,6 @@ def _figures(profile: Profile) -> list[str]:
     return lines
 
 
-def _made_by(profile: Profile) -> str:
+def _versions(profile: Profile) -> str:
     environment = profile.environment
     return f"Counted with diffprof {environment.diffprof}, torch {environment.torch}, diffusers {environment.diffusers}"

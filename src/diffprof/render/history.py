@@ -55,7 +55,7 @@ def run_columns(runs: Sequence[KeptRun]) -> list[Column]:
     """The columns that distinguish one run from another."""
     columns = [
         Column("run", [str(run.id) for run in runs], style="bold"),
-        Column(KEPT_AT, [_when(run.created_at) for run in runs], rank=3, justify="left"),
+        Column(KEPT_AT, [_minute_of(run.created_at) for run in runs], rank=3, justify="left"),
         Column("kind", [run.kind for run in runs], rank=5, justify="left"),
         Column("model", [numbers.shorten(run.model, LONGEST_NAME) for run in runs], justify="left", least=12),
         Column("size", [_size(run) for run in runs], rank=4, justify="left"),
@@ -124,7 +124,7 @@ def runs_csv(runs: Sequence[KeptRun]) -> str:
     """The runs as CSV: exact numbers, no units."""
     from diffprof.render.csv import table_csv
 
-    return table_csv([field.name for field in dataclasses.fields(KeptRun)], [_plain(run) for run in runs])
+    return table_csv([field.name for field in dataclasses.fields(KeptRun)], [_plain_row(run) for run in runs])
 
 
 def trend_json(trend: Trend) -> str:
@@ -154,7 +154,7 @@ def kept_line(run: KeptRun) -> str:
     """``Run 7: kept 2026-01-31 12:00 UTC from `diffprof run`, tagged baseline``"""
     tags = f", tagged {', '.join(run.tags)}" if run.tags else ""
     picture = ", with an image" if run.picture else ""
-    return clean(f"Run {run.id}: kept {_when(run.created_at)} UTC from `diffprof {run.kind}`{tags}{picture}")
+    return clean(f"Run {run.id}: kept {_minute_of(run.created_at)} UTC from `diffprof {run.kind}`{tags}{picture}")
 
 
 def pruned_line(pruned: PruneResult, dry_run: bool) -> str:
@@ -204,7 +204,7 @@ def _json(values: dict[str, Any]) -> str:
     return json.dumps({"format": {"name": FORMAT_NAME, "version": FORMAT_VERSION}, **values}, indent=2) + "\n"
 
 
-def _plain(run: KeptRun) -> dict[str, Any]:
+def _plain_row(run: KeptRun) -> dict[str, Any]:
     return {**vars(run), "tags": "; ".join(run.tags)}
 
 
@@ -212,7 +212,7 @@ def _format_metric(metric: str, value: float | None) -> str:
     return UNKNOWN if value is None else METRICS[metric][1](value)
 
 
-def _when(created_at: str) -> str:
+def _minute_of(created_at: str) -> str:
     return created_at[:16].replace("T", " ")
 
 

@@ -99,7 +99,7 @@ def model_markdown(entry: Entry) -> str:
         )
         for name in PART_COLUMNS
     ]
-    return markdown([Block(title=f"{entry.title} ({entry.name})", lines=_about(entry), columns=columns)])
+    return markdown([Block(title=f"{entry.title} ({entry.name})", lines=_facts(entry), columns=columns)])
 
 
 def _part_rows(entry: Entry) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ def _cell(value: Any) -> str:
     return "" if value is None else numbers.exact(value) if isinstance(value, int) else str(value)
 
 
-def _about(entry: Entry) -> list[str]:
+def _facts(entry: Entry) -> list[str]:
     """What kind of model it is, and where it is from."""
     place = f"hub id {entry.hub_id}" if entry.hub_id else _place(entry)
     about = [entry.family and f"family {entry.family}", entry.task, entry.year and str(entry.year), entry.licence]
@@ -135,7 +135,7 @@ def _about(entry: Entry) -> list[str]:
 def print_model(entry: Entry, console: Console) -> None:
     """Print everything the catalogue has about a model."""
     _line(console, f"{entry.title} ({entry.name})", style="bold")
-    for text in _about(entry):
+    for text in _facts(entry):
         _line(console, text)
     _line(console, f"from {entry.source}", style="dim")
     for title, values in (

@@ -20,10 +20,10 @@ from diffprof.render.run_tables import (
     component_columns,
     memory_columns,
     move_columns,
+    notable_moments,
     peak_columns,
     section_columns,
     step_columns,
-    telling_moments,
 )
 from diffprof.render.table_names import DEFAULT_DEPTH, ProfileTable, RunTable
 
@@ -31,7 +31,7 @@ RUN_TABLES: dict[RunTable, Callable[[Profile], list[Column]]] = {
     RunTable.section: lambda profile: section_columns(profile, ascii_only=False),
     RunTable.component: lambda profile: component_columns(profile, ascii_only=False),
     RunTable.step: lambda profile: step_columns(profile, ascii_only=False, with_bars=False),
-    RunTable.memory: lambda profile: memory_columns(telling_moments(memory_moments(profile))),
+    RunTable.memory: lambda profile: memory_columns(notable_moments(memory_moments(profile))),
     RunTable.peak: lambda profile: peak_columns(memory_table(profile)),
     RunTable.cache: lambda profile: cache_columns(profile, ascii_only=True),
     RunTable.move: lambda profile: move_columns(profile, ascii_only=True),

@@ -21,10 +21,10 @@ from diffprof.render.run_tables import (
     component_columns,
     memory_columns,
     move_columns,
+    notable_moments,
     peak_columns,
     section_columns,
     step_columns,
-    telling_moments,
 )
 from diffprof.render.table_names import RunTable
 
@@ -107,7 +107,7 @@ def _print_columns(columns: Sequence[Column], by: RunTable, console: Console) ->
 def _columns(profile: Profile, by: RunTable, console: Console, verbose: bool) -> list[Column]:
     ascii_only = console.options.ascii_only
     if by is RunTable.memory:
-        return memory_columns(telling_moments(memory_moments(profile)) if verbose else _last_moments(profile))
+        return memory_columns(notable_moments(memory_moments(profile)) if verbose else _last_moments(profile))
     if by is RunTable.peak:
         return peak_columns(memory_table(profile))
     views = {

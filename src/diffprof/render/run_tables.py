@@ -123,7 +123,7 @@ def memory_columns(moments: Sequence[MemoryMoment]) -> list[Column]:
     return [column for column in columns if any(cell != UNKNOWN for cell in column.cells) or not moments]
 
 
-def telling_moments(moments: Sequence[MemoryMoment]) -> list[MemoryMoment]:
+def notable_moments(moments: Sequence[MemoryMoment]) -> list[MemoryMoment]:
     """Those of the first two iterations, of the last one, and of any in between that differs from the one shown before.
 
     Thirty iterations that need the same memory would be a hundred and fifty rows that say one thing.
@@ -134,13 +134,13 @@ def telling_moments(moments: Sequence[MemoryMoment]) -> list[MemoryMoment]:
     previous: list[MemoryMoment] = []
     for number in numbers_:
         own = by_iteration[number]
-        if number in (*numbers_[:2], numbers_[-1]) or not _alike(previous, own):
+        if number in (*numbers_[:2], numbers_[-1]) or not _are_similar(previous, own):
             shown += own
             previous = own
     return shown
 
 
-def _alike(before: Sequence[MemoryMoment], after: Sequence[MemoryMoment]) -> bool:
+def _are_similar(before: Sequence[MemoryMoment], after: Sequence[MemoryMoment]) -> bool:
     """Whether the same moments have the same memory, within a hundredth."""
     if [one.label for one in before] != [one.label for one in after]:
         return False

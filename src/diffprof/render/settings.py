@@ -44,7 +44,7 @@ def settings_block(settings: Mapping[str, Setting], files: Sequence[Path]) -> Bl
 
 def settings_json(settings: Mapping[str, Setting], files: Sequence[Path]) -> str:
     """The settings as JSON."""
-    values = {one.option.key: {"value": _plain(one.value), **_about(one)} for one in settings.values()}
+    values = {one.option.key: {"value": _plain_value(one.value), **_setting_row(one)} for one in settings.values()}
     return json.dumps({"files": [str(file) for file in files], "settings": values}, indent=2) + "\n"
 
 
@@ -52,11 +52,11 @@ def settings_csv(settings: Mapping[str, Setting]) -> str:
     """The settings as CSV."""
     return table_csv(
         COLUMNS,
-        [{"key": one.option.key, "value": _text(one.value, ""), **_about(one)} for one in settings.values()],
+        [{"key": one.option.key, "value": _text(one.value, ""), **_setting_row(one)} for one in settings.values()],
     )
 
 
-def _about(setting: Setting) -> dict[str, str]:
+def _setting_row(setting: Setting) -> dict[str, str]:
     return {"source": setting.source, "variable": setting.option.variable, "about": setting.option.about}
 
 
@@ -72,7 +72,7 @@ def _text(value: Any, not_set: str = NOT_SET) -> str:
     return str(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: list(pair) for name, pair in value.items()}
     if isinstance(value, tuple):

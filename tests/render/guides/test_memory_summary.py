@@ -34,7 +34,7 @@ def test_every_finding_has_a_sentence_with_its_numbers() -> None:
     sizes = {"reserved_bytes": 2 * MIB, "allocated_bytes": MIB, "most_allocated_bytes": MIB}
     assert "expandable_segments" in finding_sentence(finding("fragmentation", **sizes))
     assert "2.0M reserved for 1.0M allocated" in finding_sentence(finding("held_in_reserve", **sizes))
-    assert finding_sentence(finding("not_given_back", "process", growth_bytes=MIB)) == (
+    assert finding_sentence(finding("unreleased_memory", "process", growth_bytes=MIB)) == (
         "Not freed: end holds 1.0M more in the process than start; check that this is intended."
     )
     assert finding_sentence(finding("grows", before_bytes=MIB, after_bytes=3 * MIB)) == (

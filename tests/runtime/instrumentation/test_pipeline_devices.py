@@ -82,10 +82,10 @@ def test_a_device_that_comes_into_use_in_the_first_call_is_found_before_the_seco
 
     monkeypatch.setattr(pipeline_devices, "TorchSearch", Search)
     watch = DeviceWatch(Pipeline("cuda:0", unet=part()))
-    timer, _, _ = watch.look()
+    timer, _, _ = watch.refresh()
     assert timer is not None and timer.accelerator is None
     found[0] = True
-    again, _, _ = watch.look()
+    again, _, _ = watch.refresh()
     assert again is timer
     assert timer.accelerator is accelerator
 
@@ -93,9 +93,9 @@ def test_a_device_that_comes_into_use_in_the_first_call_is_found_before_the_seco
 def test_a_pipeline_that_is_moved_is_timed_where_it_is() -> None:
     pipeline = Pipeline("cpu", unet=part())
     watch = DeviceWatch(pipeline)
-    assert watch.look()[0] is None
+    assert watch.refresh()[0] is None
     pipeline._execution_device = torch.device("cuda", 1)
     pipeline.vae = part(_hf_hook=hook(0))
-    timer, _, others = watch.look()
+    timer, _, others = watch.refresh()
     assert timer is not None
     assert {slot: other.name for slot, other in others.items()} == {"vae": "cuda:0"}

@@ -103,7 +103,7 @@ def test_an_after_that_holds_more_than_its_before_was_not_given_back() -> None:
     log = log_of([("before decode", 100, 200, 100), ("peak", 900, 900, 900), ("after decode", 300, 400, 300)])
     assert log.findings() == [
         MemoryFinding(
-            "not_given_back", "after decode", "device",
+            "unreleased_memory", "after decode", "device",
             {"before_bytes": 100 * MIB, "after_bytes": 300 * MIB, "growth_bytes": 200 * MIB}, before="before decode",
         )
     ]  # fmt: skip
@@ -115,11 +115,11 @@ def test_an_after_that_holds_as_much_as_its_before_is_fine() -> None:
 
 def test_any_two_snapshots_can_be_compared() -> None:
     log = log_of([("start", 100, 200, 100), ("end", 400, 500, 400)])
-    found = log.not_given_back("start", "end")
+    found = log.unreleased_memory("start", "end")
     assert found is not None and found.evidence["growth_bytes"] == 300 * MIB
-    assert log.not_given_back("end", "start") is None
+    assert log.unreleased_memory("end", "start") is None
     with pytest.raises(RequestError, match="no memory snapshot 'middle'"):
-        log.not_given_back("start", "middle")
+        log.unreleased_memory("start", "middle")
 
 
 def test_memory_that_is_higher_each_time_grows() -> None:
@@ -134,7 +134,7 @@ def test_memory_that_is_higher_each_time_grows() -> None:
 
 def test_without_a_device_the_process_memory_is_used() -> None:
     log = process_log_of([("before_load", 1000), ("after_load", 1300)])
-    assert [(finding.kind, finding.memory) for finding in log.findings()] == [("not_given_back", "process")]
+    assert [(finding.kind, finding.memory) for finding in log.findings()] == [("unreleased_memory", "process")]
     assert kinds(process_log_of([("before_load", 1000), ("after_load", 1100)])) == []
 
 

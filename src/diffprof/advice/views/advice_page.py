@@ -30,8 +30,8 @@ def advice_html(advice: Advice) -> str:
     page = Page(advice_title(heading(advice), advice))
     options = options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
-    page.add("Options", html_table(_numbered(options.columns)), *(paragraph(line, "note") for line in options.after))
-    page.add("How to do each", *map(_how, range(1, len(advice.options) + 1), advice.options), link="Code")
+    page.add("Options", html_table(_add_numbers(options.columns)), *(paragraph(line, "note") for line in options.after))
+    page.add("How to do each", *map(_how_to_apply, range(1, len(advice.options) + 1), advice.options), link="Code")
     page.add("Assumptions", element("ul", *(element("li", line) for line in advice.assumptions)))
     header = [
         paragraph("diffprof advise", "made-by"),
@@ -47,13 +47,13 @@ def _answer_first(lines: Sequence[str]) -> list[tuple[str, str | None]]:
     return [(best, "lead"), *((line, None) for line in others), (f"{request}; {tried}", "about")]
 
 
-def _numbered(columns: Sequence[Column]) -> list[Column]:
+def _add_numbers(columns: Sequence[Column]) -> list[Column]:
     """The numbers lead from the points of the chart to the rows."""
     first, *others = columns
     return [replace(first, cells=[f"{number}. {name}" for number, name in enumerate(first.cells, 1)]), *others]
 
 
-def _how(number: int, option: Option) -> Markup:
+def _how_to_apply(number: int, option: Option) -> Markup:
     commands = [command for command in (option.fit_command, option.predict_command) if command]
     return details(
         f"{number}. {option.name}",

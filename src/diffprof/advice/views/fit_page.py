@@ -30,20 +30,20 @@ def fit_html(fit: Fit) -> str:
     page.add("Host", *(paragraph(line) for line in host.lines))
     if fit.changes:
         changes = changes_block(fit)
-        page.add("Changes that fit", html_table(changes.columns), *map(_how, fit.changes))
+        page.add("Changes that fit", html_table(changes.columns), *map(_how_to_apply, fit.changes))
     page.add("Assumptions", element("ul", *(element("li", line) for line in fit.assumptions)))
     header = [
         paragraph("diffprof fit", "made-by"),
         element("h1", heading(fit)),
         *(paragraph(f"{line[:1].upper()}{line[1:]}.", "about") for line in run_lines(fit.settings)),
         paragraph(f"It {verdict(fit)}.", "lead"),
-        paragraph(f"The peak is {peak_words(fit)}; {_where(fit)}."),
+        paragraph(f"The peak is {peak_words(fit)}; {_peak_sentence(fit)}."),
         _cards(fit),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
 
 
-def _where(fit: Fit) -> str:
+def _peak_sentence(fit: Fit) -> str:
     where = ".".join(part for part in (fit.peak.component, fit.peak.module) if part)
     return f"it is reached {WHEN[fit.peak.stage]}" + (f", in {where}" if where else "")
 
@@ -59,7 +59,7 @@ def _cards(fit: Fit) -> Markup:
     return card_row(values)
 
 
-def _how(change: Change) -> Markup:
+def _how_to_apply(change: Change) -> Markup:
     return details(
         change.name,
         code_block("Python", change.code),

@@ -80,12 +80,12 @@ def stages_block(fit: Fit) -> Block:
         Column("activations", [numbers.gibibytes(stage.activation_bytes) for stage in stages], rank=2),
         Column("workspace", [numbers.gibibytes(stage.workspace_bytes) for stage in stages], rank=3),
         Column("kept", [numbers.gibibytes(stage.kept_bytes) for stage in stages], rank=5),
-        Column("where", [_where(stage) for stage in stages], rank=4, justify="left", style="dim"),
+        Column("where", [_place_of_peak(stage) for stage in stages], rank=4, justify="left", style="dim"),
     ]
     return Block("Stages", (), columns)
 
 
-def _where(stage: StageMemory) -> str:
+def _place_of_peak(stage: StageMemory) -> str:
     return ".".join(part for part in (stage.component, stage.module) if part)
 
 

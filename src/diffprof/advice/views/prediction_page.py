@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffprof.advice.views.prediction_charts import times_chart
-from diffprof.advice.views.prediction_tables import PredictionTable, blocks, how
+from diffprof.advice.views.prediction_tables import PredictionTable, blocks, describe_basis
 from diffprof.advice.views.request_words import heading
 from diffprof.record.prediction import Prediction
 from diffprof.render import numbers
@@ -31,7 +31,7 @@ def prediction_html(prediction: Prediction) -> str:
         paragraph("diffprof prediction", "made-by"),
         element("h1", heading(prediction)),
         paragraph(_lead(prediction), "lead"),
-        paragraph(how(prediction)),
+        paragraph(describe_basis(prediction)),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
 

@@ -58,7 +58,9 @@ def accelerator_block(prediction: Prediction) -> Block:
         *_optional("fits", [FITS[time.fits] for time in times]),
         Column("fitted to", [BASES[time.basis] for time in times], rank=7, justify="left", style="dim"),
     ]
-    return Block(f"{prediction.model}: time of one generation", [*request_lines(prediction), how(prediction)], columns)
+    return Block(
+        f"{prediction.model}: time of one generation", [*request_lines(prediction), describe_basis(prediction)], columns
+    )
 
 
 def _fastest_first(prediction: Prediction) -> list[tuple[str, PredictedTime]]:
@@ -105,7 +107,7 @@ def _parts_block(prediction: Prediction, title: str, heading: str, parts: Mappin
     return Block(title, columns=columns, after=[f"and {left} more accelerators"] if left else [])
 
 
-def how(prediction: Prediction) -> str:
+def describe_basis(prediction: Prediction) -> str:
     """The program that is predicted, and how sure that is."""
     settings = prediction.settings
     parts = ["diffusers", "compiled" if settings.compiled else "eager", *setting_words(settings)]

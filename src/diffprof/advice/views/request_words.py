@@ -52,9 +52,9 @@ def setting_words(settings: RunSettings) -> Iterator[str]:
     if settings.devices > 1:
         yield f"{settings.devices} devices"
     for component, scheme in settings.quantize.items():
-        yield f"{_whose(component)} in {scheme}"
+        yield f"{_component_words(component)} in {scheme}"
     for component, dtype in settings.layerwise.items():
-        yield f"layers of {_whose(component)} kept in {dtype}"
+        yield f"layers of {_component_words(component)} kept in {dtype}"
     if settings.without:
         yield f"without {' and '.join(settings.without)}"
     if settings.skip_rate:
@@ -68,5 +68,5 @@ def _groups(settings: RunSettings) -> str:
     return f" without a stream{blocks}"
 
 
-def _whose(component: str) -> str:
+def _component_words(component: str) -> str:
     return "components" if component == EVERY else component

@@ -14,7 +14,7 @@ from diffprof.app.context import AppContext
 from diffprof.app.hardware import FIRST_ACCELERATOR, accelerator_choice, hardware_view
 from diffprof.app.model_choices import choose_model, choose_models, model_choices, model_hint, model_title
 from diffprof.app.session import Session
-from diffprof.app.side_by_side import MOST_BESIDE, Beside, count_beside, side_by_side
+from diffprof.app.side_by_side import MOST_MODELS, ModelRow, count_row, side_by_side
 from diffprof.app.sliders import SLIDERS, Slider, arguments_for, count_model, slider_arguments, slider_values
 from diffprof.app.widgets import (
     chart_block,
@@ -83,7 +83,7 @@ class ProfileTab:
         ]  # fmt: skip
         self.beside = gr.Dropdown(
             model_choices(), value=[], multiselect=True, label="Side by side with", allow_custom_value=True,
-            elem_id="profile-beside", elem_classes="models", max_choices=MOST_BESIDE,
+            elem_id="profile-beside", elem_classes="models", max_choices=MOST_MODELS,
         )  # fmt: skip
         self.stop = stop_button("profile-stop")
 
@@ -198,14 +198,14 @@ class ProfileTab:
         """Updates of the page; in the end the profile of the model as it is by itself, and the one that is shown."""
         first, *others = state.models
 
-        def work(progress: Progress) -> tuple[Profile, Profile, list[Beside]]:
+        def work(progress: Progress) -> tuple[Profile, Profile, list[ModelRow]]:
             allowed = self.context.setup.allow_paths
             model, beside = choose_model(first, allowed), choose_models(others, allowed)
             own = count_model(model, {}, progress)
             _check_arguments(own, state.arguments)
             given = arguments_for(own, state.arguments)
             shown = count_model(model, given, progress) if given else own
-            return own, shown, [count_beside(name, state.arguments, progress) for name in beside]
+            return own, shown, [count_row(name, state.arguments, progress) for name in beside]
 
         for status in run_for_session(session, TAB, work):
             if isinstance(status, Done):
@@ -218,8 +218,8 @@ class ProfileTab:
             else:
                 yield {self.message: views.status_view(status)}
 
-    def _show(self, profile: Profile, beside: Sequence[Beside], state: PageState) -> Updates:
-        models = [Beside(state.models[0], profile), *beside]
+    def _show(self, profile: Profile, beside: Sequence[ModelRow], state: PageState) -> Updates:
+        models = [ModelRow(state.models[0], profile), *beside]
         # The script of the page puts this into the address.
         address = element("span", data_address=write_address(state), hidden=True)
         return {

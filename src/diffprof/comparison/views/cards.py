@@ -18,10 +18,10 @@ def comparison_cards(comparison: Comparison) -> Markup:
     if len(comparison.pairs) != 1:
         return Markup()
     (pair,) = comparison.pairs
-    return card_row([*_measured(pair), *_counted(pair)])
+    return card_row([*_measured_cards(pair), *_count_cards(pair)])
 
 
-def _measured(pair: Pair) -> list[tuple[str, str]]:
+def _measured_cards(pair: Pair) -> list[tuple[str, str]]:
     cards = []
     call = pair.times[0] if pair.times else None
     if call is not None and call.before is not None and call.after is not None:
@@ -34,7 +34,7 @@ def _measured(pair: Pair) -> list[tuple[str, str]]:
     return cards
 
 
-def _counted(pair: Pair) -> list[tuple[str, str]]:
+def _count_cards(pair: Pair) -> list[tuple[str, str]]:
     figures = {figure.name: figure for figure in pair.totals}
     shown = {name: unit for name, unit in COUNTED.items() if name in figures}
     if pair.memory is not None:

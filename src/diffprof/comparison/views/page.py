@@ -45,7 +45,7 @@ def comparison_html(comparison: Comparison) -> str:
     _growth(page, comparison.growth)
     _images(page, comparison)
     _add(page, change_blocks(comparison, TOP))
-    _trust(page, comparison)
+    _trust_section(page, comparison)
     header = [
         paragraph("diffprof comparison", "made-by"),
         element("h1", title(comparison)),
@@ -170,7 +170,7 @@ def _images(page: Page, comparison: Comparison) -> None:
     page.add(IMAGES, *shown)
 
 
-def _trust(page: Page, comparison: Comparison) -> None:
+def _trust_section(page: Page, comparison: Comparison) -> None:
     for heading, of in (
         ("What was counted, and what was assumed", _assumptions),
         ("Request and environment", _request),

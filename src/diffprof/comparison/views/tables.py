@@ -124,10 +124,10 @@ def _counted_blocks(pair: Pair, comparison: Comparison, top: int) -> list[Block]
     totals = Block(
         "Counted", columns=_figures(changed, names), after=[f"The same: {', '.join(equal)}."] if equal else []
     )
-    return [totals, *_components(pair.components, names), *_parts(_telling_parts(pair.parts, comparison), top)]
+    return [totals, *_components(pair.components, names), *_parts(_notable_parts(pair.parts, comparison), top)]
 
 
-def _telling_parts(parts: Sequence[PartChange], comparison: Comparison) -> Sequence[PartChange]:
+def _notable_parts(parts: Sequence[PartChange], comparison: Comparison) -> Sequence[PartChange]:
     """What is worth a row: of two models, every operation and module differs, which says nothing; --json has them."""
     if not any(condition.group == REQUEST and condition.name == MODEL for condition in comparison.conditions):
         return parts

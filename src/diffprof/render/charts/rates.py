@@ -81,12 +81,12 @@ def _component_points(profile: Profile, rows: Sequence[ThroughputRow]) -> Any:
             "line": {"width": 0},
             "opacity": 1,  # the colour of the component, which plotly would make paler
         },
-        hovertext=[_about_rate(row) for row in rows],
+        hovertext=[_rate_tooltip(row) for row in rows],
         hoverinfo="text",
     )
 
 
-def _about_rate(row: ThroughputRow) -> str:
+def _rate_tooltip(row: ThroughputRow) -> str:
     mix = describe_mix(row.macs_by_dtype) or row.dtype
     return join_lines(
         f"<b>{escape(row.component)}</b>",

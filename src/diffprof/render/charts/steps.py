@@ -114,12 +114,12 @@ def _median_line(rows: Sequence[StepRow], places: Sequence[int], name: str, colo
         mode="lines+markers",
         line={"color": colour, "width": 2.5},
         marker={"size": 6},
-        hovertext=[_about_step(row) for row in rows],
+        hovertext=[_step_tooltip(row) for row in rows],
         hoverinfo="text",
     )
 
 
-def _about_step(row: StepRow) -> str:
+def _step_tooltip(row: StepRow) -> str:
     return join_lines(
         f"<b>step {row.number}</b>",
         numbers.nanoseconds(row.median_ns),

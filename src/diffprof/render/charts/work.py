@@ -49,7 +49,7 @@ def kinds_chart(profile: Profile) -> Figure | None:
             marker={"color": NEUTRAL[0]},
             y=names,
             x=[row.share for row in rows],
-            hovertext=[_about_kind(row, f"{numbers.macs(row.macs)}, {numbers.percent(row.share)}") for row in rows],
+            hovertext=[_kind_tooltip(row, f"{numbers.macs(row.macs)}, {numbers.percent(row.share)}") for row in rows],
         ),
         graph_objects().Bar(
             name="share of bytes read and written",
@@ -57,7 +57,7 @@ def kinds_chart(profile: Profile) -> Figure | None:
             y=names,
             x=[share(_moved_bytes(row), moved) for row in rows],
             hovertext=[
-                _about_kind(
+                _kind_tooltip(
                     row, f"{numbers.gigabytes(_moved_bytes(row))}, {numbers.percent(share(_moved_bytes(row), moved))}"
                 )
                 for row in rows
@@ -75,7 +75,7 @@ def _moved_bytes(row: KindRow) -> int:
     return (row.read_bytes or 0) + (row.written_bytes or 0)
 
 
-def _about_kind(row: KindRow, size: str) -> str:
+def _kind_tooltip(row: KindRow, size: str) -> str:
     return join_lines(
         f"<b>{escape(row.kind)}</b>",
         size,
@@ -91,7 +91,7 @@ def attention_chart(profile: Profile) -> Figure | None:
         return None
     names = distinct_names([f"{row.component}.{row.site.module}" for row in rows])
     places = [_layer_label(row, name) for row, name in zip(rows, names, strict=True)]
-    about = [_about_attention(row) for row in rows]
+    about = [_attention_tooltip(row) for row in rows]
     colours = component_colours(profile)
     slots = dict.fromkeys(row.component for row in rows)
     bars = [
@@ -145,7 +145,7 @@ def _layer_label(row: AttentionRow, place: str) -> str:
     )
 
 
-def _about_attention(row: AttentionRow) -> str:
+def _attention_tooltip(row: AttentionRow) -> str:
     site = row.site
     tokens = f"{numbers.exact(site.query_tokens)} x {numbers.exact(site.key_tokens)} tokens"
     remarks = [word for word, holds in (("causal", site.causal), ("masked", site.masked)) if holds]

@@ -226,7 +226,7 @@ def _arrow_column(pyarrow: Any, kind: Any, values: list[Any]) -> Any:
         (kind,) = [one for one in get_args(kind) if one is not types.NoneType]
     if kind is not int and get_origin(kind) is not tuple:
         known = {bool: pyarrow.bool_(), float: pyarrow.float64(), str: pyarrow.string()}
-        return pyarrow.array([_plain(value) for value in values], known[kind])
+        return pyarrow.array([_plain_value(value) for value in values], known[kind])
     is_list = kind is not int
     numbers = [number for value in values for number in ((value or ()) if is_list else (value,))]
     whole, convert = _whole_numbers(pyarrow, max((abs(number) for number in numbers if number is not None), default=0))
@@ -245,7 +245,7 @@ def _whole_numbers(pyarrow: Any, largest: int) -> tuple[Any, Callable[[int], Any
     return pyarrow.string(), str
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, str):
         # Parquet takes no half of a surrogate pair, which a name of a file may hold.
         return value.encode("utf-8", "backslashreplace").decode()

@@ -47,7 +47,7 @@ SENTENCES = {
         "Held in reserve at {label}: {reserved_bytes} reserved for {allocated_bytes} allocated, left over from an "
         "earlier peak; torch.cuda.empty_cache() releases it."
     ),
-    "not_given_back": (
+    "unreleased_memory": (
         "Not freed: {label} holds {growth_bytes} more {where} than {before}; check that this is intended."
     ),
     "grows": "{label} holds more {where} each time: from {before_bytes} to {after_bytes}.",

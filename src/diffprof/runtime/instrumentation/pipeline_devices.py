@@ -81,7 +81,7 @@ class DeviceWatch:
         self._memory = MemoryReader()
         self._others: dict[str, OtherDevice] = {}
 
-    def look(self) -> tuple[DeviceTimer | None, MemoryReader, Mapping[str, OtherDevice]]:
+    def refresh(self) -> tuple[DeviceTimer | None, MemoryReader, Mapping[str, OtherDevice]]:
         """The timer and the memory of the main device, and the further devices by slot of their component."""
         main = execution_device(self._pipeline)
         places = main, further_devices(self._pipeline, main)

@@ -341,7 +341,7 @@ class PipelineMonitor:
 
     def _begin_iteration(self) -> IterationRecorder | None:
         try:
-            timer, memory, others = self._devices.look()
+            timer, memory, others = self._devices.refresh()
             return IterationRecorder(self, self._clock, self._places, timer, memory, others)
         except Exception as problem:  # noqa: BLE001  a device that cannot be asked can still compute
             self._lose_call(problem)

@@ -33,15 +33,15 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 def _wrapper_of(function: Callable[..., Any]) -> Callable[[SectionRecorder, Callable[..., Any], str], Any]:
     if inspect.isasyncgenfunction(function):
-        return _asynchronous_generator
+        return _wrap_async_generator
     if inspect.isgeneratorfunction(function):
-        return _generator
+        return _wrap_generator
     if inspect.iscoroutinefunction(function):
-        return _coroutine
-    return _plain
+        return _wrap_coroutine
+    return _wrap_plain
 
 
-def _plain(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap_plain(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def wrapper(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return function(*arguments, **named)
@@ -49,7 +49,7 @@ def _plain(recorder: SectionRecorder, function: Callable[..., Any], name: str) -
     return wrapper
 
 
-def _coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap_coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def wrapper(*arguments: Any, **named: Any) -> Any:
         with recorder.section(name):
             return await function(*arguments, **named)
@@ -57,7 +57,7 @@ def _coroutine(recorder: SectionRecorder, function: Callable[..., Any], name: st
     return wrapper
 
 
-def _generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def wrapper(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
         generator = function(*arguments, **named)
         if not recorder.enabled:
@@ -92,7 +92,7 @@ def _run_generator(generator: Generator[Any, Any, Any], section: ResumedSection)
         section.finish(failed)
 
 
-def _asynchronous_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap_async_generator(recorder: SectionRecorder, function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def wrapper(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*arguments, **named)
         section = ResumedSection(recorder, name) if recorder.enabled else None

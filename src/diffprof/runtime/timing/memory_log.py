@@ -33,7 +33,7 @@ class MemoryFinding:
     """Something about the memory that is worth a look, with its evidence in bytes."""
 
     kind: str
-    """``fragmentation``, ``held_in_reserve``, ``not_given_back`` or ``grows``."""
+    """``fragmentation``, ``held_in_reserve``, ``unreleased_memory`` or ``grows``."""
     label: str
     """Label of the snapshot that shows it."""
     memory: str
@@ -72,9 +72,9 @@ class MemoryLog:
         self.snapshots.append(snapshot)
         return snapshot
 
-    def not_given_back(self, before: str, after: str) -> MemoryFinding | None:
+    def unreleased_memory(self, before: str, after: str) -> MemoryFinding | None:
         """How much more the last snapshot `after` holds than the last one `before`; None where that is little."""
-        return _growth("not_given_back", self._last(before), self._last(after))
+        return _growth("unreleased_memory", self._last(before), self._last(after))
 
     def findings(self) -> list[MemoryFinding]:
         """What stands out, in the order of the snapshots that show it.
@@ -134,7 +134,7 @@ def _pairs(snapshots: Sequence[MemorySnapshot]) -> Iterator[MemoryFinding]:
         if "before" in snapshot.label:
             starts[snapshot.label.replace("before", "after")] = snapshot
         elif snapshot.label in starts:
-            found = _growth("not_given_back", starts.pop(snapshot.label), snapshot)
+            found = _growth("unreleased_memory", starts.pop(snapshot.label), snapshot)
             if found is not None:
                 yield found
 

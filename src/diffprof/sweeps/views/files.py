@@ -95,10 +95,10 @@ def _values(row: Row) -> dict[str, Any]:
 def _kinds() -> dict[str, type]:
     """The type of each column, without the None that it may also be."""
     hints = get_type_hints(Row)
-    return {name: _plain(hints[name]) for name in COLUMNS}
+    return {name: _plain_type(hints[name]) for name in COLUMNS}
 
 
-def _plain(hint: Any) -> type:
+def _plain_type(hint: Any) -> type:
     kinds: Sequence[type] = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
     return kinds[0]
 

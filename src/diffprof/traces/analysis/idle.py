@@ -66,7 +66,7 @@ class _GapAnalysis:
         self.trace, self.work, self.tree, self.launches = trace, work, tree, launches
         self.start, self.end = start, end
         self.after = work.rows[np.searchsorted(trace.gpu.start[work.rows], end)]
-        self.before = self._before()
+        self.before = self._row_before()
         self.call = launches.call[self.after]
         self.lane = values_at(trace.host.lane, self.call, UNKNOWN)
         self.launched = values_at(trace.host.start, self.call, end)
@@ -152,7 +152,7 @@ class _GapAnalysis:
             for at in np.sort(longest)
         )
 
-    def _before(self) -> Ints:
+    def _row_before(self) -> Ints:
         """The row of `trace.gpu` that ended where each gap begins."""
         ends = self.trace.gpu.end[self.work.rows]
         order = np.argsort(ends, kind="stable")

@@ -58,10 +58,10 @@ def covered_lengths(busy: Intervals, start: Ints, end: Ints) -> Ints:
         return np.zeros_like(start)
     before: Ints = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(busy.end - busy.start)))
 
-    def until(time: Ints) -> Ints:
+    def covered_until(time: Ints) -> Ints:
         place = np.searchsorted(busy.start, time, side="right")
         # The last interval that began may go on after that time.
         over: Ints = np.where(place > 0, np.maximum(busy.end[place - 1] - time, 0), 0)
         return before[place] - over
 
-    return until(end) - until(start)
+    return covered_until(end) - covered_until(start)

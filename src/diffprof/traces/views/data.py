@@ -82,7 +82,7 @@ def _changes_csv(comparison: TraceComparison) -> str:
 
 
 def _explanation(explanation: TraceExplanation) -> dict[str, Any]:
-    values = _plain(explanation)
+    values = _fields_of(explanation)
     values["source"]["notes"] = source_notes(explanation.source)
     values["checks"] = [
         {
@@ -109,7 +109,7 @@ def _comparison(comparison: TraceComparison) -> dict[str, Any]:
     return values
 
 
-def _plain(record: Any) -> dict[str, Any]:
+def _fields_of(record: Any) -> dict[str, Any]:
     """The fields and derived properties of a record, as JSON has them."""
     names = (*(field.name for field in dataclasses.fields(record)), *DERIVED.get(type(record), ()))
     return _rename_alternative({name: _plain_value(getattr(record, name)) for name in names})
@@ -119,7 +119,7 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain_value(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, facts.FusedAlternative):
-        return _plain(value)
+        return _fields_of(value)
     return value
 
 
@@ -176,7 +176,7 @@ def _rows(explanation: TraceExplanation, by: TraceBy) -> list[dict[str, Any]]:
         TraceBy.copy: explanation.copies,
         TraceBy.op: explanation.host_ops,
     }
-    return [_plain(row) for row in tables[by]]
+    return [_fields_of(row) for row in tables[by]]
 
 
 def _step_rows(explanation: TraceExplanation) -> list[dict[str, Any]]:

@@ -85,7 +85,7 @@ def ranks_html(ranks: RankComparison, explanations: Sequence[TraceExplanation]) 
             sentences.file_name(explanation),
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
             paragraph(sentences.headline(explanation)),
-            _over_time(page, explanation),
+            _activity_tabs(page, explanation),
             details("Checklist", _checklist(explanation)),
             *(details(name, _rows(explanation, by, TOP)) for by, name in EACH_RANK.items()),
         )
@@ -118,7 +118,7 @@ def comparison_html(comparison: TraceComparison) -> str:
             f"{name}: {sentences.file_name(explanation)}",
             paragraph(sentences.source_line(explanation, with_file=False), "note"),
             paragraph(sentences.headline(explanation)),
-            _over_time(page, explanation),
+            _activity_tabs(page, explanation),
             details("Checklist", _checklist(explanation)),
             link=name,
         )
@@ -176,14 +176,14 @@ def _check(check: TraceCheck) -> Markup:
 def _timeline(page: Page, explanation: TraceExplanation) -> None:
     page.add(
         "GPU timeline" if explanation.timelines else "Timeline",
-        _over_time(page, explanation),
+        _activity_tabs(page, explanation),
         _rows(explanation, TraceBy.timeline, TOP),
         *(paragraph(note, "note") for note in sentences.notes(explanation)),
         link="Timeline",
     )
 
 
-def _over_time(page: Page, explanation: TraceExplanation) -> Markup:
+def _activity_tabs(page: Page, explanation: TraceExplanation) -> Markup:
     return page.tabs(
         "Which device is shown",
         {
