@@ -21,19 +21,24 @@ def assumptions_of(
     calibration: Calibration | None = None,
 ) -> tuple[str, ...]:
     """The assumptions of a prediction, those of the count last."""
-    return (*_of_the_time(profile, accelerators, settings, calibration), *profile.ledger.assumptions)
+    sentences = (
+        *_about_the_call(settings),
+        *_about_accelerators(profile, accelerators),
+        *_about_devices(profile, settings),
+        *_about_the_model(settings),
+        *_about_the_record(profile, calibration),
+    )
+    return (*sentences, *profile.ledger.assumptions)
 
 
-def _of_the_time(
-    profile: Profile,
-    accelerators: Sequence[Accelerator],
-    settings: RunSettings,
-    calibration: Calibration | None,
-) -> Iterator[str]:
+def _about_the_call(settings: RunSettings) -> Iterator[str]:
     yield "one warm call on one device, with nothing else running: weights are loaded, kernels are built"
     mode = "compiled by torch.compile" if settings.compiled else "eager"
     attention = "fused attention" if settings.attention != "math" else "attention that is not fused"
     yield f"diffusers on PyTorch, {mode}, with {attention}; other engines are faster or slower"
+
+
+def _about_accelerators(profile: Profile, accelerators: Sequence[Accelerator]) -> Iterator[str]:
     numbers = fitted_numbers()
     unknown = [
         entry.name
@@ -42,11 +47,14 @@ def _of_the_time(
     ]
     if unknown:
         yield f"no times of {', '.join(unknown)} or their families were available: the intervals are wide"
-    yield from _of_dtypes(profile, accelerators)
+    yield from _about_dtypes(profile, accelerators)
     for entry in accelerators:
         line = dtype_assumption(profile, entry) if profile.request.dtype == HALF else None
         if line:
             yield line
+
+
+def _about_devices(profile: Profile, settings: RunSettings) -> Iterator[str]:
     if settings.offload != "none":
         yield _OFFLOADS[settings.offload]
     if settings.devices > 1:
@@ -56,6 +64,9 @@ def _of_the_time(
         )
         for name in classes_without_plan(profile):
             yield f"diffusers has no plan to split {name}: enable_parallelism needs a cp_plan of your own"
+
+
+def _about_the_model(settings: RunSettings) -> Iterator[str]:
     if settings.without:
         yield f"{', '.join(settings.without)}: not loaded and not called"
     if settings.skip_rate:
@@ -66,6 +77,9 @@ def _of_the_time(
     for component, dtype in settings.layerwise.items():
         whose = "denoisers" if component == EVERY else component
         yield f"the layers of {whose} are kept in {dtype} and cast for each use"
+
+
+def _about_the_record(profile: Profile, calibration: Calibration | None) -> Iterator[str]:
     if calibration is not None:
         yield f"{calibration.accelerator.name} is corrected by a measured run of {calibration.model}"
     if not any(operation.strided_bytes for call, _ in profile.costs() for operation in call.cost.operations):
@@ -80,7 +94,7 @@ _OFFLOADS = {
 }
 
 
-def _of_dtypes(profile: Profile, accelerators: Sequence[Accelerator]) -> Iterator[str]:
+def _about_dtypes(profile: Profile, accelerators: Sequence[Accelerator]) -> Iterator[str]:
     used = {op.dtype for call, _ in profile.costs() for op in call.cost.operations if op.work.macs}
     for dtype in sorted(used & {"bfloat16", "float16"}):
         lacking = [entry.name for entry in accelerators if dtype not in entry.peak_flops_per_second]

@@ -97,41 +97,55 @@ def changes_that_fit(
 
     `device` are the options that name the device, for the command of each change.
     """
-    profile = source.profile
-    clock = _Clock(profile, settings, accelerator)
-    found: list[tuple[tuple[Step, ...], Change]] = []
-    combinations = sorted(_combinations(profile, settings), key=usual_slowdown)
-    without = [steps for steps in combinations if not any(step.enable for step in steps)]
+    clock = _Clock(source.profile, settings, accelerator)
+    found: list[tuple[Sequence[Step], Change]] = []
+    combinations = sorted(_combinations(source.profile, settings), key=usual_slowdown)
     # What has to be counted again takes seconds: it comes last, and only where there is hardly anything else.
-    for steps in (*without, *(steps for steps in combinations if steps not in without)):
-        if len(found) >= ENOUGH_CHANGES and steps not in without:
+    for steps in sorted(combinations, key=_needs_a_count):
+        if len(found) == MOST_CHANGES or (len(found) >= ENOUGH_CHANGES and _needs_a_count(steps)):
             break
         if any(_is_part(smaller, steps) for smaller, _ in found):
             continue
-        changed = settings_after(settings, steps)
-        if not needed.can_fit(profile, steps, changed):
-            continue
-        enable = tuple(switch for step in steps for switch in step.enable)
-        request = replace(source.request, enable=(*source.request.enable, *enable))
-        other = source.variant(request)
-        outcome = None if other is None else attempt(other, changed)
-        if other is None or outcome is None:
-            continue
-        change = Change(
-            name=" + ".join(step.name for step in steps),
-            settings=changed,
-            enable=enable,
-            code=program(other, request, changed),
-            slowdown=clock.slowdown(other, changed, usual_slowdown(steps)),
-            peak=outcome[0],
-            host=outcome[1],
-            fits=True,
-            command=command_line("fit", request, changed, device),
-        )
-        found.append((steps, change))
-        if len(found) == MOST_CHANGES:
-            break
+        change = _try_change(source, settings, steps, attempt, needed, clock, device)
+        if change is not None:
+            found.append((steps, change))
     return tuple(sorted((change for _, change in found), key=lambda change: change.slowdown))
+
+
+def _needs_a_count(steps: Sequence[Step]) -> bool:
+    return any(step.enable for step in steps)
+
+
+def _try_change(
+    source: Source,
+    settings: RunSettings,
+    steps: Sequence[Step],
+    attempt: Try,
+    needed: NeededMemory,
+    clock: _Clock,
+    device: Sequence[str],
+) -> Change | None:
+    """What these steps together make of the generation; None where it does not fit with them."""
+    changed = settings_after(settings, steps)
+    if not needed.can_fit(source.profile, steps, changed):
+        return None
+    enable = tuple(switch for step in steps for switch in step.enable)
+    request = replace(source.request, enable=(*source.request.enable, *enable))
+    other = source.variant(request)
+    outcome = None if other is None else attempt(other, changed)
+    if other is None or outcome is None:
+        return None
+    return Change(
+        name=" + ".join(step.name for step in steps),
+        settings=changed,
+        enable=enable,
+        code=program(other, request, changed),
+        slowdown=clock.slowdown(other, changed, usual_slowdown(steps)),
+        peak=outcome[0],
+        host=outcome[1],
+        fits=True,
+        command=command_line("fit", request, changed, device),
+    )
 
 
 def _is_part(smaller: Sequence[Step], larger: Sequence[Step]) -> bool:

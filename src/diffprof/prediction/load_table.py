@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,45 +67,41 @@ def load_table(workload: Workload) -> LoadTable:
     loads = tuple(load for call in workload.calls for load in call.loads)
     dtypes = tuple(dict.fromkeys(load.dtype for load in loads))
     kinds = tuple(dict.fromkeys(load.kind for load in loads))
-    place = {dtype: number for number, dtype in enumerate(dtypes)}
-
-    def column(name: str) -> Any:
-        return np.array([getattr(load, name) for load in loads], dtype=float)
-
     sizes = np.array([element_bytes(load.dtype) for load in loads], dtype=float)
-
-    def flag(values: Any) -> Any:
-        return np.array([bool(value) for value in values], dtype=bool)
-
+    columns: dict[str, Any] = {
+        **{name: np.array([getattr(load, of) for load in loads], dtype=float) for name, of in NUMBERS.items()},
+        **{name: np.array([bool(holds(load)) for load in loads], dtype=bool) for name, holds in FLAGS.items()},
+    }
+    columns["strided"] = columns["strided"] * SECTOR_ELEMENT / sizes
     return LoadTable(
         loads=loads,
         call=np.array([number for number, call in enumerate(workload.calls) for _ in call.loads], dtype=int),
-        count=column("count"),
-        macs=column("macs"),
-        read=column("read_bytes"),
-        written=column("written_bytes"),
-        strided=column("strided_bytes") * SECTOR_ELEMENT / sizes,
-        weight=column("weight_bytes"),
-        batch=column("batch"),
-        rows=column("rows"),
-        columns=column("columns"),
-        inner=column("inner"),
-        taps=column("taps"),
-        elements=column("elements"),
-        is_gemm=flag(load.sort == GEMM for load in loads),
-        is_convolution=flag(load.sort == CONVOLUTION for load in loads),
-        is_attention=flag(load.sort == ATTENTION for load in loads),
-        is_memory=flag(load.sort == MEMORY for load in loads),
-        is_view=flag(load.sort == VIEW for load in loads),
-        is_norm=flag(load.kind == "norm" for load in loads),
-        is_reduction=flag(load.kind == "reduction" for load in loads),
-        is_softmax=flag(load.kind == "softmax" for load in loads),
-        is_scattered=flag(load.scattered for load in loads),
-        is_masked=flag(load.masked or (load.sort == ATTENTION and load.inner > 256) for load in loads),
-        is_causal=flag(load.causal for load in loads),
-        is_winograd=flag(load.taps == 9 for load in loads),
         dtypes=dtypes,
-        dtype=np.array([place[load.dtype] for load in loads], dtype=int),
+        dtype=np.array([dtypes.index(load.dtype) for load in loads], dtype=int),
         kinds=kinds,
         kind=np.array([kinds.index(load.kind) for load in loads], dtype=int),
+        **columns,
     )
+
+
+NUMBERS = {
+    **{name: name for name in ("count", "macs", "batch", "rows", "columns", "inner", "taps", "elements")},
+    **{name: f"{name}_bytes" for name in ("read", "written", "strided", "weight")},
+}
+"""Columns of numbers, each with the field of a load that it comes from."""
+
+FLAGS: dict[str, Callable[[Load], bool]] = {
+    "is_gemm": lambda load: load.sort == GEMM,
+    "is_convolution": lambda load: load.sort == CONVOLUTION,
+    "is_attention": lambda load: load.sort == ATTENTION,
+    "is_memory": lambda load: load.sort == MEMORY,
+    "is_view": lambda load: load.sort == VIEW,
+    "is_norm": lambda load: load.kind == "norm",
+    "is_reduction": lambda load: load.kind == "reduction",
+    "is_softmax": lambda load: load.kind == "softmax",
+    "is_scattered": lambda load: load.scattered,
+    "is_masked": lambda load: load.masked or (load.sort == ATTENTION and load.inner > 256),
+    "is_causal": lambda load: load.causal,
+    "is_winograd": lambda load: load.taps == 9,
+}
+"""Columns of flags, each with the question that it answers about a load."""

@@ -107,16 +107,8 @@ def predict_time(
     """The time of a job on a device; `factors` correct components by what was measured there before."""
     settings = job.settings
     times = call_times(job.workload, job.table, device, settings.compiled, settings.attention != "math")
-    moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
-    waits = np.maximum(0.0, moved - times.total) if overlaps(settings.offload) else moved
-    waits = waits + np.array(
-        [
-            exchange_seconds(call, settings.devices, device) if call.component in job.denoisers else 0.0
-            for call in job.workload.calls
-        ]
-    )
     floor = bound_seconds(job.table, device, settings.compiled)
-    parts = _Parts(job, device, times, waits, floor, dict(factors or {}))
+    parts = _Parts(job, device, times, _waits(job, device, times), floor, dict(factors or {}))
     components = parts.components()
     total = sum(part.total_seconds for part in components.values())
     bound = sum(part.bound_seconds for part in components.values())
@@ -138,6 +130,19 @@ def predict_time(
         kinds=_sum_tables(part.kinds for part in components.values()),
         basis=basis,
     )
+
+
+def _waits(job: Job, device: DeviceModel, times: CallTimes) -> Floats:
+    """How long each call waits for weights that travel, and for what other devices send."""
+    settings = job.settings
+    moved = np.array(transfer_seconds(job.workload, job.weights, device, settings.offload))
+    exchanges = [
+        exchange_seconds(call, settings.devices, device) if call.component in job.denoisers else 0.0
+        for call in job.workload.calls
+    ]
+    hidden = times.total if overlaps(settings.offload) else 0.0
+    waits: Floats = np.maximum(0.0, moved - hidden) + np.array(exchanges)
+    return waits
 
 
 class _Parts:
