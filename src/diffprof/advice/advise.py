@@ -19,7 +19,6 @@ from diffprof.errors import RequestError
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
 from diffprof.record.advice import COST, ENERGY, GOALS, MEMORY, RISKS, TIME, Advice
-from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
 from diffprof.record.run_settings import RunSettings
 
@@ -280,9 +279,8 @@ def advise(
     or energy; `max_memory` (``"16GB"``, as nvidia-smi shows it) and `max_time` in seconds are limits; `price` is
     that of an hour. All other arguments are those of the pipeline's own call.
     """
-    changes = Changes.create(quantize=quantize, layerwise=layerwise)
-    settings = RunSettings(
-        offload=offload, quantize=changes.quantize, layerwise=changes.layerwise, attention=attention, compiled=compile
+    settings = RunSettings.create(
+        offload=offload, quantize=quantize, layerwise=layerwise, attention=attention, compiled=compile
     )
     request = AdviceRequest(
         gpu, goal, parse_memory("max_memory", max_memory), max_time, parse_memory("ram", ram), settings, price

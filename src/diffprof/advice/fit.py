@@ -23,7 +23,6 @@ from diffprof.prediction.memory_on_devices import MemoryOnDevices, peak_of_stage
 from diffprof.prediction.memory_simulation import predict_memory
 from diffprof.prediction.resolving import resolve_settings
 from diffprof.prediction.timeline import has_allocations
-from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
 from diffprof.record.fit import Change, Fit, HostMemory, MemoryPeak, StageMemory
 from diffprof.record.profile import Profile
@@ -244,11 +243,10 @@ def fit(
     accelerator, or `memory` what a device has (``"24GB"``, or bytes). All other arguments are those of the pipeline's
     own call.
     """
-    changes = Changes.create(quantize=quantize, layerwise=layerwise)
-    settings = RunSettings(
-        offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
-        drop_text_encoders, attention, compile, devices, skip_rate,
-        (without,) if isinstance(without, str) else tuple(without),
+    settings = RunSettings.create(
+        offload=offload, use_stream=use_stream, blocks_per_group=blocks_per_group, quantize=quantize,
+        layerwise=layerwise, drop_text_encoders=drop_text_encoders, attention=attention, compiled=compile,
+        devices=devices, skip_rate=skip_rate, without=without,
     )  # fmt: skip
     request = FitRequest(
         gpu, parse_memory("memory", memory), parse_memory("ram", ram), settings, dtype=dtype_name(dtype)

@@ -21,7 +21,6 @@ from diffprof.prediction.memory_on_devices import MemoryOnDevices
 from diffprof.prediction.on_accelerator import USUAL
 from diffprof.prediction.time import Job, job_of, predict_time
 from diffprof.prediction.timeline import has_allocations
-from diffprof.record.changes import Changes
 from diffprof.record.execution import execution_of
 from diffprof.record.prediction import PredictedTime, Prediction
 from diffprof.record.profile import Profile
@@ -144,11 +143,10 @@ def predict(
     accelerators; `profile` is a measured run that corrects the prediction for its machine. All other arguments are
     those of the pipeline's own call.
     """
-    changes = Changes.create(quantize=quantize, layerwise=layerwise)
-    settings = RunSettings(
-        offload, use_stream, blocks_per_group, changes.quantize, changes.layerwise,
-        drop_text_encoders, attention, compile, devices, skip_rate,
-        (without,) if isinstance(without, str) else tuple(without),
+    settings = RunSettings.create(
+        offload=offload, use_stream=use_stream, blocks_per_group=blocks_per_group, quantize=quantize,
+        layerwise=layerwise, drop_text_encoders=drop_text_encoders, attention=attention, compiled=compile,
+        devices=devices, skip_rate=skip_rate, without=without,
     )  # fmt: skip
     prices = price if isinstance(price, Mapping) else {} if price is None else {"": price}
     names = tuple(gpu.split(",")) if isinstance(gpu, str) else tuple(gpu)

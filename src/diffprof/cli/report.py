@@ -124,9 +124,10 @@ def _check(
     if len({realpath(path) for path in targets}) < len(targets):
         raise RequestError("Two results would be written to the same file; name another one.")
     if parquet:
-        from diffprof.render.exports.tables import parquet_library
+        from diffprof.record.parquet_files import parquet_library
+        from diffprof.render.exports.tables import INSTEAD_OF_PARQUET
 
-        parquet_library()
+        parquet_library(INSTEAD_OF_PARQUET)
     if file or pdf or png:
         from diffprof.render.charts.style import graph_objects
 

@@ -14,9 +14,8 @@ from diffprof.cli.answer import Answer, PageOptions
 from diffprof.cli.option_groups import CountOptions
 from diffprof.cli.progress import progress_bar
 from diffprof.errors import RequestError
-from diffprof.record.changes import Changes
 from diffprof.record.request import parse_rate
-from diffprof.record.run_settings import ATTENTIONS, RunSettings
+from diffprof.record.run_settings import RunSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,16 +82,21 @@ class RunningOptions:
 
     def run_settings(self) -> RunSettings:
         """The same, checked."""
-        if self.attention not in ATTENTIONS:
-            raise RequestError(f"Unknown attention {self.attention!r}; use {' or '.join(ATTENTIONS)}.")
-        changes = Changes.create(quantize=self.quantize, layerwise=self.layerwise)
-        return RunSettings(
-            self.offload, not self.no_stream, _whole_number("--blocks-per-group", self.blocks_per_group),
-            changes.quantize, changes.layerwise, self.drop_text_encoders, self.attention, self.compile,
-            _whole_number("--devices", self.devices),
-            0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate),
-            tuple(dict.fromkeys(self.without or ())),
-        )  # fmt: skip
+        settings = RunSettings.create(
+            offload=self.offload,
+            use_stream=not self.no_stream,
+            blocks_per_group=_whole_number("--blocks-per-group", self.blocks_per_group),
+            quantize=self.quantize,
+            layerwise=self.layerwise,
+            drop_text_encoders=self.drop_text_encoders,
+            attention=self.attention,
+            compiled=self.compile,
+            devices=_whole_number("--devices", self.devices),
+            skip_rate=0.0 if self.skip_rate is None else parse_rate("--skip-rate", self.skip_rate),
+            without=self.without,
+        )
+        settings.check()
+        return settings
 
 
 def _whole_number(option: str, text: str) -> int:

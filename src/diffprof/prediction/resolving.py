@@ -8,7 +8,7 @@ from dataclasses import replace
 from diffprof.errors import RequestError
 from diffprof.record.changes import EVERY
 from diffprof.record.profile import Component, Profile
-from diffprof.record.run_settings import ATTENTIONS, OFFLOADS, RunSettings
+from diffprof.record.run_settings import RunSettings
 
 QUANTIZED_ROLES = ("denoiser", "text_encoder")
 LAYERWISE_ROLES = ("denoiser",)
@@ -17,7 +17,7 @@ LAYERWISE_ROLES = ("denoiser",)
 
 def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
     """The settings by the components of a profile; a `RequestError` says what cannot be meant."""
-    _check(settings)
+    settings.check()
     parts = {slot: part for slot, part in profile.components.items() if part.weight_bytes}
     every = settings.quantize.get(EVERY, "")
     roles = ("denoiser",) if every.startswith("gguf:") else QUANTIZED_ROLES
@@ -33,23 +33,6 @@ def resolve_settings(profile: Profile, settings: RunSettings) -> RunSettings:
             )
     _check_left_out(profile, settings)
     return replace(settings, quantize=quantize, layerwise=layerwise)
-
-
-def _check(settings: RunSettings) -> None:
-    if settings.offload not in OFFLOADS:
-        raise RequestError(f"Unknown offload mode {settings.offload!r}; use one of {', '.join(OFFLOADS)}.")
-    if settings.attention not in ATTENTIONS:
-        raise RequestError(f"Unknown attention {settings.attention!r}; use {' or '.join(ATTENTIONS)}.")
-    if settings.devices < 1 or settings.blocks_per_group < 1:
-        raise RequestError("A number of devices, or of blocks in a group, is 1 or more.")
-    if not settings.use_stream and not settings.offload.startswith("group"):
-        raise RequestError(
-            "Only group offload moves weights in a stream; leave out --no-stream, or use --offload group."
-        )
-    if settings.blocks_per_group > 1 and settings.offload != "group":
-        raise RequestError("Only --offload group moves several blocks at a time; leave out --blocks-per-group.")
-    if not 0 <= settings.skip_rate < 1:
-        raise RequestError(f"The share of skipped calls must be from 0 to below 1, not {settings.skip_rate:g}.")
 
 
 CAN_BE_LEFT_OUT = ("text_encoder", "image_encoder", "safety_checker")

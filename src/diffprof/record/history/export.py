@@ -12,6 +12,7 @@ from typing import Any
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.history.records import KeptRun
+from diffprof.record.parquet_files import parquet_bytes, parquet_library
 
 NAMES = tuple(field.name for field in fields(KeptRun))
 _WHOLE = (
@@ -34,7 +35,7 @@ def check_path(path: Path) -> Path:
     if ending not in (".csv", ".parquet"):
         raise RequestError(f"Cannot tell the format of {path} from its ending; use .csv or .parquet.")
     if ending == ".parquet":
-        _pyarrow()
+        parquet_library()
     return path
 
 
@@ -57,13 +58,8 @@ def _line(cells: Sequence[Any]) -> bytes:
 
 
 def _parquet(runs: Sequence[KeptRun]) -> bytes:
-    pyarrow = _pyarrow()
-    from pyarrow import parquet
-
-    columns = {name: _column(pyarrow, name, [getattr(run, name) for run in runs]) for name in NAMES}
-    out = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), out)
-    return out.getvalue()
+    pyarrow = parquet_library()
+    return parquet_bytes({name: _column(pyarrow, name, [getattr(run, name) for run in runs]) for name in NAMES})
 
 
 def _column(pyarrow: Any, name: str, values: list[Any]) -> Any:
@@ -79,13 +75,3 @@ def _column(pyarrow: Any, name: str, values: list[Any]) -> Any:
     if name in _WHOLE or name == "wall_seconds":
         return pyarrow.array(values, pyarrow.float64())
     return pyarrow.array(values, pyarrow.bool_() if name == "picture" else pyarrow.string())
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise RequestError(
-            "Writing Parquet needs pyarrow; install it with `pip install 'diffprof[parquet]'`, or write .csv."
-        ) from error
-    return pyarrow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from diffprof.breakdown.throughput import ThroughputRow, throughput_table
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
 from diffprof.record.measured import Iteration, RankPart, SystemPoint
+from diffprof.record.parquet_files import parquet_bytes, parquet_library
 from diffprof.record.profile import Profile
 from diffprof.record.tensors import OperationShapes, TensorInput
 from diffprof.render.csv import table_csv
@@ -198,26 +198,13 @@ def _csv(table: DataTable) -> bytes:
 
 
 def _parquet(table: DataTable) -> bytes:
-    pyarrow = parquet_library()
-    from pyarrow import parquet
-
-    columns = {
-        name: _arrow_column(pyarrow, kind, [row[name] for row in table.rows]) for name, kind in table.types.items()
-    }
-    out = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), out)
-    return out.getvalue()
+    pyarrow = parquet_library(INSTEAD_OF_PARQUET)
+    return parquet_bytes(
+        {name: _arrow_column(pyarrow, kind, [row[name] for row in table.rows]) for name, kind in table.types.items()}
+    )
 
 
-def parquet_library() -> Any:
-    """pyarrow, where it is installed."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise RequestError(
-            "Parquet needs pyarrow; install it with `pip install 'diffprof[parquet]'`, or leave --parquet out for CSV."
-        ) from error
-    return pyarrow
+INSTEAD_OF_PARQUET = "leave --parquet out for CSV"
 
 
 def _arrow_column(pyarrow: Any, kind: Any, values: list[Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, get_type_hints
 
 from diffprof.errors import RequestError
 from diffprof.record.atomic_files import replace_file
+from diffprof.record.parquet_files import parquet_bytes, parquet_library
 from diffprof.render.csv import table_csv
 from diffprof.sweeps.records import COLUMNS, Row, SweepResult
 from diffprof.sweeps.views.tables import sweep_markdown, sweep_text
@@ -22,7 +22,7 @@ def check_ending(path: Path) -> None:
     if path.suffix.lower() not in ENDINGS:
         raise RequestError(f"Cannot tell the format of {path}; use one of {', '.join(ENDINGS)}.")
     if path.suffix.lower() == ".parquet":
-        _pyarrow()
+        parquet_library()
 
 
 def write_file(result: SweepResult, path: Path) -> Path:
@@ -62,9 +62,7 @@ def sweep_json(result: SweepResult) -> str:
 
 def sweep_parquet(result: SweepResult) -> bytes:
     """The points with typed columns; MACs beyond 64 bits are floating-point numbers."""
-    pyarrow = _pyarrow()
-    from pyarrow import parquet
-
+    pyarrow = parquet_library()
     types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
     columns = {}
     for name, kind in _kinds().items():
@@ -74,9 +72,7 @@ def sweep_parquet(result: SweepResult) -> bytes:
             [float(value) if value is not None else None for value in values] if is_large else values,
             types[float if is_large else kind],
         )
-    out = io.BytesIO()
-    parquet.write_table(pyarrow.table(columns), out)
-    return out.getvalue()
+    return parquet_bytes(columns)
 
 
 def data_frame(result: SweepResult) -> Any:
@@ -101,13 +97,3 @@ def _kinds() -> dict[str, type]:
 def _plain_type(hint: Any) -> type:
     kinds: Sequence[type] = [kind for kind in getattr(hint, "__args__", (hint,)) if kind is not type(None)]
     return kinds[0]
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise RequestError(
-            "Writing Parquet needs pyarrow; install it with `pip install 'diffprof[parquet]'`, or write .csv."
-        ) from error
-    return pyarrow

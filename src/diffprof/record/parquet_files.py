@@ -1,0 +1,29 @@
+"""Tables as Parquet, with pyarrow, which is not always installed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from diffprof.errors import RequestError
+
+
+def parquet_library(instead: str = "write .csv") -> Any:
+    """pyarrow; without it, a `RequestError` that says how to install it, or what to do `instead`."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise RequestError(
+            f"Writing Parquet needs pyarrow; install it with `pip install 'diffprof[parquet]'`, or {instead}."
+        ) from error
+    return pyarrow
+
+
+def parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    """The content of a file with these columns, which are arrays of pyarrow."""
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(parquet_library().table(columns), out)
+    return out.getvalue()
