@@ -30,5 +30,5 @@ def test_rates_are_those_of_the_time_model(name: str) -> None:
 
 def test_constants_are_written_once() -> None:
     constants = calculator_constants()
-    assert constants["tiles"] == kernel_times.TILES
+    assert {(rows, columns): speed for rows, columns, speed in constants["tiles"]} == kernel_times.TILES
     assert constants["roof_sharpness"] == kernel_times.ROOF_SHARPNESS

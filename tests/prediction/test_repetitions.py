@@ -30,9 +30,18 @@ def test_stretches_are_the_whole_sequence_whatever_it_is() -> None:
         assert expand(list(stretches(compress(EVENTS, numbers)))) == numbers
 
 
+def test_what_is_copied_with_its_repetitions_has_them_again() -> None:
+    numbers = [1, 2, *list(range(10, 40)) * 8, 3, 4, *list(range(10, 40)) * 8, 5]
+    parts = stretches(compress(EVENTS, numbers))
+    first, second = (part for part in parts if part.times > 1)
+    assert (len(first.numbers), first.times) == (30, 8)
+    assert (len(second.numbers), second.times) == (30, 7)  # the copy begins with the second of them
+    assert expand(list(parts)) == numbers
+
+
 def test_a_few_repetitions_are_not_worth_a_look() -> None:
     numbers = [1, 2, 3, 4, 5] * 4
-    assert stretches(compress(EVENTS, numbers)) == (Stretch(numbers, 1),)
+    assert stretches(compress(EVENTS, numbers)) == [Stretch(numbers, 1)]
 
 
 def test_no_events_are_no_stretch() -> None:

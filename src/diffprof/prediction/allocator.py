@@ -69,14 +69,16 @@ class CachingAllocator:
         """Free blocks: size by address."""
         self._ends: dict[int, int] = {}
         """Free blocks: address by the address behind their end."""
-        self._taken: dict[int, tuple[int, int]] = {}
-        """Allocated blocks by address: size, and how much of it was asked for."""
+        self._taken: dict[int, int] = {}
+        """Allocated blocks: size by address."""
+        self._unused: dict[int, int] = {}
+        """Of those that are larger than what was asked for, because too little would be left: how much, by address."""
         self._segments: dict[int, int] = {}
         """Size by address."""
 
     def allocate(self, size: int) -> int:
         """The address of a block for so many bytes."""
-        size = (size + SMALLEST_BLOCK - 1) // SMALLEST_BLOCK * SMALLEST_BLOCK or SMALLEST_BLOCK
+        size = (size + SMALLEST_BLOCK - 1) & -SMALLEST_BLOCK or SMALLEST_BLOCK
         is_small = size <= SMALL_REQUEST
         free = self._small if is_small else self._large
         place = bisect_left(free, size << ADDRESS_BITS)
@@ -95,7 +97,9 @@ class CachingAllocator:
             whole = size
         else:
             self._ends.pop(address + whole, None)
-        self._taken[address] = (whole, size)
+            if left:
+                self._unused[address] = left
+        self._taken[address] = whole
         self.allocated += whole
         self.requested += size
         if self.requested > self.most_requested:
@@ -104,9 +108,9 @@ class CachingAllocator:
 
     def release(self, address: int) -> None:
         """Give a block back to the cache."""
-        size, requested = self._taken.pop(address)
+        size = self._taken.pop(address)
         self.allocated -= size
-        self.requested -= requested
+        self.requested -= size - self._unused.pop(address, 0)
         # Blocks for small requests have exactly their size, others are larger than any of these.
         free = self._small if size <= SMALL_REQUEST else self._large
         end = address + size
@@ -125,7 +129,7 @@ class CachingAllocator:
 
     def size_of(self, address: int) -> int:
         """Of an allocated block."""
-        return self._taken[address][0]
+        return self._taken[address]
 
     def empty_cache(self) -> None:
         """Give segments that hold nothing back to the device."""

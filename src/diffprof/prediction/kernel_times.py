@@ -7,28 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from diffprof.prediction.device import DeviceModel
-from diffprof.prediction.load_table import Flags, Floats, LoadTable
+from diffprof.prediction.load_table import MOST_ALIGNED, Flags, Floats, LoadTable, Products
 
-TILES = (
-    (256, 128, 1.0),
-    (128, 256, 1.0),
-    (128, 128, 0.95),
-    (128, 64, 0.8),
-    (64, 128, 0.8),
-    (64, 64, 0.62),
-    (128, 32, 0.55),
-    (32, 32, 0.3),
-)
+TILES = {
+    (256, 128): 1.0,
+    (128, 256): 1.0,
+    (128, 128): 0.95,
+    (128, 64): 0.8,
+    (64, 128): 0.8,
+    (64, 64): 0.62,
+    (128, 32): 0.55,
+    (32, 32): 0.3,
+}
 """Rows and columns of the output that one multiprocessor works on at a time, and how fast such a tile is."""
 
-PROCESSOR_TILES = ((4, 16, 1.0),)
+PROCESSOR_TILES = {(4, 16): 1.0}
 """Of a CPU: what its vector registers hold."""
 
 SPLIT_INNER = 512
 """A sum of so many products is worth sharing among multiprocessors."""
-
-ALIGNMENT = 8
-"""Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
 
 UNALIGNED_CONVOLUTION_SHARE = 0.3
 UNALIGNED_SHARES = {1: 0.11, 2: 0.3, 4: 0.6}
@@ -139,8 +136,8 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     has_cores_in_convolutions = np.array(with_cores, dtype=bool)[table.dtype]
     seconds = np.zeros(len(table.loads))
     gemm = table.is_gemm
-    waves = np.where(table.batch[gemm] > 1, np.ceil(table.batch[gemm] / device.multiprocessors), 0.0)
-    seconds[gemm] = np.maximum(_tiled_operations(table, gemm, device) / rate[gemm], waves * matrix_seconds(device))
+    waves = np.where(table.gemms.batch > 1, np.ceil(table.gemms.batch / device.multiprocessors), 0.0)
+    seconds[gemm] = np.maximum(_tiled_operations(table.gemms, device) / rate[gemm], waves * matrix_seconds(device))
     conv = table.is_convolution
     vector_share = np.where(table.is_winograd, VECTOR_SHARE * WINOGRAD_SPEEDUP, VECTOR_SHARE)
     is_measured = has_cores_in_convolutions | device.is_processor
@@ -148,7 +145,7 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     is_narrow = has_cores_in_convolutions & (table.inner < NARROW_CHANNELS * table.taps)
     narrow_share = np.where(table.taps >= PATCH_TAPS, patch_share(device), NARROW_SHARE)
     share = np.where(is_narrow & ~np.bool_(device.is_processor), share * narrow_share, share)
-    seconds[conv] = _tiled_operations(table, conv, device, is_convolution=True) / (
+    seconds[conv] = _tiled_operations(table.convolutions, device, is_convolution=True) / (
         rate_in_convolutions[conv] * share[conv]
     )
     own = table.is_attention
@@ -157,32 +154,28 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
     return seconds
 
 
-def _tiled_operations(table: LoadTable, chosen: Flags, device: DeviceModel, is_convolution: bool = False) -> Floats:
+def _tiled_operations(products: Products, device: DeviceModel, is_convolution: bool = False) -> Floats:
     """Operations of the products, as many as a device of full speed would have to do in the time that they take.
 
     A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
     """
-    rows, columns, inner = table.rows[chosen], table.columns[chosen], table.inner[chosen]
-    batch = table.batch[chosen]
-    multiprocessors = device.multiprocessors
+    multiprocessors, inner = device.multiprocessors, products.inner
+    speeds = PROCESSOR_TILES if device.is_processor else TILES
+    tiles = products.tiles(tuple(speeds))
     # A row for each tile, a column for each load.
-    tile_rows, tile_columns, speed = np.array(PROCESSOR_TILES if device.is_processor else TILES).T[:, :, np.newaxis]
-    tiles = batch * np.ceil(rows / tile_rows) * np.ceil(columns / tile_columns)
+    operations = np.array([2 * rows * columns / speed for (rows, columns), speed in speeds.items()])[:, np.newaxis]
     most = 1 if is_convolution else np.maximum(1, inner // SPLIT_INNER)
     parts = np.minimum(np.maximum(multiprocessors // tiles, 1), most)
     waves = np.ceil(tiles * parts / multiprocessors)
-    work = waves * multiprocessors * 2 * tile_rows * tile_columns * inner / parts / speed
-    best = work.min(axis=0)
-    return best if device.is_processor else best / _alignment_share(columns, inner, device, is_convolution)
+    best: Floats = (waves * operations / parts).min(axis=0) * multiprocessors * inner
+    return best if device.is_processor else best / _alignment_share(products, device, is_convolution)
 
 
-def _alignment_share(columns: Floats, inner: Floats, device: DeviceModel, is_convolution: bool) -> Floats:
+def _alignment_share(products: Products, device: DeviceModel, is_convolution: bool) -> Floats:
+    if is_convolution:
+        return np.where(products.alignment < MOST_ALIGNED, UNALIGNED_CONVOLUTION_SHARE, 1.0)
     shares = unaligned_shares(device)
-    share = np.ones(len(columns))
-    for alignment in (4, 2, 1):
-        is_below = (columns % (2 * alignment) != 0) | (inner % (2 * alignment) != 0)
-        share = np.where(is_below, UNALIGNED_CONVOLUTION_SHARE if is_convolution else shares[alignment], share)
-    return share
+    return np.array([shares.get(number, 1.0) for number in range(MOST_ALIGNED + 1)])[products.alignment]
 
 
 def unaligned_shares(device: DeviceModel) -> dict[int, float]:

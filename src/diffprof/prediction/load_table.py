@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,42 @@ from diffprof.prediction.workspace import element_bytes
 SECTOR_ELEMENT = 4
 """Bytes of an element for which the cost of reading across memory is said."""
 
+MOST_ALIGNED = 8
+"""Matrix cores load eight values at once; sizes that are no multiple of it take slower kernels."""
+
+Tiles = tuple[tuple[int, int], ...]
+"""Rows and columns of each size of a tile."""
+
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Products:
+    """Matrix products, one after the other."""
+
+    batch: Floats
+    rows: Floats
+    columns: Floats
+    inner: Floats
+
+    def tiles(self, sizes: Tiles) -> Floats:
+        """How many tiles of each size, a row, each product, a column, is cut into: the same for many devices."""
+        if sizes not in self._tiles:
+            rows, columns = np.array(sizes, dtype=float).T[:, :, np.newaxis]
+            self._tiles[sizes] = self.batch * np.ceil(self.rows / rows) * np.ceil(self.columns / columns)
+        return self._tiles[sizes]
+
+    @cached_property
+    def _tiles(self) -> dict[Tiles, Floats]:
+        return {}
+
+    @cached_property
+    def alignment(self) -> Numbers:
+        """How many values of a row can be loaded at once: 8, 4, 2, or 1."""
+        both = self.columns.astype(np.int64) | self.inner.astype(np.int64) | MOST_ALIGNED
+        return both & -both
 
 
 @dataclass(frozen=True)
@@ -60,6 +94,19 @@ class LoadTable:
     kinds: tuple[str, ...]
     kind: Numbers
     """The same for kinds of operations."""
+
+    @cached_property
+    def gemms(self) -> Products:
+        """The matrix products among the loads."""
+        return self._products(self.is_gemm)
+
+    @cached_property
+    def convolutions(self) -> Products:
+        """The convolutions among the loads, as the matrix products that they are."""
+        return self._products(self.is_convolution)
+
+    def _products(self, chosen: Flags) -> Products:
+        return Products(self.batch[chosen], self.rows[chosen], self.columns[chosen], self.inner[chosen])
 
 
 def load_table(workload: Workload) -> LoadTable:

@@ -243,18 +243,23 @@ class MemorySimulation:
 
     def _note_peak(self, call: Call, peak: CallPeak) -> None:
         """Remember where a call took most, if that is the peak of the stage."""
-        moment = self.moments.get(self.stage)
-        if peak.allocated > (moment.allocated if moment is not None else 0):
+        if peak.allocated > max(0, self.most_allocated):
             weights = dict(self.resident) if peak.weights is None else peak.weights
             self.moments[self.stage] = _Moment(
                 peak.allocated, call.component, call.cost, peak.place, weights, peak.activations, self.kept,
                 peak.workspace,
             )  # fmt: skip
 
+    @property
+    def most_allocated(self) -> int:
+        """The most at one time of the stage so far; -1 before its first moment."""
+        moment = self.moments.get(self.stage)
+        return moment.allocated if moment is not None else -1
+
     def note(self, component: str) -> None:
         """Remember this moment between calls, if it is a peak."""
-        allocated, moment = self.allocator.allocated, self.moments.get(self.stage)
-        if moment is None or allocated > moment.allocated:
+        allocated = self.allocator.allocated
+        if allocated > self.most_allocated:
             self.moments[self.stage] = _Moment(allocated, component, None, 0, dict(self.resident), 0, self.kept, 0)
 
 
@@ -269,25 +274,30 @@ class _OwnCode(EventPlayer):
         """How often weights had come or gone when each turn began."""
 
     def play(self, events: Sequence[Event]) -> None:
-        around, blocks, sizes = self.around, self.blocks, self.sizes
+        around, blocks, sizes, alive = self.around, self.blocks, self.sizes, self.alive
+        allocator, allocate, release = self.allocator, self.allocator.allocate, self.allocator.release
+        most = around.most_allocated
         self.moves.append(around.moves)
         for kind, value, _ in events:
-            if kind == CALL:
+            if kind == ALLOCATE:
+                alive[len(blocks)] = None
+                blocks.append(allocate(value))
+                sizes.append(value)
+                around.kept += value
+                if allocator.allocated > most:
+                    around.note(PIPELINE)
+                    most = allocator.allocated
+            elif kind == RELEASE:
+                number = len(blocks) - value
+                release(blocks[number])
+                around.kept -= sizes[number]
+                del alive[number]
+            elif kind == CALL:
                 call = around.profile.calls[self.place]
                 if call.component not in around.settings.without:
                     around.call(call, self.place, self.stages[self.place])
                 self.place += 1
-            elif kind == ALLOCATE:
-                self.alive[len(blocks)] = None
-                blocks.append(around.allocator.allocate(value))
-                sizes.append(value)
-                around.kept += value
-                around.note(PIPELINE)
-            elif kind == RELEASE:
-                number = len(blocks) - value
-                around.allocator.release(blocks[number])
-                around.kept -= sizes[number]
-                del self.alive[number]
+                most = around.most_allocated
 
     def repetitions(self, distance: int, turns: int, times: int) -> int:
         """All of them, if the same calls are made in each, and no weights come or go."""
