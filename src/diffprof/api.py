@@ -1,4 +1,4 @@
-"""The functions of ``import diffprof`` that take what a program has: words for the caller, records below."""
+"""The functions of ``import diffprof``: plain arguments from the caller, records passed down."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def diffprof_gate(request: pytest.FixtureRequest) -> Callable[..., Gate | None]:
         allow_different: bool = False,
         **call_arguments: Any,
     ) -> Gate | None:
-        """Count one call of the pipeline, and with `iterations` measure so many; hold it against the baseline.
+        """Count one call of the pipeline, and measure `iterations` more if given; compare it with the baseline.
 
         `baseline` is relative to the test's folder. `limits` are written as for ``diffprof gate --max``. A broken
         limit fails the test; one that is too noisy to tell skips it. None where the baseline was written.

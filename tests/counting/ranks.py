@@ -97,7 +97,7 @@ def count_part(way: str, degrees: dict[str, int], alone: Alone) -> dict[str, Any
     pipeline = SMALL.build()
     spread(pipeline.transformer, way, degrees)
     unwatched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images
-    if dist.get_rank() == 0:  # alone: whoever waited for the others would wait for ever
+    if dist.get_rank() == 0:  # alone: whoever waited for the others would wait forever
         assert diffprof.profile(pipeline, **arguments).total.macs
     with diffprof.measuring(pipeline, sample_hz=1) as run:
         watched = pipeline(**{**arguments, "generator": torch.Generator().manual_seed(1)}).images

@@ -142,7 +142,7 @@ class Mesh:
 
 @pytest.fixture
 def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Two ranks, as far as this one can tell; who communicates waits for ever."""
+    """Two ranks, as far as this one can tell; who communicates waits forever."""
     distributed: Any = torch.distributed
 
     def wait(*args: Any, **kwargs: Any) -> None:

@@ -141,7 +141,7 @@ class Campaign:
             else:
                 child.kill()
                 child.wait()
-                yield _dead(following, f"hangs: over {BUSY_SECONDS} s of the processor, or waits for ever")
+                yield _dead(following, f"hangs: over {BUSY_SECONDS} s of the processor, or waits forever")
                 return
         if following < end:
             errors = (

@@ -1,4 +1,4 @@
-"""Threads share the models: each is loaded once, used by one at a time, and nobody waits for ever."""
+"""Threads share the models: each is loaded once, used by one at a time, and nobody waits forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads take turns with a pipeline, and none waits for ever."""
+"""Threads take turns with a pipeline, and none waits forever."""
 
 from __future__ import annotations
 

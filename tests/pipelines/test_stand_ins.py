@@ -104,7 +104,7 @@ def test_values_of_a_configuration_that_make_no_image_are_told_as_the_models(val
 @pytest.mark.parametrize("name", ["image_latents", "image_embeds", "image_embeddings", "latents"])
 def test_a_pipeline_without_what_a_stand_in_is_made_of_is_named(name: str) -> None:
     pipeline = diffusers.LTXPipeline.__new__(diffusers.LTXPipeline)
-    with pytest.raises(RequestError, match=f"nothing can stand in for the call argument '{name}' of LTXPipeline"):
+    with pytest.raises(RequestError, match=f"there is no stand-in for the call argument '{name}' of LTXPipeline"):
         stand_in(pipeline, name, {})
 
 

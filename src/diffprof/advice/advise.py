@@ -119,7 +119,7 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
 def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]) -> Iterator[Plan]:
     """The plans with tiles, which make the decoder smaller: where the decoder is what takes most, the quickest first.
 
-    Tiles of a film are many tensors to follow: plans that cannot come to anything are left out.
+    Tiles of a video are many tensors to simulate: plans that cannot win are left out.
     """
     whose = [base]
     if evaluator.decodes_at_peak(base):
@@ -152,7 +152,7 @@ def _quicker(
 
 
 def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
-    """The plan with every choice of up to so many parts, none of them first."""
+    """The plan with every choice of up to this many parts, the one with none first."""
     plans = [plan]
     for number, part in enumerate(parts):
         added = plan.add(part)

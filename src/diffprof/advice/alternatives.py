@@ -1,4 +1,4 @@
-"""What can be done otherwise about a generation: each alternative changes the request, the settings, or both."""
+"""Other ways to do a generation: each alternative changes the request, the settings, or both."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def _images(profile: Profile) -> int:
 
 
 def find_media(profile: Profile) -> str:
-    """What the model makes: image, video or audio; empty where nobody knows it by name."""
+    """What the model makes: image, video or audio; empty for an unknown model."""
     entry = find(profile.request.model)
     return entry.media if entry else ""
 

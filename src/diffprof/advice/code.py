@@ -211,7 +211,7 @@ class _Program:
         return {name: asked.arguments[name] for name in asked.recommended if name in asked.arguments}
 
     def _missing_inputs(self) -> list[str]:
-        """The images and videos that the pipeline asks for and nobody gave."""
+        """The images and videos that the pipeline needs and that were not given."""
         entry = _entry(self.request)
         names = TASK_INPUTS.get(entry.task, ()) if entry is not None else ()
         defaults = self.profile.request.defaults

@@ -1,4 +1,4 @@
-"""The command that says a figure again: of a request, and of the settings that it is run with."""
+"""The command line that reproduces a figure, from a request and the settings it is run with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan takes on an accelerator: memory and time of the same record, each worked out once."""
+"""The memory and time that a plan needs on an accelerator, both from one profile and each computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a generation fit on a device: of a model, a profile, a file or a live pipeline, and what would make it fit."""
+"""Whether a generation fits on a device, and what would make it fit: for models, profiles and live pipelines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FitRequest:
     with_changes: bool = True
 
     def check(self) -> None:
-        """Refuse an accelerator that nobody knows, or that lacks the dtype, before anything is counted."""
+        """Refuse an unknown accelerator, or one that lacks the dtype, before anything is counted."""
         _check_dtype(_accelerator(self), self.dtype)
 
 

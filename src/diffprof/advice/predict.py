@@ -1,4 +1,4 @@
-"""How long a generation takes on accelerators: of a model, a profile, a file or a live pipeline."""
+"""How long a generation takes on accelerators: for models, profiles and live pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the cost of a model grows with what can be changed: read off its law."""
+"""How the cost of a model grows with size, steps and prompt, read off its law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where profiles of a model, and of variants of what is asked of it, come from: the one door that counts them."""
+"""The one place where advice gets profiles from: of a model, and of variants of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `diffprof app`: profile, generate, compare, and browse the history. It only asks and shows."""
+"""The page of `diffprof app`: profile, generate, compare, and browse the history. Other rooms do the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calculator's script has to know of accelerators and of the time model, as plain numbers."""
+"""What the calculator's script needs to know about accelerators and the time model, as plain numbers."""
 
 from __future__ import annotations
 

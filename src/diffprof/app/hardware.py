@@ -1,4 +1,4 @@
-"""What an accelerator makes of a profile: a bar of its memory against the card, and its time, as HTML."""
+"""A profile on an accelerator as HTML: a bar of its memory against that of the card, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several models beside each other under the same sliders: cost, memory against the card, and time."""
+"""Several models side by side under the same sliders: cost, memory against that of the card, and time."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class PowerUse:
     """The lowest and the highest clock."""
     highest_celsius: float | None
     throttled_share: float | None
-    """Of the samples in which the clock was lowered; None where the GPU does not tell."""
+    """Of the samples in which the clock was lowered; None where the GPU does not report it."""
     reasons: tuple[str, ...]
     """Why it was lowered."""
 

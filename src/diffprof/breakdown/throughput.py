@@ -79,7 +79,7 @@ class Generation:
     macs: int | None
     flops_per_second: float | None
     outputs: int | None
-    """Images or videos of one generation; None where the request does not tell."""
+    """Images or videos of one generation; None where the request does not say."""
     outputs_are: str
     """image or video."""
     outputs_per_second: float | None

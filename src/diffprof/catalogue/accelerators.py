@@ -1,4 +1,4 @@
-"""What accelerators can do at most, from ``hardware.toml`` or a file of the same form: how to find one by its name."""
+"""The published peaks of accelerators, from ``hardware.toml`` or a file of the same form, found by name."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _without_maker(name: str) -> str:
 
 
 def _is_whole(entry: Accelerator, multiprocessors: int | None) -> bool:
-    """Whether a device with so many multiprocessors can be all of it: on RDNA, torch counts pairs of compute units."""
+    """Whether this many multiprocessors are the whole card: on RDNA, torch counts pairs of compute units."""
     if multiprocessors is None or entry.multiprocessors is None:
         return True
     pairs = entry.multiprocessors // 2 if entry.architecture.startswith("rdna") else None

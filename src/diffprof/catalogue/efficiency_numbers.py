@@ -30,9 +30,9 @@ class Efficiency:
     elements_per_clock: float
     """That a multiprocessor handles where the place of each has to be worked out, as for a broadcast input."""
     norm_passes: float
-    """A norm handles its elements so many times."""
+    """How many times a norm reads and writes its elements."""
     conversion_passes: float
-    """A convolution moves its input and output so many times more, to change their layout."""
+    """How many more times a convolution moves its input and output, to change their layout."""
     kernel_seconds: float
     """That the smallest kernel takes on the device."""
     operation_seconds: float

@@ -1,4 +1,4 @@
-"""Which models of the catalogue are meant: by a word, a family, a task, a year, a licence."""
+"""Selects models of the catalogue by a word, a family, a task, a year or a licence."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def nearest(name: str, count: int = 3) -> tuple[str, ...]:
 
 
 def unknown_model_message(name: str) -> str:
-    """The sentence for a model that nobody knows, with the names that look most like it."""
+    """The sentence for an unknown model, with the names most like it."""
     near = nearest(name)
     hint = f"did you mean {' or '.join(near)}?" if near else "`diffprof models` lists the known ones."
     return f"Unknown model {name!r}; {hint}"

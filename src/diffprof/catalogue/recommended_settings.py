@@ -1,4 +1,4 @@
-"""The settings that a model's maker recommends, for what a request does not say: one rule for every door."""
+"""The settings that a model's maker recommends, used where a request says nothing; one rule for all commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_recommended(request: Request, model: ResolvedModel | None = None) -> Req
 
 
 def recommended_settings(model: ResolvedModel) -> Mapping[str, Any]:
-    """The recommended call arguments of a model; none where nobody knows it, or where it is another pipeline."""
+    """The recommended call arguments of a model; none for an unknown model, or for another pipeline."""
     if is_bundled(model.given):
         return RECOMMENDED
     entry = model.entry

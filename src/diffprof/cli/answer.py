@@ -1,4 +1,4 @@
-"""Where the answer of a command goes: the console, standard output in one format, or a file in that of its ending."""
+"""Where the answer of a command goes: the console, standard output in one format, or a file."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ComparisonOptions:
         return accelerator_names(self.gpu)
 
     def check_accelerators(self) -> None:
-        """Refuse accelerators that nobody knows."""
+        """Refuse unknown accelerators."""
         from diffprof.catalogue.accelerators import find_accelerator
         from diffprof.catalogue.own_accelerators import known_accelerators
 

@@ -1,4 +1,4 @@
-"""What a shell can complete: names of models, accelerators and metrics, each as its list has them."""
+"""Shell completion: names of models, accelerators and metrics."""
 
 from __future__ import annotations
 

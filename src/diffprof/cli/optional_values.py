@@ -1,4 +1,4 @@
-"""Options that may stand alone: the parser knows those with a value and those without, and none with both."""
+"""Options whose value is optional, which the parser has no notion of."""
 
 from __future__ import annotations
 

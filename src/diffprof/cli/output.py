@@ -1,4 +1,4 @@
-"""Where a profile goes and as what: the console, JSON or CSV on standard output, or a file."""
+"""Where a profile goes and in which format: the console, JSON or CSV on standard output, or a file."""
 
 from __future__ import annotations
 

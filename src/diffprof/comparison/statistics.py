@@ -66,7 +66,7 @@ def time_ratio(before: Sequence[int], after: Sequence[int], paired: bool) -> Rat
 
 
 def are_enough(before: int, after: int, paired: bool) -> bool:
-    """Whether so many samples can show a difference at all: their most extreme order must be rare enough."""
+    """Whether this many samples can show a difference at all: their most extreme order must be rare enough."""
     rarest = 0.5 ** (before - 1) if paired else 2 / math.comb(before + after, before)
     return rarest <= 1 - CONFIDENCE
 

@@ -1,4 +1,4 @@
-"""Counts a call: as it was asked for, and where the pipeline refuses that, with what it says it needs."""
+"""Counts a call as it was requested, and if the pipeline refuses it, with the inputs it says it needs."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class _LimitOfTheProcess:
                 self._apply()
 
     def was_below(self, data_bytes: int) -> bool:
-        """Whether somebody else has set a stricter one, which stays."""
+        """Whether the process already has a stricter limit, which stays."""
         import resource
 
         with self._lock:

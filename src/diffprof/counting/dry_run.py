@@ -117,7 +117,7 @@ def dry_run(
 
 
 def identity(value: Any) -> int:
-    """What tells an object from others; a registry of hooks that has none does nothing, whichever it is."""
+    """The identity of an object; all hook registries without hooks are the same."""
     return 0 if type(value).__name__ == "HookRegistry" and not value.hooks else id(value)
 
 

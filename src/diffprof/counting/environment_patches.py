@@ -1,4 +1,4 @@
-"""What must be different around a pipeline while it runs dry: devices, offloading, progress bars, autocast."""
+"""The environment of a pipeline during a dry run: devices, offloading, progress bars, autocast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from torch.utils._device import DeviceContext
 
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.collectives import catch_collectives
-from diffprof.counting.film_frames import convert_by_frame
 from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
@@ -28,6 +27,7 @@ from diffprof.counting.operations.virtual import VirtualMode
 from diffprof.counting.pipeline_state import accelerator_kinds
 from diffprof.counting.sharded_linear import sharded_linear
 from diffprof.counting.sharded_weights import gather_sharded_weights
+from diffprof.counting.video_frames import convert_by_frame
 from diffprof.pipelines.components import components_of
 from diffprof.pipelines.packed_weights import is_sharded, packed_weight
 from diffprof.pipelines.patching import Patches
@@ -95,7 +95,7 @@ def run_uncompiled(patches: Patches) -> None:
     """Let whatever was handed to `torch.compile` run its own Python code, and let nothing be compiled.
 
     Kernels that were compiled for data have no use for shapes, and code that is compiled among the patches of a dry
-    run is discarded with them, for ever. `torch.compiler.set_stance` does the same, but for all threads.
+    run is discarded with them, forever. `torch.compiler.set_stance` does the same, but for all threads.
     """
     # Not imported: as long as nobody has, nothing was compiled, and importing it takes seconds.
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
@@ -199,7 +199,7 @@ PACKING_LIBRARIES = ("bitsandbytes.", "optimum.quanto.", "diffusers.quantizers.g
 
 
 class _SilentProgressBar:
-    """Stands in for tqdm."""
+    """A replacement for tqdm."""
 
     def __init__(self, iterable: Iterable[Any] = ()) -> None:
         self._iterable = iterable
@@ -240,7 +240,7 @@ def _silence_other_bars(patches: Patches) -> None:
 
 
 def _autocast_without_meta(original: Callable[..., None]) -> Callable[..., None]:
-    """`torch.autocast(x.device.type)` does not know the meta device; the CPU stands in for it."""
+    """`torch.autocast(x.device.type)` does not know the meta device; the CPU takes its place."""
 
     @functools.wraps(original)
     def init(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a pipeline's call that failed tells: how far it came, and which inputs it lacked."""
+"""What can be learned from a failed call of a pipeline: how far it got, and which inputs it lacked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work during which Python does not look for garbage."""
+"""Suspends Python's garbage collection during work that creates many objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guidance in a part of the steps only: the steps of a guided and of an unguided dry run, put together."""
+"""Guidance in part of the steps only: combines the steps of a guided and an unguided dry run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a few models of diffusers use torchvision for, where it is not installed."""
+"""Replacements for the few functions of torchvision that models of diffusers use, where it is not installed."""
 
 from __future__ import annotations
 

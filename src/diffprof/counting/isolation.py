@@ -1,4 +1,4 @@
-"""Keeps a dry run apart from what is around it: other dry runs, schedulers, generators, code that nobody knows."""
+"""Isolates a dry run from its surroundings: other dry runs, schedulers, generators, unknown code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of a pipeline that is tried on virtual weights before anything large is fetched or loaded for it."""
+"""Tries a call on virtual weights before anything large is downloaded or loaded."""
 
 from __future__ import annotations
 

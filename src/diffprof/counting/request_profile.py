@@ -1,4 +1,4 @@
-"""The profile of a request: by the law of its model, from the disk cache when it was counted before, else counted."""
+"""The profile of a request: from the law of its model, from the disk cache, or else counted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Weights that FSDP has spread over ranks: in a dry run each rank has them whole, as in a call, without fetching them.
 
 `fully_shard` gathers the weights of a module from all ranks just before it is called. The other ranks are not in a dry
-run, and whoever asked them for weights would wait for ever.
+run, and whoever asked them for weights would wait forever.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class StagedCalls:
 
 
 class StepRecorder:
-    """Watches the schedulers of a pipeline, and is told which calls were of denoisers."""
+    """Watches the schedulers of a pipeline, and notes which calls were made by denoisers."""
 
     def __init__(self, roles: Mapping[str, str]) -> None:
         self._roles = roles

@@ -116,7 +116,7 @@ def _interrupt(thread: int) -> None:
 def _take_interruption(thread: int) -> None:
     """Leave none behind in this thread, which may have had its own or not.
 
-    Python has a call that takes an interruption back, and leaves a flag set for ever where there is none: each function
+    Python has a call that takes an interruption back, and leaves a flag set forever if there is none: each function
     is slower from then on, and code that is traced by a debugger or a profiler hangs (CPython 3.11). So one more is
     asked for, in place of one that has not come yet, and is waited for.
     """

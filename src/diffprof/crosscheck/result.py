@@ -55,5 +55,5 @@ class Crosscheck:
 
     @property
     def truth(self) -> Count:
-        """The count of diffprof, which the others are held against."""
+        """The count of diffprof, which the others are compared with."""
         return next(count for count in self.counts if count.tool == DIFFPROF)

@@ -1,4 +1,4 @@
-"""The tools that are held against each other. Their names only: each is imported in the process that runs it."""
+"""The names of the tools that are compared. Each tool is imported only in the process that runs it."""
 
 from __future__ import annotations
 

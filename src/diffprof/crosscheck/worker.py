@@ -1,6 +1,6 @@
 """The process that one tool counts in: ``python -m diffprof.crosscheck.worker FOLDER TOOL``.
 
-It reads ``request.json`` in the folder and writes ``TOOL.json`` beside it; nobody reads what the tools print.
+It reads ``request.json`` in the folder and writes ``TOOL.json`` beside it; what the tools print is ignored.
 """
 
 from __future__ import annotations

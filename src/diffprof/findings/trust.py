@@ -18,7 +18,7 @@ SLOW_FIRST_ITERATION = Threshold(
 )
 SLOW_FIRST_STEP = Threshold("first_step_ratio", 2.0, "a single step varies more than a whole call")
 STEPS_TO_COMPARE = Threshold("following_steps", 3, "the median of fewer may be a disturbed one")
-NOTICED = Threshold("extra_seconds", 0.1, "nobody notices less")
+NOTICED = Threshold("extra_seconds", 0.1, "less is not noticeable")
 
 
 def incomplete_run(profile: Profile, measured: Measured) -> Iterator[Finding]:

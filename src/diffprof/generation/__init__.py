@@ -1,1 +1,1 @@
-"""One generation: what was asked for, the call that a pipeline makes of it, and what becomes of the result."""
+"""One generation: the request, the pipeline call that follows from it, and what becomes of the result."""

@@ -53,7 +53,7 @@ class Batch(Sequence[ModelResult]):
         return [result for result in self.results if result.error is not None]
 
     def write(self) -> None:
-        """Replace the file in one go: it is complete at any moment, also when the batch is interrupted."""
+        """Replace the file atomically: it is always complete, even if the batch is interrupted."""
         text = json.dumps(
             batch_document(self.timestamp, self.model_ids, self.request, self.results), indent=2, allow_nan=False
         )

@@ -1,4 +1,4 @@
-"""The call of a pipeline that a request leads to: planning its arguments, and making it."""
+"""Turns a request into a call of a pipeline: plans the arguments, and makes the call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlannedCall:
     """A call of one pipeline."""
 
     arguments: dict[str, Any]
-    """All but the generator, which is stateful and created anew for each call."""
+    """All but the generator, which is stateful and created for each call."""
     seed: int
     takes_generator: bool = True
     scheduler: str | None = None

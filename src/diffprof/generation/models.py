@@ -6,7 +6,7 @@
     manager.unload_model("stabilityai/stable-diffusion-2-1-base")
 
 Any number of threads may share one manager. A model is loaded by one of them, and `using` lets one at a time generate
-with it. Where `diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that nobody uses are
+with it. Where `diffprof.config.MODEL_MEMORY_LIMIT` or the machine's memory is reached, models that are not in use are
 evicted, the least recently used first.
 """
 
@@ -259,7 +259,7 @@ class ModelManager:
                 self._changed.notify_all()
 
     def _free_memory(self, name: str, needed: int, device: torch.device) -> None:
-        """Evict models that nobody uses, and wait for those in use, until `needed` bytes of weights fit."""
+        """Evict models that are not in use, and wait for those that are, until `needed` bytes of weights fit."""
         limit = self.memory_limit
         if limit is not None and needed > limit:
             raise RequestError(
@@ -277,7 +277,7 @@ class ModelManager:
             return sum(entry.weight_bytes for entry in self._entries.values())
 
     def _evict_one(self) -> bool:
-        """Unload the least recently used model that nobody uses; False when all are in use."""
+        """Unload the least recently used model that is not in use; False when all are."""
         with self._changed:
             idle = {key: entry for key, entry in self._entries.items() if not entry.users}
             if idle:

@@ -13,7 +13,7 @@ from diffprof.record.request import Request, check_number
 from diffprof.settings.values import size, suggest
 
 RANDOM_SEEDS = 2**32
-"""Below this: a seed that nobody chose is short enough to be typed."""
+"""Random seeds stay below this, so that they are short enough to type."""
 
 NAMED_ARGUMENTS = ("prompt", "negative_prompt", "num_inference_steps", "guidance_scale", "width", "height")
 """The call arguments that `generate_image` has parameters for; None stands for what was not given."""

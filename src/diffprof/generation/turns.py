@@ -1,4 +1,4 @@
-"""One call of a pipeline at a time: threads take turns, and two that would wait for each other are told so."""
+"""One call of a pipeline at a time: threads take turns, and a deadlock of two threads is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one cost of a program has in common for all requests: found once in the template, not for every request."""
+"""The part of a cost that is the same for all requests, found once in the template of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cost of a program for one request: its sums at once, each of its tables when somebody asks for it."""
+"""One cost of a program for one request: its sums at once, each of its tables on demand."""
 
 from __future__ import annotations
 

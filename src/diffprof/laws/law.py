@@ -81,7 +81,7 @@ class Domain:
     Tables of a large image are not computed for real in a dry run: what is executed differs from that of a small one.
     """
     variation: Variation = AS_PUBLISHED
-    """What is asked for beside the arguments of the call."""
+    """What the request changes besides the arguments of the call."""
 
     def contains(self, numbers: Mapping[str, int], guidance: str | None, pixels: int) -> bool:
         if guidance is not None and guidance not in self.guidance:
@@ -250,7 +250,7 @@ class Law:
         return given
 
     def _variation(self, request: Request) -> Variation:
-        """What is asked for beside the call's arguments; refused where no program was proved with it."""
+        """What the request changes besides the call's arguments; refused where no program was proved with it."""
         variation = variation_of(request)
         if variation is None or all(domain.variation != variation for domain in self.domains):
             words = OTHER_CHANGES if variation is None else variation.refusal()

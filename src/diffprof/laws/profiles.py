@@ -35,7 +35,7 @@ from diffprof.version import __version__
 
 @dataclass(frozen=True)
 class GivenCall:
-    """What is asked of the pipeline, under the names of its own call."""
+    """The arguments of the pipeline, under the names of its own call."""
 
     arguments: Mapping[str, Any]
     recommended: tuple[str, ...]

@@ -1,7 +1,7 @@
 """What a pipeline executes in one way of calling it, as a template with numbers; filled in, it is a `Profile`.
 
 The values of a template follow `counting.derivation.program_values`: every operation of every module by itself, so that
-rows are grouped for each request anew, exactly as the engine groups them.
+rows are grouped again for each request, exactly as the engine groups them.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class FilledProgram:
         return self._values[number]
 
     def values_of(self, structure: CostStructure) -> tuple[int, ...]:
-        """What tells a cost of this request from that of others."""
+        """What distinguishes a cost of this request from those of others."""
         return self._values.of_structure(structure)
 
     def once(self, value: tuple[Any, ...], make: Callable[[tuple[Any, ...]], Any]) -> Any:

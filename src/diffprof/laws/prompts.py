@@ -1,4 +1,4 @@
-"""How many words and marks a prompt has: what the cost of a text depends on, where a tokenizer stands in."""
+"""The number of words and punctuation marks in a prompt, on which its token count depends with a stand-in tokenizer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def count_tokens(prompt: str) -> int | None:
 
 
 def prompt_of(tokens: int) -> str:
-    """A prompt of so many words."""
+    """A prompt with this many words."""
     words = STAND_IN_PROMPT.split()
     return " ".join((words * (tokens // len(words) + 1))[:tokens])
 

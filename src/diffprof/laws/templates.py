@@ -1,4 +1,4 @@
-"""Many values of one form as one template: what they have in common, and numbers by which they differ.
+"""Many values of the same form as one template: what they have in common, and the numbers that differ.
 
 A value is made of dictionaries, tuples, texts, numbers and None. Equal parts of a template are stored once.
 """

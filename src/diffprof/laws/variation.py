@@ -1,4 +1,4 @@
-"""What a request asks for beside the arguments of the call, as far as a law can be proved with it."""
+"""What a request changes besides the arguments of the call: switches, the scheduler, the guidance interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a T2I-Adapter or a motion adapter by itself: it is counted with the Stable Diffusion that fits it."""
+"""A folder with only a T2I-Adapter or a motion adapter: it is counted with the Stable Diffusion model that fits it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which architecture the tensors of a file are, as diffusers' single-file loader finds out; and whether they fit it."""
+"""The architecture of the tensors in a file, found as diffusers' single-file loader does; and whether they fit it."""
 
 from __future__ import annotations
 

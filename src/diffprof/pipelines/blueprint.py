@@ -1,4 +1,4 @@
-"""The plan of a pipeline: classes and configuration values, whatever place they came from."""
+"""The plan of a pipeline: classes and configuration values, wherever they came from."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def _remap(owner: Any, config: Mapping[str, Any]) -> Any:
 
 
 def _import_class(module: str, class_name: str) -> Any:
-    """The class of a module that nobody imports otherwise: it may need a package that is not there."""
+    """The class of a module that is not imported otherwise: it may need a package that is not installed."""
     try:
         return getattr(importlib.import_module(module), class_name)
     except ImportError as error:

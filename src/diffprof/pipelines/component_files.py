@@ -1,4 +1,4 @@
-"""The weights beside a pipeline's configuration, from the headers of their files: on the disk, or on the hub."""
+"""The weights next to a pipeline's configuration, from the headers of their files: on disk, or on the hub."""
 
 from __future__ import annotations
 

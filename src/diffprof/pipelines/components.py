@@ -209,7 +209,7 @@ def entry_methods(component: torch.nn.Module) -> Iterator[tuple[type, str]]:
 
 
 def replaced_methods(component: torch.nn.Module) -> dict[str, Callable[..., Any]]:
-    """Methods that somebody has replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
+    """Methods that were replaced on this very object, as in ``vae.decode = torch.compile(vae.decode)``."""
     component = unwrap_compiled(component)
     return {
         name: value

@@ -1,4 +1,4 @@
-"""Bounds for every value of a model's configuration: what lies beyond them is refused before a library uses it."""
+"""Bounds for every value of a model's configuration: anything beyond them is refused before a library uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a ControlNet by itself: it is counted with the model that ControlNets of its shape were made for."""
+"""A folder with only a ControlNet: it is counted with the model that ControlNets of its shape were made for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a denoiser by itself: it is counted with the rest of the catalogue's model that has one like it."""
+"""A folder with only a denoiser: it is counted with the other components of the catalogue model with one like it."""
 
 from __future__ import annotations
 

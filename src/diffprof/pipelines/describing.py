@@ -1,4 +1,4 @@
-"""From the plan of a pipeline to an entry of the catalogue: what it is made of, without its files."""
+"""Turns the plan of a pipeline into an entry of the catalogue, which needs none of its files."""
 
 from __future__ import annotations
 

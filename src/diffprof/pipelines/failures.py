@@ -1,4 +1,4 @@
-"""What goes wrong inside a pipeline's own code, as an error of ours with one sentence."""
+"""Turns errors of a pipeline's own code into errors of diffprof, with one sentence."""
 
 from __future__ import annotations
 

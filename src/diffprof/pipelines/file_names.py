@@ -1,4 +1,4 @@
-"""Which of several models with exactly the same weights a file holds: its name, and diffusers' own table, say so."""
+"""Tells models with exactly the same weights apart, by the name of the file and by diffusers' own table."""
 
 from __future__ import annotations
 

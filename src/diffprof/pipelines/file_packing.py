@@ -1,4 +1,4 @@
-"""Has the layers of a model without weights stand for the packed weights that a file holds for them."""
+"""Gives the layers of a model without weights the packed form that a file has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline for an image, a mask or a video that is given to one which takes none: both have the same components."""
+"""The pipeline to use when an image, mask or video is given to one that takes none; both have the same components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LoRA for a pipeline without weights: of a rank, or of a file of which only the header is read."""
+"""LoRA for a pipeline without weights: of a given rank, or from a file, of which only the header is read."""
 
 from __future__ import annotations
 

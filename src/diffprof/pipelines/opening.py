@@ -1,4 +1,4 @@
-"""A pipeline and where it came from: opened by name on virtual weights, or made by somebody else."""
+"""A pipeline and where it came from: opened by name on virtual weights, or a live one from the caller."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class OpenedPipeline:
 
 
 def open_live(pipeline: Any) -> OpenedPipeline:
-    """A pipeline that somebody else has made."""
+    """A live pipeline, built by the caller."""
     return OpenedPipeline(pipeline, str(getattr(pipeline, "name_or_path", None) or type(pipeline).__name__), "object")
 
 

@@ -30,7 +30,7 @@ class PackedWeight:
     copies: tuple[torch.dtype | None, ...] = ()
     """Unpacked copies of the whole weight that are made for a product, one from the other; None for its dtype."""
     fused_rows: int = 0
-    """Up to so many rows of input a kernel unpacks as it computes, without a copy."""
+    """Up to this many rows of input, a kernel unpacks as it computes, without a copy."""
     unpacking_flops: int = 1
     """For each element that is unpacked: 1 for a scale, 2 for a scale and an offset."""
 

@@ -1,4 +1,4 @@
-"""Processors: what prepares images and texts for an encoder, made of whatever files there are and stand-ins."""
+"""Processors, which prepare images and texts for an encoder: built from the files that exist, and stand-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries that say nothing while a model is built that nobody will use."""
+"""Silences libraries while a model is built only to be counted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet_libraries(level: int = logging.ERROR) -> Iterator[None]:
-    """Building and dry-running a model that nobody will use must not warn about using it.
+    """Building and dry-running a model only to count it must not warn about using it.
 
     Above the level of errors, those that a library also raises are not told twice.
     """

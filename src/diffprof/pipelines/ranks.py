@@ -1,4 +1,4 @@
-"""Several processes that make one call together, as torchrun starts them: who this one is, and how they meet.
+"""Several processes that make one call together, as torchrun starts them: the rank of this one, and joining the group.
 
 Importing this module sets nothing up: `join_ranks` does, and only in a process that torchrun has started.
 """

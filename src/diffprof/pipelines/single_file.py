@@ -1,4 +1,4 @@
-"""The plan of a pipeline from one weight file, as ComfyUI, A1111 and Civitai have them: its header says what it is.
+"""The plan of a pipeline from a single weight file, as ComfyUI, A1111 and Civitai use them, read from its header.
 
 The architecture is found with the tables of diffusers' own single-file loader, and by the exact number of weights;
 configurations come from the catalogue.

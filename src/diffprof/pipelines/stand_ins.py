@@ -32,13 +32,13 @@ class NoStandInError(RequestError):
 
 
 def stand_in(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
-    """What the call argument of this name is when nobody gave it; refused where nothing is known to stand for it."""
+    """A stand-in for the call argument of this name; refused where none is known."""
     try:
         return _make(pipeline, name, given)
     except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
         # It is made of what the pipeline and its configuration say, which may be anything or nothing.
         raise NoStandInError(
-            f"nothing can stand in for the call argument {name!r} of {type(pipeline).__name__} "
+            f"there is no stand-in for the call argument {name!r} of {type(pipeline).__name__} "
             f"({error_summary(error)}); check the model's configuration, or give it with --set {name}=VALUE"
         ) from error
 
@@ -50,7 +50,7 @@ def _make(pipeline: Any, name: str, given: Mapping[str, Any]) -> Any:
     if "video" in words or "frames" in words:
         return stand_in_video(pipeline, given, "L" if "mask" in words else "RGB")
     if name == "mask" and default_of(pipeline, "num_frames"):
-        return stand_in_video(pipeline, given, "L")  # one for each frame of a film
+        return stand_in_video(pipeline, given, "L")  # one for each frame of a video
     if "mask" in name:
         return stand_in_image(pipeline, given, "L")
     if "image" in name:
@@ -225,7 +225,7 @@ def _text_embeddings(pipeline: Any, given: Mapping[str, Any]) -> torch.Tensor:
 
 
 RESIDUES = 64
-"""Length of the protein that stands in for one."""
+"""Length of the stand-in protein."""
 
 
 def _residue_mask(value: bool) -> Callable[[Any, Mapping[str, Any]], torch.Tensor]:
@@ -270,7 +270,7 @@ STAND_INS: dict[str, Callable[[Any, Mapping[str, Any]], Any]] = {
     "latents": _latents,
     "image_latents": _latents_of_steps,
     **dict.fromkeys(EMBEDDINGS, _text_embeddings),
-    "num_frames": lambda pipeline, given: 121,  # five seconds, where a model could say by itself how long a film is
+    "num_frames": lambda pipeline, given: 121,  # five seconds, where a model could decide how long a video is
     "width": lambda pipeline, given: _usual_sizes(pipeline, given)[0],
     "height": lambda pipeline, given: _usual_sizes(pipeline, given)[1],
     "use_resolution_binning": lambda pipeline, given: False,

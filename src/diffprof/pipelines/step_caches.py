@@ -1,4 +1,4 @@
-"""diffusers' caches by short names: what a denoiser has computed in one step, used again in the next."""
+"""diffusers' step caches by short names: they reuse what a denoiser computed in an earlier step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds for what ``tokenizer.json`` does to a text: the library that does it gives up the process when memory ends."""
+"""Bounds for what ``tokenizer.json`` does to a text: the library that runs it aborts when memory runs out."""
 
 from __future__ import annotations
 

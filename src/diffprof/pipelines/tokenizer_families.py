@@ -1,4 +1,4 @@
-"""What tokenizers of a family do where the small files of a folder do not say: lengths, special tokens, template."""
+"""Defaults for families of tokenizers where a folder lacks the files: lengths, special tokens, template."""
 
 from __future__ import annotations
 

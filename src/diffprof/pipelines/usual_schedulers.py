@@ -1,4 +1,4 @@
-"""What a scheduler without a configuration file has beside its class's defaults, as all published models have it."""
+"""Settings of schedulers without a configuration file: where published models differ from the class's defaults."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class CachingAllocator:
         """Size by address."""
 
     def allocate(self, size: int) -> int:
-        """The address of a block for so many bytes."""
+        """The address of a block of this many bytes."""
         size = (size + SMALLEST_BLOCK - 1) & -SMALLEST_BLOCK or SMALLEST_BLOCK
         is_small = size <= SMALL_REQUEST
         free = self._small if is_small else self._large

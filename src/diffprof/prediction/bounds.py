@@ -1,4 +1,4 @@
-"""What no device of published peaks can be faster than."""
+"""Lower bounds of time: what the published peaks of a device allow at best."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diffprof.prediction.device import DeviceModel
 from diffprof.prediction.load_table import Floats, LoadTable
 
 FEWEST_PRODUCTS = 4.0
-"""Winograd's way to convolve with kernels of 3 x 3 needs up to so many times fewer products."""
+"""By this factor, Winograd convolutions with kernels of 3 x 3 need fewer products at best."""
 
 
 def bound_seconds(table: LoadTable, device: DeviceModel, compiled: bool = False) -> Floats:

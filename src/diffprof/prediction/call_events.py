@@ -1,4 +1,4 @@
-"""The events of a component call on one kind of device: what operations take beside their tensors is among them."""
+"""The allocation events of a component call on one kind of device, including the workspace of operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long each kind of component call takes: the device's time, the host's time, and what of them overlaps."""
+"""How long each kind of component call takes: time on the device, time on the host, and how they overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device and its driver take and give beside PyTorch's own allocations."""
+"""The memory that a device and its driver use in addition to PyTorch's allocations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of a record followed through the allocator; what repeats itself without a change is followed once."""
+"""Plays recorded allocation events through the allocator model; repetitions without a change are played once."""
 
 from __future__ import annotations
 

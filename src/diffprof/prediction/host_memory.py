@@ -1,4 +1,4 @@
-"""What a generation takes of the host's memory: weights that wait there, pinned or not, and the peak while loading."""
+"""The host memory of a generation: weights that wait there, pinned or not, and the peak while loading."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PROCESSOR_TILES = {(4, 16): 1.0}
 """Of a CPU: what its vector registers hold."""
 
 SPLIT_INNER = 512
-"""A sum of so many products is worth sharing among multiprocessors."""
+"""A sum of this many products is worth splitting among multiprocessors."""
 
 UNALIGNED_CONVOLUTION_SHARE = 0.3
 UNALIGNED_SHARES = {1: 0.11, 2: 0.3, 4: 0.6}
@@ -115,7 +115,7 @@ def matrix_seconds(device: DeviceModel) -> float:
 
 
 NARROW_CHANNELS, NARROW_SHARE = 8, 0.2
-"""Below so many input channels, a convolution cannot fill matrix cores."""
+"""Below this number of input channels, a convolution cannot fill matrix cores."""
 
 PATCH_TAPS, PATCH_SHARE = 64, 0.055
 """Patches of an image, 8 x 8 pixels and more, have slower kernels still; not on AMD."""

@@ -1,4 +1,4 @@
-"""What calls do to the allocator, remembered: a call that finds the same memory free does the same again.
+"""Remembers what calls do to the allocator: a call that finds the same memory free does the same again.
 
 All that a call allocates is released when it ends, and free neighbours are merged, so that it leaves what was free as
 it was, and the segments it had to open free beside it. What happens in it depends on nothing but its events and on what

@@ -1,4 +1,4 @@
-"""What one accelerator makes of a profile, in a few figures: its memory, its time, and whether it fits."""
+"""A profile on one accelerator in a few figures: its memory, its time, and whether it fits."""
 
 from __future__ import annotations
 

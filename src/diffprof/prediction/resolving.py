@@ -1,4 +1,4 @@
-"""Settings for a certain pipeline: which of its components are meant, and what of them cannot be."""
+"""Resolves settings for a pipeline: which components they apply to, and which of them are impossible."""
 
 from __future__ import annotations
 

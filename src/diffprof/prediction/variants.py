@@ -1,4 +1,4 @@
-"""The same generation done otherwise: with quantized weights, without a component, or with calls that a cache skips."""
+"""Variants of a generation: with quantized weights, without a component, or with calls that a cache skips."""
 
 from __future__ import annotations
 

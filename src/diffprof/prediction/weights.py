@@ -1,4 +1,4 @@
-"""What the weights of a component take, module by module, in the form in which they are kept."""
+"""The bytes of a component's weights, module by module, in the form in which they are stored."""
 
 from __future__ import annotations
 

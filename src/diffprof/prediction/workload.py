@@ -1,4 +1,4 @@
-"""What of a profile its time depends on: each kind of component call once, with its operations as loads on a device."""
+"""The part of a profile that its time depends on: each kind of component call once, with its operations as loads."""
 
 from __future__ import annotations
 

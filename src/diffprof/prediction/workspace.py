@@ -1,4 +1,4 @@
-"""What operations take beside their inputs and outputs while they execute on a GPU."""
+"""The workspace of operations: memory they need besides inputs and outputs while they execute on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What could be changed about a generation, what each change brings, and which of them are worth it."""
+"""The record of `advise`: possible changes to a generation, what each gains, and which are worth it."""
 
 from __future__ import annotations
 

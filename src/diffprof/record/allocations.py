@@ -1,4 +1,4 @@
-"""What memory a call takes and gives back, in the order in which it does: enough to work out a peak for any device.
+"""The allocations of a call in order: enough to work out the peak memory on any device.
 
 Equal blocks of a model allocate alike, so that a sequence is written as few numbers: an event names the module by how
 far it lies from that of the allocation before, a release by how many allocations ago its memory came, and what came

@@ -1,4 +1,4 @@
-"""JSON from outside: how many values it holds is counted before any of them is made."""
+"""JSON from outside: its values are counted before any of them is created."""
 
 from __future__ import annotations
 

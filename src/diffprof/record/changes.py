@@ -1,4 +1,4 @@
-"""What is to be changed about a model before it is called: quantization, adapters, attention, caches."""
+"""Changes to a model before it is called: quantization, adapters, attention, caches."""
 
 from __future__ import annotations
 

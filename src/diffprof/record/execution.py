@@ -1,4 +1,4 @@
-"""What a pipeline makes of a request, as far as answers about it say it: steps, dtype, size and tokens."""
+"""How a pipeline executed a request, as answers show it: steps, dtype, size and tokens."""
 
 from __future__ import annotations
 

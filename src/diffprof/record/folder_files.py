@@ -1,4 +1,4 @@
-"""What lies in a model's folder is looked at before any of it is read: a pipe would be waited for, for ever."""
+"""Checks the files of a model's folder before any of them is read: reading from a pipe would wait forever."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class SystemPoint:
 
 @dataclass(frozen=True)
 class DeviceReading:
-    """What a further GPU than the main one told about itself at one moment. None: it does not tell."""
+    """One reading of a GPU other than the main one. None: it does not report it."""
 
     device: str
     """Such as ``cuda:1``."""

@@ -15,7 +15,7 @@ class ProfileViews(Displayed):
     """Methods of a profile that other rooms do the work of."""
 
     def save(self, path: str | Path) -> Path:
-        """Write the profile to a file that `diffprof.load` reads; an existing file is replaced in one go."""
+        """Write the profile to a file that `diffprof.load` reads; an existing file is replaced atomically."""
         return cast(Path, find_function("diffprof.record.files:save")(self, path))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a profile is of: the request with all that the pipeline used for it, and the versions that counted it."""
+"""The request of a profile, with every argument that the pipeline used and the versions that counted it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RecordedRequest:
     changes: Changes = field(default_factory=Changes)
     """What was changed about the model, by the components that were changed."""
     recommended: tuple[str, ...] = ()
-    """Which of the arguments nobody gave: the catalogue recommends them for the model."""
+    """Which of the arguments were not given but recommended by the catalogue."""
     config: str | None = None
     """The model that a weight file has its configuration from, where one was named."""
     component: str | None = None

@@ -144,7 +144,7 @@ def _label(name: str, option_names: bool) -> str:
 
 
 def check_number(name: str, value: Any, where: str = "") -> None:
-    """Refuse a number that nobody can mean; an error calls it what `where` says."""
+    """Refuse an implausible number; an error calls it what `where` says."""
     limit = LIMITS[name]
     # None is the pipeline's default, and some pipelines take a list, or an array, of guidance scales.
     if value is not None and (limit.is_whole or isinstance(value, str | int | float)):

@@ -43,7 +43,7 @@ class Result(Displayed):
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a JSON file; an existing file is replaced in one go."""
+        """Write it to a JSON file; an existing file is replaced atomically."""
         return replace_file(path, self.to_json().encode())
 
     @classmethod

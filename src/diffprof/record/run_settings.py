@@ -1,4 +1,4 @@
-"""How a pipeline is run beside what is counted: where its weights lie, in which form, and on how many devices."""
+"""How a pipeline is run, which does not change its count: where and how weights are kept, on how many devices."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def profile_label(name: str) -> str:
 
 
 def _advice(file: Path, error: FileFormatError) -> str:
-    """What to do about a file that cannot be read; nothing if the error says it, or if nobody can know."""
+    """What to do about a file that cannot be read; nothing if the error says it, or if there is no way to know."""
     if error.reason is FileProblem.folder:
         return "name the profile in it"
     if error.reason in (FileProblem.missing, FileProblem.unreadable, FileProblem.other_format):

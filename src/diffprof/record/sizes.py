@@ -1,4 +1,4 @@
-"""Sizes of a result where the pipeline does not simply make what was requested."""
+"""Sizes of results that differ from the requested ones."""
 
 from __future__ import annotations
 

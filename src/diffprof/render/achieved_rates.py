@@ -1,4 +1,4 @@
-"""What an accelerator reaches of its peaks, as predictions take it: rates, and the numbers they follow from."""
+"""The rates that an accelerator achieves, as predictions assume them, and the numbers they follow from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences around the tables: the request, the totals, and how far the count can be trusted."""
+"""The sentences around the tables: the request, the totals, and what the count covers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def summary(profile: Profile, verbose: bool = False) -> list[tuple[str, str]]:
 
 
 def recommended_settings(profile: Profile) -> list[str]:
-    """A sentence on the arguments that nobody gave, if the catalogue has recommended some."""
+    """A sentence on the arguments that the catalogue recommended, if there are any."""
     given = profile.request.arguments
     named = [
         f"{name} {scalar_text(given[name]) or given[name]}" for name in profile.request.recommended if name in given

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from diffprof.record.tensors import OperationShapes, Shape, TensorInput
 
 MOST_TENSORS = 4
-"""So many tensors of one argument are shown."""
+"""How many tensors of one argument are shown."""
 
 
 def inputs_text(inputs: Iterable[TensorInput]) -> str:

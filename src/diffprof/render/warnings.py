@@ -1,4 +1,4 @@
-"""What to know before reading the numbers of a profile: it travels with them into every view."""
+"""Warnings about the numbers of a profile, shown with them in every view."""
 
 from __future__ import annotations
 

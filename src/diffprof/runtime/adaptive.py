@@ -1,4 +1,4 @@
-"""How often a call is repeated where nobody said: until its median is known well, or the time for it is used up."""
+"""How often a call is repeated by default: until its median is known well, or its time budget is used up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``diffprof doctor``: are the promises about a measured run kept on this machine, with its device and its libraries?
+"""``diffprof doctor``: checks on this machine, with its device and libraries, what is promised about measured runs.
 
 It runs the bundled model, which has weights, and SDXL-shaped layers with random ones.
 """

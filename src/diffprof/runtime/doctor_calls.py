@@ -1,4 +1,4 @@
-"""What ``diffprof doctor`` checks about calls: a measured one is that of an unmeasured one, and is counted right."""
+"""What ``diffprof doctor`` checks about calls: measuring changes nothing about a call, and its count is right."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def kept_peak(model: DoctorModel) -> str:
 
 
 def sensor_readings(model: DoctorModel) -> str:
-    """What NVML, AMD SMI or Level Zero tells."""
+    """What NVML, AMD SMI or Level Zero reports."""
     if model.place.type == "cpu":
         raise Skipped("there is no GPU to sample")
     read, problem = find_gpu(model.place)

@@ -1,4 +1,4 @@
-"""A machine as an accelerator of the user: what its device reaches, measured in a minute or two."""
+"""Calibrates this machine as an accelerator of the user: measures what its device achieves, in a minute or two."""
 
 from __future__ import annotations
 

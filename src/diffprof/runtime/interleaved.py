@@ -1,4 +1,4 @@
-"""Measures several pipelines in turns, so that what the machine does meanwhile affects all of them alike."""
+"""Measures several pipelines in turns, so that other load on the machine affects all of them alike."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def rate_in_child(dtype: str, program: str = CHILD) -> tuple[float | None, str]:
     try:
         return float(ended.stdout), ""
     except ValueError:
-        return None, ended.stderr.strip().rpartition("\n")[2] or "the process said nothing"
+        return None, ended.stderr.strip().rpartition("\n")[2] or "the process printed nothing"
 
 
 def _convolution_rate(timer: Timer, dtype: torch.dtype) -> float:

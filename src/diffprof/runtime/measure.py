@@ -1,4 +1,4 @@
-"""`diffprof.measure` and `diffprof.measuring`: what a pipeline takes in reality, beside exactly what it computes.
+"""`diffprof.measure` and `diffprof.measuring`: the time and memory of a real run, next to its exact count.
 
 run = diffprof.measure(pipe, prompt="a cat", num_inference_steps=20)
 

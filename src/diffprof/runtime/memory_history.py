@@ -1,4 +1,4 @@
-"""Records where memory of the GPU is allocated, and writes a snapshot of it: when asked to, or when it ran out.
+"""Records where GPU memory is allocated, and writes a snapshot on request or when memory runs out.
 
 Torch records lines of code. Whose memory it is, diffprof adds: allocations are labelled with the module that is being
 called, and the snapshot has the addresses of the weights.

@@ -1,4 +1,4 @@
-"""Puts what several processes have measured of one run into one profile."""
+"""Merges what several processes measured of one run into one profile."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from diffprof.settings.limits import SAMPLES_PER_SECOND
 
 
 class Watched(Displayed):
-    """What the pipelines did that were called meanwhile."""
+    """What the pipelines did that were called inside."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []

@@ -1,4 +1,4 @@
-"""Settings: what holds where nothing else is given, such as profiling or not, sizes, folders, the model and its device.
+"""Settings: defaults for profiling, sizes, folders, the model and its device.
 
     diffprof.config.ENABLE_COMPUTE_PROFILING          # True
     diffprof.config.DEFAULT_STEPS = 20                # for this program

@@ -22,7 +22,7 @@ class WorkLimits:
 
 
 COMMAND_LINE = WorkLimits(memory_bytes=1_600_000_000, seconds=120, ends_process=True)
-"""Published models take up to 1.5 GB, where they are given a film, and 48 seconds on a busy machine; most take a tenth.
+"""Published models take up to 1.5 GB, if they are given a video, and 48 seconds on a busy machine; most take a tenth.
 
 A process with the libraries stays below 2 GB.
 """

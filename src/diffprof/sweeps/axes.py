@@ -1,4 +1,4 @@
-"""The words of ``diffprof sweep``: ``heights=512..2048:64`` are the values of one thing that is varied."""
+"""The axes of ``diffprof sweep``, parsed from words such as ``heights=512..2048:64``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task of a sweep answered: a request in, a row for each accelerator out."""
+"""Evaluates one task of a sweep: a request in, a row for each accelerator out."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class RayCluster:
 
 
 def _check_reachable(address: str) -> None:
-    """Fail within seconds where nobody listens, or somebody else: Ray itself tries for minutes."""
+    """Fail within seconds where no Ray cluster listens: Ray itself tries for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal() or not host:
         raise RequestError(f"--address must be auto or HOST:PORT, not {address!r}.")

@@ -1,4 +1,4 @@
-"""A sweep from its first point to its last: what is known is read, the rest is answered, and every answer is kept."""
+"""Runs a sweep: reads the answers that are stored, computes the rest, and stores each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from diffprof.sweeps.store import SweepStore
 from diffprof.sweeps.trackers import Log, Tracker, log_error, open_log
 
 POINTS_WITHOUT_ASKING = 100_000
-"""More points than that are not begun unless somebody says that they are meant."""
+"""More points than this need a confirmation."""
 
 COUNTS_WITHOUT_ASKING = 2_000
 """The same for requests that have to be counted, which takes seconds each, or measured."""

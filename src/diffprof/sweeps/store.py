@@ -1,4 +1,4 @@
-"""What sweeps have answered so far, on disk: one that was ended goes on where it was, and a larger one begins there.
+"""The answers of sweeps on disk: an interrupted sweep resumes where it was, and a larger one starts from there.
 
 Each answer is kept under a key of all that it depends on: the request, the model's configuration, and the versions of
 what counts. One file holds the answers of all sweeps; it is written in transactions, and reading it runs no code.

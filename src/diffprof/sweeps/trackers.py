@@ -1,4 +1,4 @@
-"""Where the points of a sweep are logged beside the table: in the experiment tracker that people already have."""
+"""Logs the points of a sweep to an experiment tracker: MLflow or Weights & Biases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process that answers tasks of a sweep: ``python -m diffprof.sweeps.worker``.
 
 It reads one task on each line of its standard input, and writes the answer on a line of its standard output. Whatever
-libraries print goes to standard error, where nobody reads it.
+libraries print goes to standard error, where it is ignored.
 """
 
 from __future__ import annotations

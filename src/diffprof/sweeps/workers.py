@@ -26,7 +26,7 @@ MOST_WORKERS = 4
 
 
 def usual_workers() -> int:
-    """How many workers are started where nobody says."""
+    """How many workers are started by default."""
     return max(1, min(MOST_WORKERS, os.cpu_count() or 1))
 
 

@@ -1,4 +1,4 @@
-"""What can be asked of traces, checked before any of them is read."""
+"""Requests about traces, checked before any of them is read."""
 
 from __future__ import annotations
 

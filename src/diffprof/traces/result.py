@@ -1,4 +1,4 @@
-"""What is known about the traces of a request: the one value that every view takes."""
+"""The result of a request about traces: the one value that every view takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The devices of a pipeline are found by its hooks, its map and its weights, and looked at anew before every call."""
+"""The devices of a pipeline are found by its hooks, its map and its weights, and checked before every call."""
 
 from __future__ import annotations
 

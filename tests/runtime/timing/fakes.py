@@ -122,7 +122,7 @@ class FakeAllocator:
 
 class FakeMetal:
     """``torch.mps`` with its events as torch has them: an event is told once that it has ended, and whoever waits for
-    that a second time waits for ever; two events at one moment are refused."""
+    that a second time waits forever; two events at one moment are refused."""
 
     __name__ = "torch.mps"
 
@@ -167,7 +167,7 @@ class MetalEvent:
             self.wait()
 
     def wait(self) -> None:
-        assert self.is_told, "this waits for ever"
+        assert self.is_told, "this waits forever"
         self.is_told = False
 
     def elapsed_time(self, end: MetalEvent, /) -> float:

@@ -1,4 +1,4 @@
-"""What accelerators make of a profile, in a line each: shown below a profile that names some."""
+"""How a profile does on accelerators, in one line each, shown below a profile that names some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked for, in a line: below the title of an answer, and in the heading of its page."""
+"""The request in one line, for the title of an answer and the heading of its page."""
 
 from __future__ import annotations
 

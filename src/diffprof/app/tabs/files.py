@@ -70,6 +70,6 @@ class FilesTab:
 
     def _show(self, html: str) -> str:
         address = self.context.downloads.page_address(html)
-        link = element("a", "Open in a window of its own", href=address, target="_blank", class_="download")
+        link = element("a", "Open in a new window", href=address, target="_blank", class_="download")
         frame = element("iframe", src=address, title="What the files say")
         return views.result(element("p", link, class_="downloads"), frame)

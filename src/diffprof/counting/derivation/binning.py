@@ -1,4 +1,4 @@
-"""Sizes that a pipeline computes at, whatever size is asked for: it takes the nearest, and resizes the image."""
+"""Resolution binning: pipelines that compute at the nearest of a few sizes and resize the image."""
 
 from __future__ import annotations
 

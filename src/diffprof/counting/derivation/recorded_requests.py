@@ -1,4 +1,4 @@
-"""Single requests of a model as they are counted, kept in the form of a law: what is often asked and follows none."""
+"""Single requests of a model as they were counted, kept in the form of a law: common ones without a closed form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that a law is looked for: what of its call can be changed, and how it is called for a sample."""
+"""The model that a law is derived for: which arguments of its call vary, and how it is called for a sample."""
 
 from __future__ import annotations
 

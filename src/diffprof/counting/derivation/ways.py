@@ -1,4 +1,4 @@
-"""What laws are looked for: sizes, steps, images and guidance, and how far a law is to reach."""
+"""The ways of calling a model that a law is derived for: sizes, steps, images and guidance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of work, what operations of a kind are free, and the factors of those that do several things in one go."""
+"""Kinds of work, what operations of a kind are free, and the factors of those that do several things at once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PER_ELEMENT = {
     "softplus": 3,
     "hardswish": 4,
 }
-"""FLOPs for each output element of operations that do several things in one go."""
+"""FLOPs for each output element of operations that do several things at once."""
 
 BILINEAR_TAPS = {1: 2, 2: 4, 3: 8}
 BICUBIC_TAPS = 16

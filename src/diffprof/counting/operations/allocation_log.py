@@ -1,4 +1,4 @@
-"""Writes down what memory comes and goes while a pipeline runs dry: which bytes, in which order, for which module."""
+"""Records allocations during a dry run: how many bytes, in which order, for which module."""
 
 from __future__ import annotations
 

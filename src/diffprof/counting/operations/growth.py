@@ -1,4 +1,4 @@
-"""Which operations make large tensors of small ones: their results are virtual, also where the small ones are real."""
+"""Operations that make large tensors from small ones; their results stay virtual even if the small ones are real."""
 
 from __future__ import annotations
 

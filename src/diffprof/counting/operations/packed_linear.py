@@ -1,4 +1,4 @@
-"""A linear layer whose weight is packed: the products of the layer that it stands for, the bytes that it really reads.
+"""A linear layer with a packed weight: the products of the original layer, and the bytes that are really read.
 
 What happens depends on the library, and is said by `PackedWeight`:
 

@@ -1,4 +1,4 @@
-"""Where an attention call stands in a model, and what it relates: a sequence to itself, to another, or both jointly."""
+"""Where in a model an attention call is, and whether it is self, cross or joint attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operation gives, worked out on tensors without data: shapes, strides and dtypes."""
+"""The result of an operation on tensors without data: shapes, strides and dtypes."""
 
 from __future__ import annotations
 

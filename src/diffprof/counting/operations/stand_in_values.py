@@ -1,4 +1,4 @@
-"""Values that take the place of a virtual tensor's, where code reads or writes them."""
+"""Values for virtual tensors where code reads or writes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LARGEST_REAL = 1 << 20
 """Elements up to which a factory is made real. A video's position table must not be computed in every block."""
 
 LARGEST_PICTURE = 1 << 24
-"""Elements of a real picture or film of which further real ones are made; nothing reads the values of a larger one."""
+"""Elements of a real image or video from which further real ones are made; nothing reads the values of a larger one."""
 
 LARGE_VALUE = 2.0**14
 """In the range of every dtype of 16 bits and more."""

@@ -42,7 +42,7 @@ REMEMBERED_LIMIT = 200_000
 
 
 class VirtualMode(TorchDispatchMode):
-    """Runs code on virtual tensors and tells the recorder of every operation."""
+    """Runs code on virtual tensors and reports every operation to the recorder."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ def _run_real(
 
 
 EXTREMES = frozenset({aten.min.default, aten.max.default})
-"""One number of a tensor, for which torch copies one that does not lie in its order, such as a film of a gigabyte."""
+"""One number of a tensor, for which torch copies one that does not lie in its order, such as a video of a gigabyte."""
 
 
 def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
@@ -247,7 +247,7 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
 def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`zeros_like(x)` of a virtual x has known values; small, it is made real (`empty` becomes zeros).
 
-    Far larger than a real x it is not: the black frames of a film that follow its first picture take gigabytes.
+    Far larger than a real x it is not: the black frames of a video that follow its first image take gigabytes.
     """
     like = args[0]
     result = on_meta(func, args, kwargs)

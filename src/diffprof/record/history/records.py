@@ -40,7 +40,7 @@ class KeptRun:
     diffusers: str
     transformers: str
     requested_steps: int | None = None
-    """Denoising steps as requested; None if the request does not tell, or was kept before this was."""
+    """Denoising steps as requested; None if the request does not say, or was kept by an older version."""
     tags: tuple[str, ...] = ()
     picture: bool = False
     """Whether an image is kept with it."""

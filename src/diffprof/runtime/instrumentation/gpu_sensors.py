@@ -1,4 +1,4 @@
-"""What a GPU tells about itself: use, memory, power, clock, temperature and why its clock is lowered."""
+"""Readings of a GPU: utilization, memory, power, clock, temperature, and why its clock is lowered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class GpuReading(NamedTuple):
-    """The present use of a GPU, by all programs; None where it does not tell."""
+    """The present use of a GPU, by all programs; None where it does not report it."""
 
     percent: float | None = None
     memory_bytes: int | None = None
@@ -41,7 +41,7 @@ def find_gpu(place: torch.device | None = None) -> tuple[ReadGpu | None, str | N
     """A function that reads the GPU at `place` or else the current one, or why there is none; neither without a GPU."""
     kind = "cuda" if place is None else place.type
     if kind == "mps":
-        return None, "The GPU is not sampled: Metal does not tell programs its use, power or clock."
+        return None, "The GPU is not sampled: Metal does not report its use, power or clock to programs."
     if kind == "xpu":
         return _find_intel_gpu(place) if torch.xpu.is_initialized() else (None, None)
     if kind != "cuda" or not torch.cuda.is_initialized():

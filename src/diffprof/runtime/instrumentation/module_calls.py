@@ -1,4 +1,4 @@
-"""Which modules of a component a real call has run: what a cache of another library skips is seen in nothing else.
+"""Which modules of a component a real call ran: the only sign of what a cache of another library skipped.
 
 Only components that run code of no known library are observed, and only those that are not compiled: the code of the
 libraries does what the dry run says, and compiled code would be compiled again.

@@ -67,7 +67,7 @@ def _devices_of(component: torch.nn.Module, main: torch.device) -> Iterator[torc
 
 
 class DeviceWatch:
-    """Times and memory of the devices that a pipeline uses, looked at anew before every call.
+    """Times and memory of the devices that a pipeline uses, checked before every call.
 
     A pipeline may be moved between two calls, and a device may come into use in the first one.
     """

@@ -353,7 +353,7 @@ class PipelineMonitor:
 
 
 def _any_subject(subject: int) -> bool:
-    """Some pipelines create their processors anew: what runs inside a monitored call belongs to it."""
+    """Some pipelines create their processors again: what runs inside a monitored call belongs to it."""
     return True
 
 

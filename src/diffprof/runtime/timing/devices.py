@@ -274,7 +274,7 @@ class TorchAccelerator:
 
 
 class _MetalEvent:
-    """An event of Metal, which is told once that it has ended: who waits for it twice waits for ever."""
+    """An event of Metal, which is told once that it has ended: who waits for it twice waits forever."""
 
     def __init__(self, event: Any) -> None:
         self._event = event
@@ -286,7 +286,7 @@ class _MetalEvent:
         return bool(self._event.query())
 
     def synchronize(self) -> None:
-        """Nothing: `elapsed_time` waits by itself, and would wait for ever if this had been told first."""
+        """Nothing: `elapsed_time` waits by itself, and would wait forever if this had been told first."""
 
     def elapsed_time(self, end: _MetalEvent, /) -> float:
         try:

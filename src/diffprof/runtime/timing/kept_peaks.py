@@ -1,4 +1,4 @@
-"""Peaks of an accelerator's memory that diffprof resets are kept for the program, which may read them itself.
+"""Keeps the peaks of an accelerator's memory that diffprof resets, for a program that reads them itself.
 
 The peak of each component is known only if torch's peak is reset before it. A program that prints
 ``torch.cuda.max_memory_allocated()`` after a measured call must be told what it would have been told without diffprof:

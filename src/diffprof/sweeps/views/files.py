@@ -26,7 +26,7 @@ def check_ending(path: Path) -> None:
 
 
 def write_file(result: SweepResult, path: Path) -> Path:
-    """Write the table in the format that the ending names; an existing file is replaced in one go."""
+    """Write the table in the format that the ending names; an existing file is replaced atomically."""
     check_ending(path)
     ending = path.suffix.lower()
     if ending == ".parquet":

@@ -1,4 +1,4 @@
-"""Which attention really ran: fused kernels, and matrix products around a softmax that nobody fused."""
+"""Which attention really ran: fused kernels, or matrix products around a softmax."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _AttentionSearch:
             self.part_of[row] = by_op[key]
 
     def find_eager(self) -> None:
-        """Find a product, a softmax and a product in a row, launched by one thread: attention that nobody fused."""
+        """Find a product, a softmax and a product in a row, launched by one thread: attention that is not fused."""
         host = self.trace.host
         launched = np.flatnonzero((self.call != UNKNOWN) & (self.trace.gpu.kind == KERNEL))
         order = launched[np.argsort(self.call[launched], kind="stable")]

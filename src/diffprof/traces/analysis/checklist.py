@@ -1,4 +1,4 @@
-"""The questions that people ask of a trace, each answered by a share and its thresholds."""
+"""The questions that people ask about a trace, each answered by a share and its thresholds."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _allocations(trace: Sequence[Mapping[str, Any]], weights: Mapping[int, str])
 
 
 def _label(value: Any) -> str | None:
-    """What somebody has attached to an allocation, as one line."""
+    """What a program has attached to an allocation, as one line."""
     return " ".join(_text(value).split())[:LONGEST_LABEL] if value else None
 
 

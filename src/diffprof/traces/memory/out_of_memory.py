@@ -1,4 +1,4 @@
-"""Says in words what took the memory of a GPU when it ran out, beside the snapshot that was written then."""
+"""Describes what took the memory of a GPU when it ran out, next to the snapshot that was written then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes and the text of a trace file, a chunk at a time and decompressed; never the whole file in memory."""
+"""The text of a trace file, decompressed a chunk at a time; the whole file is never in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names out of a trace, short enough for a table: of kernels, functions, causes and alternatives."""
+"""Names from a trace, shortened for a table: kernels, functions, causes and alternatives."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ def row_count(explanation: TraceExplanation, by: TraceBy) -> int:
 
 
 def table_columns(explanation: TraceExplanation, by: TraceBy, top: int, ascii_only: bool) -> list[Column]:
-    """The columns of a table with its first `top` rows: there may be thousands that nobody looks at."""
+    """The columns of a table with its first `top` rows: there may be thousands of them."""
     if by in _FIELDS:
         rows = getattr(explanation, _FIELDS[by])
         if by is TraceBy.gap:

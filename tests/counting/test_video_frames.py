@@ -1,4 +1,4 @@
-"""A film has exactly the numbers that diffusers gives it, made in the memory of one copy of it."""
+"""A video has exactly the numbers that diffusers gives it, made in the memory of one copy of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from diffusers.image_processor import VaeImageProcessor
 from PIL import Image
 
-from diffprof.counting.film_frames import convert_by_frame
+from diffprof.counting.video_frames import convert_by_frame
 from diffprof.pipelines.patching import Patches
 
 FRAMES = [Image.effect_noise((64, 32), 50).convert("RGB") for _ in range(20)]
@@ -18,7 +18,7 @@ FRAMES = [Image.effect_noise((64, 32), 50).convert("RGB") for _ in range(20)]
 @pytest.mark.parametrize(
     "images",
     [FRAMES, FRAMES[:1], FRAMES[0], [frame.convert("L") for frame in FRAMES]],
-    ids=["film", "one frame", "picture", "masks"],
+    ids=["video", "one frame", "picture", "masks"],
 )
 def test_the_numbers_are_those_of_diffusers(images: list[Image.Image]) -> None:
     usual = VaeImageProcessor.pil_to_numpy(images)
@@ -33,10 +33,10 @@ def test_there_is_one_copy_of_a_film() -> None:
     with Patches() as patches:
         convert_by_frame(patches)
         tracemalloc.start()
-        film = VaeImageProcessor.pil_to_numpy(FRAMES)
+        video = VaeImageProcessor.pil_to_numpy(FRAMES)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert film.nbytes < peak < 1.5 * film.nbytes
+    assert video.nbytes < peak < 1.5 * video.nbytes
 
 
 def test_what_is_no_film_is_refused_in_the_words_of_diffusers() -> None:

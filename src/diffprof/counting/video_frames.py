@@ -1,4 +1,4 @@
-"""Films become numbers frame by frame, and so take half of the memory: a stand-in of five seconds has a gigabyte."""
+"""Converts videos to arrays frame by frame, which halves the memory: five seconds of stand-in video take a gigabyte."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _by_frame(original: Any) -> Any:
         import numpy
 
         (first,) = original(images[:1])
-        film = numpy.empty((len(images), *first.shape), first.dtype)
+        video = numpy.empty((len(images), *first.shape), first.dtype)
         for place, image in enumerate(images):
-            (film[place],) = original([image])
-        return film
+            (video[place],) = original([image])
+        return video
 
     return pil_to_numpy
