@@ -101,7 +101,7 @@ def test_all_tools_count_the_same_call_of_a_small_pipeline(run: Run, tmp_path: P
     for tool, count in counts.items():
         package = tool.partition("-")[0]
         if importlib.util.find_spec(package) is None:
-            assert count["reason"] == f"{package} is not installed; `pip install diffprof[crosscheck]` brings it."
+            assert count["reason"] == f"{package} is not installed; `pip install diffprof[crosscheck]` installs it."
             continue
         assert not count["reason"], count["reason"]
         off = sum(difference["macs"] for difference in count["differences"])

@@ -144,6 +144,6 @@ def test_an_object_whose_state_cannot_be_put_back_is_named(monkeypatch: pytest.M
     small = SMALL_PIPELINES["stable-diffusion"]
     pipeline: Any = small.build()
     pipeline.unet.conv_act = NativeModule()
-    with pytest.raises(UncountableError, match="whose state could not be put back afterwards"):
+    with pytest.raises(UncountableError, match="whose state could not be restored afterwards"):
         diffprof.profile(pipeline, **small.arguments())
     assert list(KERNEL) == [0, 1, 2]

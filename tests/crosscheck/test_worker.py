@@ -17,7 +17,7 @@ def test_a_missing_tool_is_one_message(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(worker.importlib.util, "find_spec", lambda package: None)
     worker.main(tmp_path, "calflops")
     assert json.loads((tmp_path / "calflops.json").read_text(encoding="utf-8")) == {
-        "error": "calflops is not installed; `pip install diffprof[crosscheck]` brings it.",
+        "error": "calflops is not installed; `pip install diffprof[crosscheck]` installs it.",
         "exit_code": 1,
     }
 

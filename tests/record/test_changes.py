@@ -14,7 +14,7 @@ from diffprof.record.request import Request
 def test_nothing_is_changed_by_default() -> None:
     assert not Changes()
     assert not Changes.create()
-    assert Changes().given == {}
+    assert Changes().non_empty == {}
     assert Request.create("sdxl-base").changes == Changes()
 
 
@@ -34,13 +34,13 @@ def test_none_leaves_a_component_out() -> None:
 
 def test_what_was_given_is_plain() -> None:
     changes = Changes.create(quantize="nf4", lora=[16, "a.safetensors"], guidance_interval=(0.2, 0.8), cache="mag")
-    assert changes.given == {
+    assert changes.non_empty == {
         "quantize": {"*": "bitsandbytes:nf4"},
         "lora": ["16", "a.safetensors"],
         "guidance_interval": [0.2, 0.8],
         "cache": "mag",
     }
-    assert Changes.create(**changes.given) == changes
+    assert Changes.create(**changes.non_empty) == changes
 
 
 @pytest.mark.parametrize(

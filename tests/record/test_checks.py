@@ -138,11 +138,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "two samples at the same time": (
         sample(4, "start_ns", 11_499_999),
-        f"row 4 {IN_SAMPLES} overlaps with the one beside it",
+        f"row 4 {IN_SAMPLES} overlaps with the one next to it",
     ),
     "two samples at the same time in a third": (
         sample(1, "host_ns", 600_001),
-        f"row 2 {IN_SAMPLES} overlaps with the one beside it",
+        f"row 2 {IN_SAMPLES} overlaps with the one next to it",
     ),
     "samples that are not in order": (swap_samples(2, 3), f"row 3 {IN_SAMPLES} begins before the row above it"),
     "a step that is not there": (sample(3, "step", 4), f"row 3 {IN_SAMPLES} points to a step that is not there"),

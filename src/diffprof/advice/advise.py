@@ -99,24 +99,26 @@ def _search(evaluator: Evaluator, base: Plan, source: Source) -> Iterator[Evalua
     others = [part for part in asking if not part.group.startswith("vae_")]
     small = [plan for plan in _combine(base, keeping, 2) if evaluator.can_fit(plan)]
     tiling = [part for part in asking if part.group.startswith("vae_")]
-    for plan in (*small, *_tiled(evaluator, base, small, tiling)):
+    for plan in (*small, *_tile_plans(evaluator, base, small, tiling)):
         found = evaluator.evaluate(plan)
         if found is None:
             continue
         if plan.parts:
             yield found
         if found.fits:
-            yield from _quicker(evaluator, plan, computing, others)
+            yield from _quicker_plans(evaluator, plan, computing, others)
     for part in siblings(profile, base.request):
         sibling = Plan((part,), part.rewrite(base.request) if part.rewrite else base.request, base.settings)
         found = evaluator.evaluate(sibling)
         if found is not None:
             yield found
             compiled = [other for other in computing if other.group == "compile"]
-            yield from _quicker(evaluator, sibling, compiled, ())
+            yield from _quicker_plans(evaluator, sibling, compiled, ())
 
 
-def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]) -> Iterator[Plan]:
+def _tile_plans(
+    evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequence[Alternative]
+) -> Iterator[Plan]:
     """The plans with tiles, which make the decoder smaller: where the decoder is what takes most, the quickest first.
 
     Tiles of a video are many tensors to simulate: plans that cannot win are left out.
@@ -132,7 +134,7 @@ def _tiled(evaluator: Evaluator, base: Plan, plans: Sequence[Plan], tiling: Sequ
                 yield plan
 
 
-def _quicker(
+def _quicker_plans(
     evaluator: Evaluator, plan: Plan, computing: Sequence[Alternative], asking: Sequence[Alternative]
 ) -> Iterator[Evaluated]:
     """The plan with all that could make it quicker."""

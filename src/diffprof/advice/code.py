@@ -56,7 +56,7 @@ TASK_INPUTS = {
     "image-to-video": ("image",), "image-to-image": ("image",), "image-editing": ("image",), "upscaling": ("image",),
     "control": ("control_image",), "inpainting": ("image", "mask_image"), "video-editing": ("video",),
 }  # fmt: skip
-"""What a pipeline for a task needs beside a prompt."""
+"""What a pipeline for a task needs besides a prompt."""
 
 
 def program(profile: Profile, request: Request, settings: RunSettings) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ class Evaluator:
         )
 
     def _tensor_bytes(self, profile: Profile) -> int:
-        """The most that is allocated at one time beside weights, however these are kept."""
+        """The most that is allocated at one time besides weights, however these are kept."""
         if id(profile) not in self._tensors:
             stages = self._outcome(profile, resolve_settings(profile, RunSettings())).stages
             self._tensors[id(profile)] = max(stage.activation_bytes + stage.kept_bytes for stage in stages)

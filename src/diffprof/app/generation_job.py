@@ -89,7 +89,7 @@ class PageGeneration:
     allow_paths: bool
     step_seconds: list[float] = field(default_factory=list)
     result_notes: list[str] = field(default_factory=list)
-    """What to say about the result beside it."""
+    """What to say next to the result."""
 
     def run(self, progress: Progress) -> PageResult:
         """Generate the image; where iterations are requested, measure as many further calls instead of the first."""

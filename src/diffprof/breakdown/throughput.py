@@ -1,4 +1,4 @@
-"""What the components of a measured run achieved: their times beside the exact MACs and bytes."""
+"""What the components of a measured run achieved: their times next to the exact MACs and bytes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from diffprof.record.atomic_files import replace_file
 
 
 def own_file() -> Path:
-    """Where measured accelerators are kept: beside the user's settings."""
+    """Where measured accelerators are kept: next to the user's settings."""
     return settings.user_file().with_name("hardware.toml")
 
 

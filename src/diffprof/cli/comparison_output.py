@@ -30,7 +30,7 @@ ENDINGS = (".json", ".csv", ".md", ".html", ".txt")
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """What is compared beside the profiles, and what is written."""
+    """What is compared besides the profiles, and what is written."""
 
     picture: Annotated[
         list[Path] | None,

@@ -52,7 +52,7 @@ class PredictedOptions(CountOptions):
 
 @dataclass(frozen=True)
 class RunningOptions:
-    """How the pipeline is run, beside what is counted."""
+    """How the pipeline is run, which does not change its count."""
 
     offload: Annotated[
         str, typer.Option(metavar="WAY", help="Offload weights to the CPU: model, sequential, group or group-leaf.")

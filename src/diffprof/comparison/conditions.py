@@ -83,7 +83,7 @@ def _conditions(profiles: Sequence[Profile]) -> Iterable[Condition]:
         yield each(REQUEST, name, partial(_requested_value, name))
     yield each(REQUEST, "scheduler", lambda profile: profile.request.scheduler)
     yield each(REQUEST, "enable", lambda profile: list(profile.request.enable))
-    for name in _names(profile.request.changes.given for profile in profiles):
+    for name in _names(profile.request.changes.non_empty for profile in profiles):
         yield each(REQUEST, name, partial(_change, name))
     yield each(REQUEST, "dtype", lambda profile: profile.request.dtype)
     for name in _names(profile.request.defaults for profile in profiles):
@@ -104,7 +104,7 @@ def _requested_value(name: str, profile: Profile) -> Any:
 
 
 def _change(name: str, profile: Profile) -> Any:
-    return profile.request.changes.given.get(name)
+    return profile.request.changes.non_empty.get(name)
 
 
 def _executed_value(name: str, profile: Profile) -> Any:

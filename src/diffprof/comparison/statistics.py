@@ -148,7 +148,7 @@ def _block_sample(rng: random.Random, count: int, block: int) -> Resample:
 
 
 def _ranks(values: Sequence[float]) -> tuple[list[float], list[int]]:
-    """The rank of each value from 1 on, with ties sharing theirs; and the sizes of the groups of ties."""
+    """The rank of each value, starting at 1, with ties sharing theirs; and the sizes of the groups of ties."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks, tied, lower = [0.0] * len(values), [], 0
     for _, group in groupby(order, key=values.__getitem__):

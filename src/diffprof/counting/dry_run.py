@@ -195,7 +195,7 @@ class _DryRun:
         if self.recorder.live.holds_virtual():
             gc.collect()
         if self.recorder.live.holds_virtual():
-            self.recorder.assume("code of no known library still holds tensors of this count, which have no data")
+            self.recorder.assume("code unknown to diffprof still holds tensors of this count, which have no data")
 
     def result(self) -> DryRunResult:
         staged = self.steps.arrange(self.calls)
@@ -315,7 +315,7 @@ class _DryRun:
         return output
 
     def _state(self, slot: str) -> Any:
-        """What a call can depend on beside its inputs: attributes that the pipeline has changed, and the dtype."""
+        """What a call can depend on besides its inputs: attributes that the pipeline has changed, and the dtype."""
         weight = next(self.components[slot].parameters(), None)
         return tuple(self.changes.items()), None if weight is None else weight.dtype
 

@@ -101,6 +101,6 @@ def refuse_unknown_code(pipeline: Any, state: PipelineState) -> None:
         )
     if state.unknown:
         raise UncountableError(
-            f"{name} was not run without data: code in it that is of no library diffprof knows keeps "
-            f"{state.unknown[0]}, whose state could not be put back afterwards"
+            f"{name} was not dry-run: it contains code unknown to diffprof, which keeps "
+            f"{state.unknown[0]}, whose state could not be restored afterwards"
         )

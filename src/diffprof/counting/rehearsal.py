@@ -15,7 +15,7 @@ from diffprof.record.progress import Progress
 
 
 def rehearse(plan: LoadPlan, arguments: Mapping[str, Any], progress: Progress | None) -> int:
-    """Dry-run the call that will be made: the most bytes that a component needs in it beside its weights.
+    """Dry-run the call that will be made: the most bytes that a component needs in it besides its weights.
 
     What is wrong with the request is refused here; 0 where the call cannot be dry-run, which is no reason not to
     make it.

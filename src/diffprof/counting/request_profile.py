@@ -87,7 +87,7 @@ def _key(request: Request, resolved: ResolvedModel) -> str | None:
         "arguments": {name: plain_input(value) for name, value in request.arguments.items()},
         "preparation": asdict(request.preparation),
     }
-    values["changes"] = {**request.changes.given, "files": _file_states(request.changes)}
+    values["changes"] = {**request.changes.non_empty, "files": _file_states(request.changes)}
     if not _is_json(values):
         return None
     values["config"] = _config_content(request.config)

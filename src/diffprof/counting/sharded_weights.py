@@ -27,7 +27,7 @@ def gather_sharded_weights(pipeline: Any, recorder: OperationRecorder) -> None:
         for module in list(component.modules()):
             if type(module).__name__ == "FullyShardedDataParallel":
                 raise UncountableError(
-                    f"{slot} is wrapped by the first FSDP, whose weights only communication brings; use fully_shard, "
+                    f"{slot} is wrapped by FSDP1, which gathers weights by communicating; use fully_shard, "
                     "or count the pipeline before it is wrapped"
                 )
             state = states._get_module_fsdp_state(module)
@@ -39,8 +39,8 @@ def gather_sharded_weights(pipeline: Any, recorder: OperationRecorder) -> None:
 def _refuse_several(slot: str, state: Any) -> None:
     if len(state._modules) > 1:
         raise UncountableError(
-            f"several modules of {slot} were handed to fully_shard at once: when their weights come is known to FSDP "
-            "alone; hand them over one by one, or count the pipeline before"
+            f"several modules of {slot} were passed to fully_shard together, so only FSDP knows when their weights "
+            "are gathered; pass them one by one, or count the pipeline first"
         )
 
 

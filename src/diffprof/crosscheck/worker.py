@@ -60,7 +60,7 @@ def _capture(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 def _count(folder: Path, request: dict[str, Any], tool: Tool) -> dict[str, Any]:
     if importlib.util.find_spec(tool.package) is None:
-        raise DiffprofError(f"{tool.package} is not installed; `pip install diffprof[crosscheck]` brings it.")
+        raise DiffprofError(f"{tool.package} is not installed; `pip install diffprof[crosscheck]` installs it.")
     from diffprof.crosscheck.counters import COUNTERS, with_diffprof
     from diffprof.crosscheck.one_call import OneCall, RecordedCall, open_pipeline, with_real_weights
     from diffprof.pipelines.components import components_of

@@ -29,7 +29,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The value from which on something is worth a finding, and why."""
+    """The value above which something is worth a finding, and why."""
 
     name: str
     """It ends in the unit, as the names of evidence do."""

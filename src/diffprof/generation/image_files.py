@@ -36,7 +36,7 @@ class SavedFiles:
     frames: Path | None = None
     """The folder with the frames of a video."""
     others: tuple[Path, ...] = ()
-    """The gif beside an mp4."""
+    """The gif next to an mp4."""
     note: str | None = None
     """Why the mp4 is missing, where one could be expected."""
 
@@ -143,7 +143,7 @@ def _save_video(frames: Sequence[Image.Image], folder: Path, name: str, fps: int
 
 
 def _add_mp4(frames: Sequence[Image.Image], written: list[Path], fps: int) -> str | None:
-    """Write an mp4 beside the gif where the extra `video` is installed; return the reason where that fails."""
+    """Write an mp4 next to the gif where the extra `video` is installed; return the reason where that fails."""
     if find_spec("imageio_ffmpeg") is None:
         return None
     folder, name = written[0].parent, written[0].stem

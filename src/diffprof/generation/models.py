@@ -87,7 +87,7 @@ class CacheEntry:
     """The threads that use it."""
     last_used: int = 0
     fitting_sizes: set[Any] = field(default_factory=set)
-    """Image sizes that are known to fit into memory beside the weights."""
+    """Image sizes that are known to fit into memory together with the weights."""
 
     @property
     def pipeline(self) -> Any:

@@ -22,7 +22,7 @@ def new_generator(seed: int) -> torch.Generator:
 
 @contextlib.contextmanager
 def torch_seed(seed: int) -> Iterator[None]:
-    """Seed torch's global generators for a while: some pipelines draw from them beside their own generator.
+    """Seed torch's global generators for a while: some pipelines draw from them in addition to their own generator.
 
     The global state belongs to the whole process; it is restored when the last of several threads leaves.
     """

@@ -120,7 +120,7 @@ def law_document(law: Law) -> dict[str, Any]:
 
 
 def _encode_nodes(nodes: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
-    """Kinds and values apart: like stands beside like, which compresses best."""
+    """Kinds and values apart: similar values are adjacent, which compresses best."""
     kinds, values = [], []
     for node in nodes:
         kinds.append(node[0])

@@ -98,7 +98,7 @@ def _packaged_version(library: str) -> str | None:
 
 
 def _version_beside(library: str, file: str | None) -> str | None:
-    """The version in the name of the folder that describes a package, which lies beside it."""
+    """The version in the name of the folder that describes a package, next to the package."""
     # The module that reads such folders takes a tenth of a short command to import.
     begin, end = f"{library}-", ".dist-info"
     try:

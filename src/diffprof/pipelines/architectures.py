@@ -88,11 +88,11 @@ def _in_layout_of(
     converter = SINGLE_FILE_LOADABLE_CLASSES.get(type(model).__name__)
     # Some converters know the prefix of a checkpoint, some need it and some do not work with it.
     if converter is not None:
-        layouts += [_converted(converter["checkpoint_mapping_fn"], model, named) for named in (tensors, bare)]
+        layouts += [_convert_shapes(converter["checkpoint_mapping_fn"], model, named) for named in (tensors, bare)]
     return max(layouts, key=lambda layout: sum(layout.get(name) == shape for name, shape in expected.items()))
 
 
-def _converted(
+def _convert_shapes(
     convert: Callable[..., Mapping[str, Any]], model: Any, tensors: Mapping[str, StoredTensor]
 ) -> dict[str, tuple[int, ...]]:
     """The shapes by the names that a converter of diffusers gives them; none where it does not know these."""

@@ -93,5 +93,5 @@ def from_entry(entry: Entry) -> Blueprint:
 
 
 def needed_arguments(entry: Entry) -> dict[str, Any]:
-    """What the call of a catalogue model needs beside a prompt."""
+    """What the call of a catalogue model needs besides a prompt."""
     return {**entry.call, **dict.fromkeys(entry.inputs, STAND_IN)}

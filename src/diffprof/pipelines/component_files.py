@@ -80,7 +80,7 @@ def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None
 
 
 def _folder_in_repository(plan: PartPlan) -> str:
-    """Where the files of a component begin: in the folder of its slot or of another name, or beside the index."""
+    """Where the files of a component begin: in the folder of its slot or of another name, or next to the index."""
     if plan.folder is None:
         return f"{plan.slot}/"
     return "" if (plan.folder / INDEX).is_file() else f"{plan.folder.name}/"

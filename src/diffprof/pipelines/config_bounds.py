@@ -25,7 +25,7 @@ MOST_ITEMS = 2_000_000
 LONGEST_TEXT = 2_000_000
 TEXT_LENGTH_KEYS = ("model_max_length", "max_len", "max_length", "sequence_length")
 NO_LENGTH = 10**15
-"""From here on, transformers writes a length that means that there is none: ``int(1e30)``."""
+"""Above this, a length means that there is none: transformers writes ``int(1e30)``."""
 
 _COUNTED = re.compile(
     r"(^|_)(num|n|layers?|blocks?|levels?|depths?|steps|ids|heads|experts|groups|stages|bins|bands)(_|$)"

@@ -95,7 +95,7 @@ def unknown_keys_sentence(plan: PartPlan, owner: Any) -> str | None:
 
 
 def single_plans(plan: PartPlan) -> list[PartPlan]:
-    """The ControlNets or adapters that a component holds several of, which lie in folders beside each other.
+    """The ControlNets or adapters that a component holds several of, which lie in adjacent folders.
 
     They are written as ``controlnet``, ``controlnet_1``, ``controlnet_2``; empty for any other component.
     """

@@ -184,7 +184,7 @@ def _without_class_checks(owner: Any) -> Any:
 
 
 def _tokenizer(blueprint: Blueprint, plan: PartPlan, assumptions: list[str]) -> Any:
-    """The tokenizer inside: from the processor's own files, else from those of the tokenizer beside it."""
+    """The tokenizer inside: from the processor's own files, else from those of the tokenizer next to it."""
     inside = replace(plan, config=_file(plan, "tokenizer_config.json"))
     beside = blueprint.parts.get("tokenizer")
     if not has_vocabulary(inside) and beside is not None and beside.slot != plan.slot and has_vocabulary(beside):

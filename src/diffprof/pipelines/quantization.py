@@ -31,7 +31,7 @@ class QuantizedModel:
 def plan_quantization(slot: str, model: torch.nn.Module, quantization: str, left: Sequence[str] = ()) -> QuantizedModel:
     """Have the linear layers of a model on virtual weights stand for packed ones; refused where none can be packed.
 
-    `left` names modules that stay as they are, beside those that the libraries never pack.
+    `left` names modules that stay as they are, in addition to those that the libraries never pack.
     """
     library, _, kind = quantization.partition(":")
     if library == "gguf" and _is_of_transformers(model):

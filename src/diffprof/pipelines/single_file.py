@@ -154,7 +154,7 @@ def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model
         return open_model(model), f"as {inferred.kind}, the type that diffusers sees in it"
     except DiffprofError as error:
         raise RequestError(
-            f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be had "
+            f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be loaded "
             f"({error}); give a folder that has it with --config"
         ) from None
 
@@ -198,7 +198,7 @@ NO_MODEL: Mapping[tuple[str, ...], str] = {
         "is an IP-Adapter, not a model; profile the model with --ip-adapter",
     (".wscales", ".smooth_factor"):
         "is packed by Nunchaku (SVDQuant), whose layers diffusers does not have; "
-        "profile the model that it was made of, with --quantize nf4 for weights of four bits",
+        "profile the model that it was made from, with --quantize nf4 for weights of four bits",
     ("emb_params", "string_to_param"):
         "is an embedding for prompts (textual inversion), which adds words to a tokenizer and costs nothing by itself",
 }  # fmt: skip

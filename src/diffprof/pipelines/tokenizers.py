@@ -289,7 +289,7 @@ def _added_tokens(plan: PartPlan, config: Mapping[str, Any]) -> dict[str, int]:
 
 
 def own_template(plan: PartPlan) -> str | None:
-    """The chat template that lies beside a tokenizer or processor in a file of its own."""
+    """The chat template in a separate file next to a tokenizer or processor."""
     if plan.folder is None:
         return None
     path = plan.folder / "chat_template.jinja"

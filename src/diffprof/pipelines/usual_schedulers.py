@@ -30,6 +30,6 @@ def _config(blueprint: Blueprint, slot: str) -> Mapping[str, Any]:
 
 
 def _predicts_variance(config: Mapping[str, Any]) -> bool:
-    """Whether a model gives a variance beside the noise: twice as many channels."""
+    """Whether a model predicts a variance as well as the noise: twice as many channels."""
     channels = config.get("in_channels")
     return isinstance(channels, int) and config.get("out_channels") == 2 * channels

@@ -95,7 +95,7 @@ class LoadPlan:
     ) -> LoadedPipeline:
         """Fetch what is missing and load it, or initialize random weights.
 
-        Refused where weights and `activation_bytes`, what the call needs beside them, do not fit. `free_memory` is
+        Refused where weights and `activation_bytes`, what the call needs in addition, do not fit. `free_memory` is
         called before that is checked, with the bytes that the weights will take.
         """
         blueprint, target = self._origin.blueprint, self._target

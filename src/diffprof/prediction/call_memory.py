@@ -75,7 +75,7 @@ class CallSimulation(EventPlayer):
             None if self.groups is None else
             (settings.offload, settings.use_stream, settings.blocks_per_group, *around.resident.items()),
         )  # fmt: skip
-        """All that the call depends on beside its events and what is free: how its weights are kept."""
+        """What the call depends on besides its events and what is free: how its weights are kept."""
         self.turns: list[Turn] = []
         super().__init__(around.allocator, can_skip=True)
 
@@ -124,7 +124,7 @@ class CallSimulation(EventPlayer):
                 self._use(value, is_optional=bool(step))
 
     def _beside(self, output_bytes: int) -> list[int]:
-        """What the module that runs takes beside its output, until that is there."""
+        """What the running module allocates besides its output, until the output exists."""
         unpacked, copies = self.beside.get(self.paths[self.place], (0, 0.0))
         return [self.allocator.allocate(size) for size in (unpacked, int(copies * output_bytes)) if size]
 

@@ -38,12 +38,12 @@ on an L4 (``torch.cuda.get_device_properties``)."""
 
 MATRIX_WORKSPACE_BYTES = 8519680
 HOPPER_MATRIX_WORKSPACE_BYTES = 33554432
-"""cuBLAS, as PyTorch sets it: 4096 KiB twice and 16 KiB eight times; 32 MiB from Hopper on."""
+"""cuBLAS, as PyTorch sets it: 4096 KiB twice and 16 KiB eight times; 32 MiB on Hopper and newer."""
 
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """A device as far as memory goes."""
+    """The memory of a device."""
 
     architecture: str | None = None
     maker: str = "NVIDIA"

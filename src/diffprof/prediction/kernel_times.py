@@ -204,7 +204,7 @@ def _attention_operations(table: LoadTable, chosen: Flags, device: DeviceModel, 
 
 
 def attention_start(device: DeviceModel) -> int:
-    """What a block of queries takes beside its keys, in keys."""
+    """What a block of queries costs besides its keys, in keys."""
     return ATTENTION_START_AMD if device.is_amd else ATTENTION_START
 
 

@@ -28,7 +28,7 @@ class _Effect:
     peak: CallPeak
     allocated_before: int
     requested: int
-    """The most that was requested at one time, beside what was before."""
+    """The most that was requested at one time, on top of what was there before."""
     segments: tuple[int, ...]
     """Sizes of those that it opened."""
 

@@ -95,7 +95,7 @@ class MemoryOnDevices:
 
     @cached_property
     def _has_float32_convolutions(self) -> bool:
-        """Some devices take nothing beside these."""
+        """Some devices need nothing besides these."""
         return self._has(lambda one: one.kind == "convolution" and one.dtype == "float32")
 
     @cached_property

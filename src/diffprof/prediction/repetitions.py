@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from diffprof.record.allocations import Allocations
 
 LEAST_TIMES = 4
-"""Repetitions from which on it is worth looking whether anything changes."""
+"""The number of repetitions above which it is worth checking whether anything changes."""
 
 LEAST_SAVED = 100
 """Events that are repeated, from which on it is."""

@@ -34,7 +34,7 @@ class ModuleWeights:
     unpacked_bytes: int
     """Of the copy that is made while the module runs; 0 where none is."""
     output_copies: float = 0
-    """What its product takes beside while it runs, in sizes of what comes out."""
+    """The workspace of its product while it runs, in sizes of its output."""
 
 
 @dataclass(frozen=True, eq=False)

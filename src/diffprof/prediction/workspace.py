@@ -76,5 +76,5 @@ def score_bytes(operation: Operation) -> int:
 
 
 def fused_attention_bytes(operation: Operation) -> int:
-    """What a fused kernel keeps beside: a sum in float32 for each query of each head."""
+    """What a fused kernel keeps in addition: a sum in float32 for each query of each head."""
     return 4 * prod(operation.shapes.inputs[0][:-1])

@@ -18,7 +18,7 @@ MOST_EVENTS = 5_000_000
 """Events that one sequence may stand for: a few numbers of a hostile file could stand for any number."""
 
 SHORTEST_REPEAT = 4
-"""Events from which on a repetition is written as a reference."""
+"""The number of events above which a repetition is written as a reference."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def folder() -> Path:
 
 
 def sweeps_file() -> Path:
-    """The answers of sweeps, beside the profiles; `clear` removes it too."""
+    """The answers of sweeps, next to the profiles; `clear` removes it too."""
     return folder() / "sweeps.sqlite"
 
 

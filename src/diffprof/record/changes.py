@@ -70,7 +70,7 @@ class Changes:
         return any(getattr(self, one.name) for one in fields(self))
 
     @property
-    def given(self) -> dict[str, Any]:
+    def non_empty(self) -> dict[str, Any]:
         """Those that are not empty, by name, as plain values."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {

@@ -151,7 +151,7 @@ def _check_calls(iteration: Iteration, calls: Sequence[Call]) -> None:
 
 
 def _check_nesting(iteration: Iteration) -> None:
-    """A sample lies within the one around it and beside its neighbours, so that all of them sum to the wall time."""
+    """A sample lies within its parent and overlaps with no neighbour, so that all of them sum to the wall time."""
     ends: dict[int | None, int] = {}
     latest = iteration.wall.start_ns
     for number, sample in enumerate(iteration.samples):
@@ -161,7 +161,7 @@ def _check_nesting(iteration: Iteration) -> None:
         if not _lies_within(sample.span, around):
             raise DecodingError("is not within the time around it", "samples", number)
         if sample.span.start_ns < ends.get(sample.parent, 0):
-            raise DecodingError("overlaps with the one beside it", "samples", number)
+            raise DecodingError("overlaps with the one next to it", "samples", number)
         if sample.span.start_ns < latest:
             raise DecodingError("begins before the row above it", "samples", number)
         ends[sample.parent] = sample.span.end_ns

@@ -37,7 +37,7 @@ class StageMemory:
     kept_bytes: int = 0
     """Tensors of the pipeline itself: latents, embeddings, outputs of other components."""
     workspace_bytes: int = 0
-    """What convolutions and attention take beside, and weights that are unpacked for one layer."""
+    """The workspace of convolutions and attention, and weights that are unpacked for one layer."""
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,10 @@ def print_accelerator(entry: Accelerator, console: Console) -> None:
         _print_line(console, f"{name:{names}}  {known}", style="" if value else "dim")
     console.print()
     _print_line(console, f"{MEANING}.", style="dim")
-    _print_reached(entry, console)
+    _print_rates(entry, console)
 
 
-def _print_reached(entry: Accelerator, console: Console) -> None:
+def _print_rates(entry: Accelerator, console: Console) -> None:
     """What it reaches in practice, and every number of the time model that this follows from."""
     from diffprof.render.achieved_rates import rate_lines
 

@@ -55,7 +55,7 @@ def memory_snapshot(folder: Path, requested: bool) -> Iterator[None]:
     """
     memory: Any = torch.cuda.memory
     if requested and not torch.cuda.is_available():
-        raise RequestError("--memory-snapshot needs a CUDA or ROCm device: it is of torch.cuda's allocator.")
+        raise RequestError("--memory-snapshot needs a CUDA or ROCm device: it shows torch.cuda's allocator.")
     if requested:
         # Frames of C++ are not shown, take minutes to be named, and cannot be recorded on every processor.
         memory._record_memory_history(max_entries=MOST_EVENTS, stacks="python")

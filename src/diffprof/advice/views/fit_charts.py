@@ -31,7 +31,7 @@ LIGHT = {CACHED: "#c9ccd1", CONTEXT: GREY}
 
 
 def stages_chart(fit: Fit) -> Figure:
-    """A bar for each stage: weights by component, then what is computed, then what PyTorch and CUDA hold beside."""
+    """A bar for each stage: weights by component, then what is computed, then what PyTorch and CUDA hold on top."""
     graph = graph_objects()
     parts = [stage_parts(stage) for stage in fit.stages]
     names = list(
@@ -75,7 +75,7 @@ def part_colours(names: Sequence[str], components: Mapping[str, str] | None = No
 
 
 def stage_parts(stage: StageMemory) -> dict[str, int]:
-    """The memory of a stage by owner: weights, what is computed, and what PyTorch and CUDA hold beside."""
+    """The memory of a stage by owner: weights, what is computed, and what PyTorch and CUDA hold on top."""
     parts = {f"{WEIGHTS}{slot}": size for slot, size in stage.weights.items()}
     parts |= {ACTIVATIONS: stage.activation_bytes, KEPT: stage.kept_bytes, WORKSPACE: stage.workspace_bytes}
     parts[CACHED] = max(0, stage.reserved_bytes - sum(parts.values()))

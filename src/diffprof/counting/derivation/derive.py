@@ -53,8 +53,8 @@ class Derived:
 def derive_law(model: str, prove: int = 2, reach: Reach = Reach.everything, frames: Sequence[int] = ()) -> Derived:
     """The law of a model, by its name or folder; `NoLaw` where none was found or it did not hold.
 
-    Where no law of all sizes is found, it is that of the default size. `frames` are lengths of a video that it is to
-    cover beside the default one.
+    Where no law of all sizes is found, it is that of the default size. `frames` are lengths of a video that it
+    covers besides the default one.
     """
     return _Derivation(Subject(Sampler(model)), prove, reach, frames).derive()
 

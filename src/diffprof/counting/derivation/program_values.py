@@ -35,10 +35,10 @@ def program_values(
     return {
         "request": (profile.request.model, profile.request.source, profile.request.pipeline, profile.request.dtype),
         "parameters": tuple(
-            (name, _frozen(None if one.default is inspect.Parameter.empty else json_value(one.default)))
+            (name, _freeze(None if one.default is inspect.Parameter.empty else json_value(one.default)))
             for name, one in parameters.items()
         ),
-        "stand_ins": tuple((name, _frozen(json_value(value)), isinstance(value, str)) for name, value in used.items()),
+        "stand_ins": tuple((name, _freeze(json_value(value)), isinstance(value, str)) for name, value in used.items()),
         "sizes": tuple(result.sizes.items()),
         "decoded": tuple(result.decoded.items()),
         "assumptions": _own_assumptions(profile, used),
@@ -132,8 +132,8 @@ def _add_up(operations: Iterable[tuple[Any, int]]) -> tuple[tuple[Any, int], ...
     return tuple(counts.items())
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     """A JSON value with tuples for lists."""
     if isinstance(value, list):
-        return tuple(map(_frozen, value))
-    return {name: _frozen(part) for name, part in value.items()} if isinstance(value, dict) else value
+        return tuple(map(_freeze, value))
+    return {name: _freeze(part) for name, part in value.items()} if isinstance(value, dict) else value

@@ -31,7 +31,7 @@ BASE_IMAGES = 3
 
 
 class Reach(Enum):
-    """What a law is to cover beside steps; each takes several times as long as the one before."""
+    """What a law covers besides steps; each takes several times as long as the one before."""
 
     usual_size = "usual size"
     """Nothing: the default size."""

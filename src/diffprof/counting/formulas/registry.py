@@ -50,7 +50,7 @@ class RegisteredFormula:
 
 
 def register_formula(operation: Any, formula: Formula) -> RegisteredFormula:
-    """Count an operation with a formula of your own, in every profile from now on.
+    """Count an operation with a formula of your own, in every profile after this.
 
     `operation` is a name (``"my_kernels::fused_rope"``, or with its overload ``"aten::add.Tensor"``) or the operation
     itself (``torch.ops.my_kernels.fused_rope``, or what `torch.library.custom_op` returns). `formula` is called with

@@ -210,7 +210,7 @@ class OperationRecorder:
         self.live.owner = self.frames[-1].path if self.frames else ""
 
     def note_workspace(self, op: ExecutedOp, masked: bool = False) -> None:
-        """The operation may need memory beside its inputs and outputs while it executes, as kernels of a GPU do."""
+        """The operation may need memory besides its inputs and outputs while it executes, as kernels of a GPU do."""
         self.live.log.raw.append((op, masked))
 
     def add(self, op: ExecutedOp) -> None:

@@ -31,7 +31,7 @@ class StoredWeights:
 
     @property
     def elements(self) -> int:
-        """Weights of the model, without what quantized files keep beside them."""
+        """Weights of the model, without what quantized files keep next to them."""
         return sum(tensor.elements for name, tensor in self.tensors.items() if not BESIDE_WEIGHTS.search(name))
 
     @property
