@@ -66,3 +66,13 @@ def test_calls_that_the_last_count_did_not_need_are_forgotten() -> None:
     assert calls.recall("second", []) is not None
     calls.forget_unused()
     assert set(calls.known) == {"second"}
+
+
+def test_a_pipeline_is_looked_at_once_for_all_of_its_runs() -> None:
+    small, counted = SMALL_PIPELINES["wan-2.1"], CountedCalls()
+    pipeline = small.build()
+    dry_run(pipeline, small.arguments(), counted=counted)
+    layout, state = counted.layout, counted.state
+    counted.forget_unused()
+    dry_run(pipeline, small.arguments(), counted=counted)
+    assert (counted.layout, counted.state) == (layout, state)

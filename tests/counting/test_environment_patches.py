@@ -12,8 +12,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import diffprof
-from diffprof.counting.environment_patches import is_captured, without_autocast
+from diffprof.counting.environment_patches import without_autocast
 from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.counting.pipeline_layout import is_captured
 from diffprof.errors import UncountableError
 from tests.counting.real_mode import RealMode
 from tests.small_pipelines import SMALL_PIPELINES

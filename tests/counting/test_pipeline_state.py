@@ -393,3 +393,24 @@ def test_threads_that_profile_models_by_name_leave_the_process_as_it_was() -> No
         thread.join()
     assert len(made) == len(threads)
     assert state() == before
+
+
+def test_a_state_that_is_renewed_keeps_what_others_have_changed_since() -> None:
+    layer = torch.nn.Linear(2, 2)
+    state = PipelineState(layer, [layer], {})
+    torch.nn.Linear.mark = "of somebody else"  # type: ignore[attr-defined]
+    try:
+        torch.manual_seed(7)
+        assert state.renew({})
+        drawn = torch.rand(1)
+        layer.in_features = 9
+        state.restore()
+        assert (layer.in_features, torch.nn.Linear.mark) == (2, "of somebody else")  # type: ignore[attr-defined]
+        assert torch.rand(1) == drawn, "the random state is that of the renewal"
+    finally:
+        del torch.nn.Linear.mark  # type: ignore[attr-defined]
+
+
+def test_a_state_is_not_renewed_where_code_of_a_program_is_called() -> None:
+    layer = torch.nn.Linear(2, 2)
+    assert not PipelineState(layer, [layer], {}).renew({"callback": lambda: None})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from diffusers.models.attention_dispatch import attention_backend
 import diffprof
 from diffprof.counting.profile import _COUNTED, profile_model
 from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.opening import _BUILT_LIMIT
 from diffprof.record.progress import Activity
 from diffprof.record.request import Request
 from tests.cli.conftest import Run
@@ -155,6 +157,14 @@ def test_a_second_size_counts_only_what_depends_on_it_and_says_what_a_first_one_
     alone, everything = slots_counted(model, height=32, width=64, num_inference_steps=2)
     assert everything == first
     assert again == alone and again.to_dict() == alone.to_dict()
+
+
+def test_what_was_counted_goes_with_the_pipeline_when_another_is_opened(tmp_path: Path) -> None:
+    model = saved("stable-diffusion", tmp_path)
+    for dtype in ("float32", "float16", "bfloat16", "float64"):
+        profile_model(Request.create(str(model), {"num_inference_steps": 1}, dtype=dtype))
+    gc.collect()
+    assert len(_COUNTED) <= _BUILT_LIMIT
 
 
 def test_other_settings_of_the_process_count_everything_again(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 
+from diffprof.counting.pipeline_layout import PipelineLayout
 from diffprof.counting.pipeline_state import PipelineState
+from diffprof.pipelines.components import components_of
 from diffprof.record.executed_calls import ExecutedCall
 from diffprof.record.profile import Cost
 
@@ -33,6 +35,9 @@ class CountedCalls:
         self._used: set[Any] = set()
         self.state: PipelineState | None = None
         """The pipeline as it is before and after every run."""
+        self.layout: PipelineLayout | None = None
+        """Of the pipeline as it is in every run."""
+        self._is_renewed = False
 
     def add(self, key: Any, call: CountedCall) -> None:
         self.known.setdefault(key, []).append(call)
@@ -46,10 +51,28 @@ class CountedCalls:
         return None
 
     def forget_unused(self) -> None:
-        """Forget the calls that were neither made nor replayed since the last time, and the pipeline's state."""
+        """Forget the calls that were neither made nor replayed since the last time."""
         self.known = {key: calls for key, calls in self.known.items() if key in self._used}
         self._used = set()
-        self.state = None
+        self._is_renewed = False
+
+    def state_of(self, pipeline: Any, arguments: dict[str, Any]) -> PipelineState:
+        """The state of the pipeline before a run; of what is its own, nothing has changed since the last one."""
+        if self.state is None or not (self._is_renewed or self.state.renew(arguments)):
+            modules = [module for part in components_of(pipeline).values() for module in part.modules()]
+            self.state = PipelineState(pipeline, modules, arguments)
+        self._is_renewed = True
+        return self.state
+
+    def forget_changes(self) -> None:
+        """The pipeline was put back."""
+        if self.layout is not None:
+            self.layout.equal_modules.forget_if_changed()
+
+    def layout_of(self, pipeline: Any) -> PipelineLayout:
+        """Where the modules of the pipeline are, now that it is prepared for its run as for each of them."""
+        self.layout = self.layout or PipelineLayout(pipeline)
+        return self.layout
 
 
 def digest_values(inputs: list[Any], numbers: frozenset[int]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,18 +32,14 @@ from diffprof.counting.isolation import (
 from diffprof.counting.operations.allocation_log import AllocationLog
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
+from diffprof.counting.operations.replay import ModuleReplay
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.counting.pipeline_state import PipelineState
 from diffprof.counting.steps import StepRecorder
 from diffprof.counting.texts import TextRecorder
 from diffprof.errors import DiffprofError
 from diffprof.pipelines.components import (
-    components_of,
     entry_methods,
-    named_modules_of,
     replaced_methods,
-    role_of,
-    trunks_of,
     unwrap_compiled,
 )
 from diffprof.pipelines.failures import is_own_mistake, panics_as_errors, pipeline_failure
@@ -99,8 +95,7 @@ def dry_run(
         environment_patches.without_autocast(), environment_patches.host_as_default_device(),
     ):  # fmt: skip
         counted = CountedCalls() if counted is None else counted
-        snapshot = counted.state or PipelineState(pipeline, _all_modules(pipeline), arguments)
-        counted.state = snapshot
+        snapshot = counted.state_of(pipeline, arguments)
         refuse_unknown_code(pipeline, snapshot)
         try:
             if prepare is not None:
@@ -111,6 +106,7 @@ def dry_run(
                 run.execute(with_generators_on_host(arguments), schedulers, changes)
         finally:
             snapshot.restore()
+            counted.forget_changes()
         if not snapshot.is_of_libraries:
             run.look_for_leftovers()
     return run.result()
@@ -121,24 +117,16 @@ def identity(value: Any) -> int:
     return 0 if type(value).__name__ == "HookRegistry" and not value.hooks else id(value)
 
 
-def _all_modules(pipeline: Any) -> Iterator[torch.nn.Module]:
-    for component in components_of(pipeline).values():
-        yield from component.modules()
-
-
 class _DryRun:
     def __init__(self, pipeline: Any, progress: Progress | None, large_values: bool, counted: CountedCalls) -> None:
         self.pipeline = pipeline
         self.progress = progress
-        self.components = components_of(pipeline)
-        self.roles = {slot: role_of(slot, component) for slot, component in self.components.items()}
+        self.layout = counted.layout_of(pipeline)
+        self.components = self.layout.components
+        self.roles = self.layout.roles
         self.recorder = OperationRecorder()
-        self.mode = VirtualMode(
-            self.recorder,
-            environment_patches.real_weight_ids(self.components.values()),
-            environment_patches.is_on_accelerator(pipeline),
-            large_values,
-        )
+        on_accelerator = not self.layout.is_virtual and environment_patches.is_on_accelerator(pipeline)
+        self.mode = VirtualMode(self.recorder, self.layout.real_weights, on_accelerator, large_values)
         self.calls: list[Call] = []
         self.sizes: dict[str, int] = {}
         self.decoded: dict[str, int] = {}
@@ -151,18 +139,11 @@ class _DryRun:
         """Of this run and those before: only calls that leave nothing behind but a new output."""
         self.costs: dict[tuple[str, str], dict[Cost, Cost]] = {}
         self.executed: dict[int, ExecutedCall] = {}
-        self.slots: dict[int, str] = {}
-        self.paths: dict[int, str] = {}
-        for slot, component in self.components.items():
-            for root in (component, unwrap_compiled(component), *trunks_of(slot, component)):
-                self.slots.setdefault(id(root), slot)
-            for path, module in named_modules_of(component, wrappers=True):
-                self.paths.setdefault(id(module), path)
-        modules = {slot: list(unwrap_compiled(part).modules()) for slot, part in self.components.items()}
-        self.never_replayed = {slot for slot, own in modules.items() if environment_patches.has_state(own)}
-        self.watchers = {slot: environment_patches.Watchers(own) for slot, own in modules.items()}
         self.changes: dict[tuple[int, str], Any] = {}
         """Attributes of modules that the pipeline has set between component calls: switches, processors."""
+        self.never_replayed = self.layout.slots_with_state()
+        self.replay: ModuleReplay | None = None
+        """Of the component call that is being counted."""
 
     def execute(
         self,
@@ -171,7 +152,7 @@ class _DryRun:
         changes: Callable[[Any, Patches], None] | None,
     ) -> None:
         with Patches() as patches:
-            environment_patches.prepare(patches, self.mode, self.pipeline)
+            environment_patches.prepare(patches, self.mode, self.pipeline, self.layout)
             if changes is not None:
                 changes(self.pipeline, patches)
             self._catch_components(patches)
@@ -226,17 +207,18 @@ class _DryRun:
         def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
                 if recorder.open is None:
-                    slot = self.slots.get(id(module))
+                    slot = self.layout.slots.get(id(module))
                     if slot is not None:
                         return self._component_call(slot, "forward", original, module, args, kwargs)
-                path = self.paths.get(id(module))
+                path = self.layout.paths.get(id(module))
                 inner = unwrap_compiled(module)
                 # The wrapper of a compiled module may call it in this way, or directly.
                 if path is None or (recorder.frames and recorder.frames[-1].module is inner):
                     return original(module, *args, **kwargs)
                 recorder.enter_module(path, inner, args, kwargs)
+                execute = functools.partial(environment_patches.call_module, self.mode, original, module, args, kwargs)
                 try:
-                    return environment_patches.call_module(self.mode, original, module, args, kwargs)
+                    return execute() if self.replay is None else self.replay.run(path, module, args, kwargs, execute)
                 finally:
                     recorder.leave_module()
 
@@ -244,9 +226,12 @@ class _DryRun:
 
         def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
             def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
-                if recorder.open is None and id(module) in self.paths:
+                if recorder.open is None and id(module) in self.layout.paths:
                     plain_value = isinstance(value, (bool, int, float, str, type(None)))
                     self.changes[id(module), name] = value if plain_value else identity(value)
+                if identity(value):
+                    self.layout.equal_modules.forget()
+                recorder.note_effect()
                 original(module, name, value)
 
             return set_attribute
@@ -272,7 +257,7 @@ class _DryRun:
 
     def _wrap_entry(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def enter(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-            slot = self.slots.get(id(module)) if self.recorder.open is None else None
+            slot = self.layout.slots.get(id(module)) if self.recorder.open is None else None
             if slot is None:
                 return original(module, *args, **kwargs)
             return self._component_call(slot, name, original, module, args, kwargs)
@@ -284,12 +269,7 @@ class _DryRun:
     ) -> Any:
         inputs = leaves((args, kwargs))
         key = (slot, id(module), method, self._state(slot), signature((args, kwargs)))
-        may_replay = (
-            slot not in self.never_replayed
-            and not torch.is_grad_enabled()
-            and is_replayable((args, kwargs))
-            and not self.watchers[slot].any()
-        )
+        may_replay = self._is_stateless(slot) and is_replayable((args, kwargs))
         known = self._recall(key, inputs) if may_replay else None
         place = len(self.recorder.outside.log.raw)
         log = None
@@ -313,6 +293,10 @@ class _DryRun:
         if log is not None and may_replay and not left_behind:
             self.counted.add(key, known)
         return output
+
+    def _is_stateless(self, slot: str) -> bool:
+        """Whether what a call of the component does depends on its inputs alone, and nobody else looks on."""
+        return not (slot in self.never_replayed or torch.is_grad_enabled() or self.layout.watchers[slot].any())
 
     def _state(self, slot: str) -> Any:
         """What a call can depend on besides its inputs: attributes that the pipeline has changed, and the dtype."""
@@ -342,6 +326,9 @@ class _DryRun:
             self.progress(ProgressEvent(Activity.counting, slot))
         recorder = self.recorder
         with recorder.component_call(type(unwrap_compiled(module)).__name__) as call:
+            self.replay = (
+                ModuleReplay(recorder, call, self.layout.equal_modules.number_of) if self._is_stateless(slot) else None
+            )
             call.origins.mark_inputs(
                 {i: x for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and not x.is_meta}
             )

@@ -7,7 +7,7 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -17,13 +17,13 @@ from torch.utils._device import DeviceContext
 
 from diffprof.counting.attention_backends import catch_attention_backends
 from diffprof.counting.collectives import catch_collectives
-from diffprof.counting.foreign_state import runs_foreign_code
 from diffprof.counting.image_transforms import supply_transforms
 from diffprof.counting.known_layers import known_layer
 from diffprof.counting.operations.autocast import Autocast, active_autocast
 from diffprof.counting.operations.functions import is_accelerator
 from diffprof.counting.operations.packed_linear import packed_linear
 from diffprof.counting.operations.virtual import VirtualMode
+from diffprof.counting.pipeline_layout import PipelineLayout, is_virtual
 from diffprof.counting.pipeline_state import accelerator_kinds
 from diffprof.counting.sharded_linear import sharded_linear
 from diffprof.counting.sharded_weights import gather_sharded_weights
@@ -33,13 +33,13 @@ from diffprof.pipelines.packed_weights import is_sharded, packed_weight
 from diffprof.pipelines.patching import Patches
 
 
-def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
+def prepare(patches: Patches, mode: VirtualMode, pipeline: Any, layout: PipelineLayout) -> None:
     """Everything that has to be changed for a dry run; `Patches` puts it back."""
     from diffusers import DiffusionPipeline
     from diffusers.modular_pipelines.modular_pipeline import LoopSequentialPipelineBlocks, ModularPipeline
 
     run_uncompiled(patches)
-    run_uncaptured(patches, pipeline)
+    run_uncaptured(patches, layout.captured)
     gather_sharded_weights(pipeline, mode.recorder)
     catch_attention_backends(patches, mode)
     catch_collectives(patches, mode.recorder)
@@ -52,7 +52,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
     for name in ("is_autocast_enabled", "get_autocast_dtype"):
         patches.function(torch, name, _ask_without_meta)
     _disable_offloading(patches)
-    if _is_built_without_weights(pipeline):
+    if layout.is_virtual:
         for owner in type(pipeline).__mro__:
             for name in (
                 ("device", "_execution_device") if issubclass(owner, DiffusionPipeline | ModularPipeline) else ()
@@ -63,7 +63,7 @@ def prepare(patches: Patches, mode: VirtualMode, pipeline: Any) -> None:
 
 def autocast_around(pipeline: Any) -> Autocast | None:
     """The autocast that the call of a live pipeline would run in; a model that is opened by name has its own dtype."""
-    if _is_built_without_weights(pipeline):
+    if not any(map(torch.is_autocast_enabled, _casting_devices())) or is_virtual(components_of(pipeline)):
         return None
     return active_autocast(getattr(getattr(pipeline, "_execution_device", None), "type", "cpu"))
 
@@ -72,9 +72,8 @@ def autocast_around(pipeline: Any) -> Autocast | None:
 def without_autocast() -> Iterator[None]:
     """torch's own casts are off: they would cast weights that hold data and not those that are virtual."""
     with contextlib.ExitStack() as stack:
-        for device in dict.fromkeys((*CASTING_DEVICES, *accelerator_kinds())):
-            if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
+        for device in filter(torch.is_autocast_enabled, _casting_devices()):
+            stack.enter_context(torch.autocast(device, enabled=False))
         yield
 
 
@@ -85,6 +84,11 @@ def host_as_default_device() -> Iterator[None]:
     defaults = [mode.device for mode in _get_current_function_mode_stack() if isinstance(mode, DeviceContext)]
     with torch.device("cpu") if any(map(is_accelerator, defaults)) else contextlib.nullcontext():
         yield
+
+
+def _casting_devices() -> list[str]:
+    kinds = dict.fromkeys((*CASTING_DEVICES, *accelerator_kinds()))
+    return [kind for kind in kinds if torch.amp.is_autocast_available(kind)]
 
 
 CASTING_DEVICES = ("cpu", "cuda", "xpu", "mps")
@@ -103,70 +107,18 @@ def run_uncompiled(patches: Patches) -> None:
         patches.function(dynamo, "_callback_from_stance", lambda original: lambda callback: None)
 
 
-def run_uncaptured(patches: Patches, pipeline: Any) -> None:
+def run_uncaptured(patches: Patches, captured: Iterable[tuple[torch.nn.Module, str]]) -> None:
     """Let methods that were captured as CUDA graphs, or compiled ahead of time, run the Python code of their class.
 
     A graph computes what it was captured with, whatever it is called with, and a compiled library needs memory.
     """
-    for component in components_of(pipeline).values():
-        for module in component.modules():
-            # Attributes of every module begin with an underscore, and a large model has a hundred thousand of them.
-            own = [(name, value) for name, value in vars(module).items() if name[0] != "_" and name != "training"]
-            for name, method in own:
-                if is_captured(method) and hasattr(type(module), name):
-                    patches.set(module, name, types.MethodType(getattr(type(module), name), module))
-
-
-def is_captured(method: Any) -> bool:
-    """Is it what `torch.cuda.make_graphed_callables` or AOTInductor gives in exchange for a method?"""
-    if isinstance(method, types.FunctionType):
-        return method.__module__ == "torch.cuda.graphs"
-    return type(method).__name__ == "AOTICompiledModel" and type(method).__module__.startswith("torch.")
-
-
-def real_weight_ids(components: Iterable[torch.nn.Module]) -> frozenset[int]:
-    """`id`s of weights that hold data: in a dry run they stand for their shape only."""
-    return frozenset(id(weight) for part in components for weight in part.parameters() if not weight.is_meta)
+    for module, name in captured:
+        patches.set(module, name, types.MethodType(getattr(type(module), name), module))
 
 
 def is_on_accelerator(pipeline: Any) -> bool:
     """Does the pipeline compute on something other than the CPU?"""
     return is_accelerator(getattr(pipeline, "_execution_device", None))
-
-
-def _is_built_without_weights(pipeline: Any) -> bool:
-    parts = components_of(pipeline).values()
-    return not real_weight_ids(parts) and not any(hasattr(part, "_hf_hook") for part in parts)
-
-
-def has_state(modules: Iterable[torch.nn.Module]) -> bool:
-    """Can a call of these modules depend on calls before it? Then each call is counted, none replayed.
-
-    True of diffusers' caches (hooks with a state) and of code that is not of the libraries we know.
-    """
-    modules = list(modules)
-    for module in modules:
-        registry = getattr(module, "_diffusers_hook", None)
-        if registry is not None and any(getattr(hook, "_is_stateful", False) for hook in registry.hooks.values()):
-            return True
-    return runs_foreign_code(modules)
-
-
-class Watchers:
-    """Those who look into the modules of a component while it runs: hooks, and processors that keep what they see."""
-
-    def __init__(self, modules: Sequence[torch.nn.Module]) -> None:
-        self._hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
-        self._with_processor = [module for module in modules if hasattr(module, "processor")]
-
-    def any(self) -> bool:
-        """Is there one now? Then it must see each call."""
-        return any(self._hooks) or any(
-            not type(module.processor).__module__.startswith(STATELESS_PROCESSORS) for module in self._with_processor
-        )
-
-
-STATELESS_PROCESSORS = ("diffusers.models.", "transformers.")
 
 
 def call_module(

@@ -65,15 +65,17 @@ def is_foreign_function(value: Any) -> bool:
 
 def runs_foreign_code(modules: Iterable[torch.nn.Module]) -> bool:
     """Whether a call of these modules runs code of no known library: their classes, or functions put into them."""
-    owners = set()
-    for module in modules:
-        owners.add(type(module))
-        if any(map(_is_foreign_callable, vars(module).values())):
-            return True
-    return any(map(_has_foreign_functions, owners))
+    modules = list(modules)
+    return any(map(has_foreign_attributes, modules)) or any(map(has_foreign_functions, set(map(type, modules))))
 
 
-def _has_foreign_functions(owner: type) -> bool:
+def has_foreign_attributes(module: torch.nn.Module) -> bool:
+    """Whether functions of no known library were put into a module."""
+    return any(map(_is_foreign_callable, vars(module).values()))
+
+
+def has_foreign_functions(owner: type) -> bool:
+    """Whether a class, or one that it is derived from, has code of no known library."""
     if known_layer(owner) is not None:
         return False
     bases = [base for base in owner.__mro__ if base is not torch.nn.Module and base is not object]
@@ -117,6 +119,12 @@ class ForeignState:
             self._follow_module(module)
         for function in functions:
             self._visit(function)
+
+    def follow_classes(self, classes: Iterable[type]) -> None:
+        """Follow what these classes reach."""
+        for owner in classes:
+            if known_layer(owner) is None:
+                self._follow_class(owner)
 
     def _follow_module(self, module: Any) -> None:
         """A module or another part of a pipeline: its class, hooks, and functions that were set on it."""

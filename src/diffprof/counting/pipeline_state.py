@@ -19,23 +19,24 @@ class PipelineState:
     """The attributes of a pipeline and of everything that its code can change, and the random state."""
 
     def __init__(self, pipeline: Any, modules: Iterable[torch.nn.Module], arguments: dict[str, Any]) -> None:
-        self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._containers: dict[int, tuple[Any, Any]] = {}
-        self._tensors: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._own = _Memory()
+        """Of the pipeline's own objects."""
         self._dtypes: list[tuple[torch.Tensor, torch.dtype]] = []
         """Of weights without data: a pipeline that casts a component, and not back, casts them in place."""
-        self._others: list[Callable[[], None]] = []
         modules = list(modules)
-        self._remember(pipeline)
+        self._own.remember_object(pipeline)
         for module in modules:
-            self._remember(module)
+            self._own.remember_object(module)
             for buffer in module._buffers.values():
                 if buffer is not None:
-                    self.remember_tensor(buffer)
+                    self._own.remember_tensor(buffer)
             for weight in (*module._parameters.values(), *module._buffers.values()):
                 if weight is not None and weight.is_meta:
                     self._dtypes.append((weight, weight.dtype))
-        foreign = ForeignState(self)
+        self._classes = tuple(dict.fromkeys(map(type, (pipeline, *modules))))
+        self._shared = _Memory()
+        """Of what others use too: classes, and all that code reaches which is of no known library."""
+        foreign = ForeignState(self._shared)
         foreign.follow((pipeline, *modules), (value for value in arguments.values() if callable(value)))
         self.is_of_libraries = foreign.is_empty
         """Whether all code of the pipeline is that of libraries which are known."""
@@ -45,24 +46,50 @@ class PipelineState:
         """What code that is not of the libraries keeps and what cannot be put back, in words."""
         self._random = RandomState(arguments)
 
+    def renew(self, arguments: dict[str, Any]) -> bool:
+        """Remember anew what others may have changed; only for a pipeline that nobody else has. Else says False."""
+        if not self.is_of_libraries or any(map(callable, arguments.values())):
+            return False
+        self._shared = _Memory()
+        foreign = ForeignState(self._shared)
+        foreign.follow_classes(self._classes)
+        self._random = RandomState(arguments)
+        return foreign.is_empty
+
+    def restore(self) -> None:
+        self._own.restore()
+        for weight, dtype in self._dtypes:
+            if weight.dtype != dtype:
+                weight.data = weight.data.to(dtype)
+        self._shared.restore()
+        self._random.restore()
+
+
+class _Memory:
+    """Objects, containers and tensors as they were."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self._containers: dict[int, tuple[Any, Any]] = {}
+        self._tensors: dict[int, tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._others: list[Callable[[], None]] = []
+
     def restore(self) -> None:
         for owner, attributes in self._objects.values():
             now = vars(owner)
-            for name in [name for name in now if name not in attributes]:
-                del now[name]
+            if now.keys() != attributes.keys():
+                for name in [name for name in now if name not in attributes]:
+                    del now[name]
             now.update(attributes)
         for container, before in self._containers.values():
-            _refill(container, before)
+            if container or before:
+                _refill(container, before)
         for tensor, version, values in self._tensors.values():
             if tensor._version != version:
                 with torch.no_grad():
                     tensor.copy_(values)
-        for weight, dtype in self._dtypes:
-            if weight.dtype != dtype:
-                weight.data = weight.data.to(dtype)
         for restore in self._others:
             restore()
-        self._random.restore()
 
     def remember_attributes(self, owner: Any) -> None:
         """Attributes of an object, and nothing of what they hold."""
@@ -78,7 +105,7 @@ class PipelineState:
     def call_on_restore(self, restore: Callable[[], None]) -> None:
         self._others.append(restore)
 
-    def _remember(self, owner: Any) -> None:
+    def remember_object(self, owner: Any) -> None:
         """Attributes and containers; so too of what a pipeline or module holds, and of what hooks keep."""
         if id(owner) in self._objects:
             return
@@ -94,7 +121,7 @@ class PipelineState:
                 continue
             for part in value.values() if type(value) is dict else value if type(value) is list else (value,):
                 if _has_state(part) and (holder or type(part).__module__.startswith("diffusers.hooks")):
-                    self._remember(part)
+                    self.remember_object(part)
 
     def remember_container(self, container: Any) -> None:
         """What a container holds, and what those hold that it holds."""
@@ -125,7 +152,7 @@ REMEMBERED_OTHERWISE = (
 
 
 def _refill(container: Any, before: Any) -> None:
-    if (not container and not before) or _holds_the_same(container, before):
+    if _holds_the_same(container, before):
         return  # another thread may be reading it
     if isinstance(container, list):
         container[:] = before

@@ -26,16 +26,15 @@ from diffprof.counting.process_settings import process_settings
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments, json_value
 from diffprof.pipelines.components import (
+    NO_SIZE,
+    ComponentSize,
+    component_size,
     components_of,
     element_count,
     is_pipeline,
-    modules_of,
-    persistent_buffers,
     role_of,
     unwrap_compiled,
-    weight_bytes_by_dtype,
 )
-from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.modular import is_blocks
 from diffprof.pipelines.opening import OpenedPipeline, open_blocks, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
@@ -160,10 +159,11 @@ def count_call(
     return result, used
 
 
-_COUNTED: WeakKeyDictionary[Any, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()
-"""By pipeline that was opened by name: the component calls of the last count, and the settings it was made with.
+_COUNTED: WeakKeyDictionary[OpenedPipeline, tuple[dict[str, str], CountedCalls]] = WeakKeyDictionary()
+"""Of pipelines that were opened by name: the component calls of the last count, and the settings it was made with.
 
-Encoders of texts and images are mostly called in the same way for other sizes.
+Encoders of texts and images are mostly called in the same way for other sizes. Not by pipeline: `CountedCalls` hold
+theirs, which would never be forgotten.
 """
 
 call_on_change(_COUNTED.clear)
@@ -174,9 +174,9 @@ def _counted_before(opened: OpenedPipeline, request: Request) -> CountedCalls | 
     if opened.source == "object" or request.scheduler is not None or request.enable or opened.changes != Changes():
         return None
     settings = process_settings()
-    before = _COUNTED.get(opened.pipeline)
+    before = _COUNTED.get(opened)
     if before is None or before[0] != settings:
-        before = _COUNTED[opened.pipeline] = (settings, CountedCalls())
+        before = _COUNTED[opened] = (settings, CountedCalls())
     return before[1]
 
 
@@ -207,7 +207,7 @@ def compose_profile(
             recommended=tuple(name for name in recommended if name in call.given),
         ),
         environment=_environment(),
-        components=_components(pipeline, calls, opened.stored),
+        components=_components(opened, calls),
         steps=Steps(result.stages),
         calls=calls,
         ledger=_ledger(calls, (*_stand_in_notes(used), *opened.assumptions, *result.assumptions)),
@@ -244,30 +244,36 @@ def _describe_value(value: Any) -> str:
     return repr(value) if isinstance(value, str) else str(json_value(value))
 
 
-def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, StoredWeights]) -> dict[str, Component]:
+def _components(opened: OpenedPipeline, calls: Sequence[Call]) -> dict[str, Component]:
     """In the order in which the pipeline first calls them; what it does not call comes after."""
+    pipeline, stored = opened.pipeline, opened.stored
     models = components_of(pipeline)
+    size_of = component_size if opened.source == "object" else _size_of_own
     order = dict.fromkeys([call.component for call in calls if call.component in models] + list(models))
     components = {}
     counted: set[int] = set()
     for slot in order:
         model = models[slot]
-        own = [] if id(unwrap_compiled(model)) in counted else [unwrap_compiled(model)]
+        size = NO_SIZE if id(unwrap_compiled(model)) in counted else size_of(unwrap_compiled(model))
         counted.add(id(unwrap_compiled(model)))
-        by_dtype = weight_bytes_by_dtype(own[0]) if own else {}
+        by_dtype = size.bytes_by_dtype
         # A request that packs the weights, or keeps them otherwise, changes what the files say.
-        if slot in stored and own and set(by_dtype) <= PLAIN_DTYPES | stored[slot].bytes_by_dtype.keys():
+        if (
+            slot in stored
+            and size is not NO_SIZE
+            and set(by_dtype) <= PLAIN_DTYPES | stored[slot].bytes_by_dtype.keys()
+        ):
             by_dtype = stored[slot].bytes_by_dtype
         components[slot] = Component(
             slot=slot,
             class_name=type(unwrap_compiled(model)).__name__,
             role=role_of(slot, model),
             dtype=_computing_dtype(slot, model, calls),
-            parameters=sum(element_count(weight) for part in own for weight in part.parameters()),
-            buffers=sum(buffer.numel() for part in own for buffer in persistent_buffers(part)),
+            parameters=size.parameters,
+            buffers=size.buffers,
             weight_bytes=sum(by_dtype.values()),
             weight_bytes_by_dtype=by_dtype,
-            modules=tuple(module for part in own for module in modules_of(part)),
+            modules=size.modules,
             **_executed_work(slot, calls),
         )
     components[PIPELINE] = Component(
@@ -275,6 +281,17 @@ def _components(pipeline: Any, calls: Sequence[Call], stored: Mapping[str, Store
         weight_bytes=0, **_executed_work(PIPELINE, calls),
     )  # fmt: skip
     return components
+
+
+_SIZES: WeakKeyDictionary[torch.nn.Module, ComponentSize] = WeakKeyDictionary()
+"""Of models that were opened by name, which stay as they are."""
+
+
+def _size_of_own(model: torch.nn.Module) -> ComponentSize:
+    size = _SIZES.get(model)
+    if size is None:
+        size = _SIZES[model] = component_size(model)
+    return size
 
 
 def _computing_dtype(slot: str, model: torch.nn.Module, calls: Sequence[Call]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -171,6 +172,31 @@ def weight_bytes_by_dtype(component: torch.nn.Module) -> dict[str, int]:
             held = own_part(weight)
             found[str(held.dtype).removeprefix("torch.")] += held.numel() * held.element_size()
     return {name: size for name, size in found.most_common() if size}
+
+
+@dataclass(frozen=True)
+class ComponentSize:
+    """How large a component is."""
+
+    parameters: int
+    buffers: int
+    """Elements of the buffers that a checkpoint stores."""
+    bytes_by_dtype: Mapping[str, int]
+    modules: tuple[Module, ...]
+
+
+NO_SIZE = ComponentSize(0, 0, {}, ())
+"""Of a component that is another one again."""
+
+
+def component_size(component: torch.nn.Module) -> ComponentSize:
+    """How large a component is, by looking at all of its weights."""
+    return ComponentSize(
+        parameters=sum(element_count(weight) for weight in component.parameters()),
+        buffers=sum(buffer.numel() for buffer in persistent_buffers(component)),
+        bytes_by_dtype=weight_bytes_by_dtype(component),
+        modules=modules_of(component),
+    )
 
 
 def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -61,6 +62,29 @@ class LiveBytes:
         """Whether a tensor without data is still alive."""
         alive = [reference() for reference in self._references.values()]
         return any(storage is not None and storage.device.type == "meta" for storage in alive)
+
+    def numbers_since(self, log: AllocationLog, first: int) -> dict[int, int]:
+        """Addresses of the storages that live on of those that `log` has counted since `first`, and their numbers."""
+        found = {}
+        for reference in self._references.values():
+            if reference.log is log and reference.number >= first:
+                storage = reference()
+                if storage is not None:
+                    found[storage._cdata] = reference.number - first
+        return found
+
+    def replay(self, entries: Iterable[Any], allocations: int, peak: int) -> None:
+        """What has come and gone before comes and goes again: that many `allocations`, at most `peak` bytes at once."""
+        self.log.raw.extend(entries)
+        self.log.count += allocations
+        self.peak = max(self.peak, self.now + peak)
+
+    def keep(self, storage: Any, number: int) -> None:
+        """The storage is what the log has under this number."""
+        reference = _Storage(storage, self._remove)
+        reference.size, reference.log, reference.number = storage.nbytes(), self.log, number
+        self._references[id(reference)] = reference
+        self.now += reference.size
 
     def add_result(self, result: Any) -> None:
         """What a real operation put out: a tensor, several, or none."""

@@ -135,6 +135,14 @@ class CallTally:
         self.attention: dict[AttentionCall, int] = {}
         self.origins = Origins()
         self.assumptions: dict[str, None] = {}
+        self.attended: list[tuple[str, AttentionCall]] = []
+        """Attention calls in order, and the modules that made them."""
+        self.effects = 0
+        """How often something happened that another call could depend on, or that depends on values."""
+
+    def add_attention(self, path: str, call: AttentionCall) -> None:
+        self.attention[call] = self.attention.get(call, 0) + 1
+        self.attended.append((path, call))
 
     def module_tally(self, path: str, class_name: str) -> dict[ExecutedOp, int]:
         tally = self.by_module.get(path)
@@ -181,7 +189,7 @@ class OperationRecorder:
         """The casts that are in force around the pipeline's call."""
         self.assumptions: dict[str, None] = {}
         self._tally = self.outside.module_tally("", "")
-        self._unfused = UnfusedAttention(self)
+        self.unfused_attention = UnfusedAttention(self)
 
     @contextmanager
     def component_call(self, class_name: str) -> Any:
@@ -227,14 +235,13 @@ class OperationRecorder:
 
     def watch(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         """Look for attention that is written out as two matrix products around a softmax."""
-        self._unfused.see(op, arguments, result)
+        self.unfused_attention.see(op, arguments, result)
 
     def add_attention(self, shape: AttentionShape, causal: bool, masked: bool, scaled: bool = True) -> None:
         call = self.open or self.outside
         path = self.frames[-1].path if self.frames else ""
         relation = relation_of(self.frames, shape.query_tokens, shape.key_tokens)
-        key = AttentionCall(relation, pattern(path), shape, causal, masked, scaled)
-        call.attention[key] = call.attention.get(key, 0) + 1
+        call.add_attention(path, AttentionCall(relation, pattern(path), shape, causal, masked, scaled))
 
     def assume(self, sentence: str) -> None:
         self.assumptions.setdefault(sentence)
@@ -250,3 +257,9 @@ class OperationRecorder:
         """The code that runs has read the values of real tensors: what it does may depend on them."""
         if self.open is not None:
             self.open.origins.mark_read(tensors)
+            self.open.effects += bool(tensors)
+
+    def note_effect(self) -> None:
+        """Something was written that is there after the call: values of a real tensor, or an attribute."""
+        if self.open is not None:
+            self.open.effects += 1

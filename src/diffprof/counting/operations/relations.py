@@ -34,7 +34,7 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
     """self, cross (keys from elsewhere) or joint (one sequence of image and text tokens)."""
     if query_tokens != key_tokens:
         return "cross"
-    for frame in [*reversed(frames[-4:]), *frames[:1]]:
+    for frame in [*reversed(frames[-FRAMES_LOOKED_AT:]), *frames[:1]]:
         hidden, context = _streams(frame)
         if hidden is None or context is None or context is hidden:
             continue
@@ -44,6 +44,19 @@ def relation_of(frames: Sequence[Frame], query_tokens: int, key_tokens: int) -> 
         if own is not None and own < query_tokens:
             return "joint"
     return "self"
+
+
+FRAMES_LOOKED_AT = 4
+"""How many of the innermost modules say what an attention call relates; the outermost one does too."""
+
+
+def stream_shapes(frame: Frame) -> Any:
+    """What `relation_of` can tell from a frame: equal for frames that say the same."""
+    hidden, context = _streams(frame)
+    if hidden is None or context is None or context is hidden:
+        return None
+    is_cross = bool(getattr(frame.module, "is_cross_attention", False))
+    return is_cross, hidden.shape[1] if hidden.dim() == 3 else _patches(frame.module, hidden)
 
 
 def _streams(frame: Frame) -> tuple[torch.Tensor | None, torch.Tensor | None]:

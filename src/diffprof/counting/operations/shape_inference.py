@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.operations.recorder import executed_op
+from diffprof.counting.operations.shape_rules import result_by_rule
 from diffprof.counting.operations.stand_in_values import empty_virtual
 from diffprof.errors import UncountableError
 from diffprof.record.executed_calls import ExecutedOp
@@ -17,7 +18,9 @@ def infer(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> tuple[ExecutedOp, Callable[[], Any]]:
     """The operation as it is recorded, and a function that makes a fresh virtual result."""
-    result = on_meta(func, args, kwargs)
+    result = result_by_rule(func, args, kwargs, on_meta)
+    if result is None:
+        result = on_meta(func, args, kwargs)
     return executed_op(func, tensors, args, result), _maker(result)
 
 

@@ -26,6 +26,11 @@ class UnfusedAttention:
         self.scores: tuple[torch.Size, int, int] | None = None
         self.masked = False
 
+    def state(self) -> Any:
+        """What the next operation is judged by; equal where it would be judged in the same way."""
+        product = None if self.product is None else (id(self.product[0]), id(self.product[1]), *self.product[2:])
+        return product, self.scores, self.masked and product is not None
+
     def see(self, op: ExecutedOp, arguments: Sequence[Any], result: Any) -> None:
         if op.name in PRODUCTS:
             left = arguments[1] if op.name == "baddbmm" else arguments[0]

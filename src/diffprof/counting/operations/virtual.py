@@ -175,7 +175,9 @@ def _run_real(
     mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> Any:
     result = func(_in_memory_order(args[0])) if func in EXTREMES else func(*args, **kwargs)
-    if not func._schema.is_mutable:
+    if func._schema.is_mutable:
+        mode.recorder.note_effect()
+    else:
         mode.recorder.live.add_result(result)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
     key = (func, signature_of(tensors if spreads(func) else args), signature_of(result))
@@ -206,6 +208,8 @@ def _view(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[str,
     if tensors and id(tensors[0]) in mode.weights:
         args = as_meta(args)
     result = func(*args, **kwargs)
+    if func._schema.is_mutable:
+        mode.recorder.note_effect()
     mode.recorder.add(view_of(func))
     mode.recorder.propagate(tensors, result)
     return result

@@ -1,0 +1,187 @@
+"""Calls of equal modules with equal inputs are counted once; the others are replayed, event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from diffprof.counting.operations.module_outputs import NotReplayableError, OutputPlan, input_signature, plan_output
+from diffprof.counting.operations.recorder import AttentionCall, CallTally, OperationRecorder
+from diffprof.counting.operations.relations import FRAMES_LOOKED_AT, pattern, stream_shapes
+from diffprof.record.executed_calls import ExecutedOp
+
+
+class ModuleReplay:
+    """The module calls of one component call that were counted, and may be replayed."""
+
+    def __init__(
+        self, recorder: OperationRecorder, call: CallTally, number_of: Callable[[torch.nn.Module], int | None]
+    ) -> None:
+        self._recorder = recorder
+        self._call = call
+        self._number_of = number_of
+        """Gives equal modules the same number, and None to one that must not be replayed."""
+        self._recordings: dict[Any, _Recording | None] = {}
+        """None: what was recorded cannot be replayed."""
+        self._called: set[str] = set()
+
+    def run(
+        self, path: str, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Any, execute: Callable[[], Any]
+    ) -> Any:
+        """What the module gives back; the recorder has entered it already."""
+        number = self._number_of(module) if module._modules and self._is_repeated(path) else None
+        tensors: list[torch.Tensor] = []
+        signature = None if number is None else input_signature(args, kwargs, tensors)
+        if signature is None:
+            return execute()
+        key = (number, signature, self._surroundings())
+        if key not in self._recordings:
+            output, self._recordings[key] = self._record(path, (args, kwargs), tensors, execute)
+            return output
+        recording = self._recordings[key]
+        if recording is None or recording.only_at not in (None, path):
+            return execute()
+        return recording.play(self._recorder, self._call, path, tensors)
+
+    def _is_repeated(self, path: str) -> bool:
+        """Blocks of a list are numbered; other modules are looked at from their second call on."""
+        if path.rpartition(".")[2].isdigit() or path in self._called:
+            return True
+        self._called.add(path)
+        return False
+
+    def _surroundings(self) -> Any:
+        """What a call depends on beside the module and its inputs."""
+        frames = self._recorder.frames
+        return (
+            tuple([stream_shapes(frame) for frame in (*frames[:1], *frames[-FRAMES_LOOKED_AT:-1])]),
+            self._recorder.unfused_attention.state(),
+            torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu"),
+            torch.get_default_dtype(),
+        )
+
+    def _record(
+        self,
+        path: str,
+        inputs: tuple[tuple[Any, ...], dict[str, Any]],
+        tensors: list[torch.Tensor],
+        execute: Callable[[], Any],
+    ) -> tuple[Any, _Recording | None]:
+        call, recorder = self._call, self._recorder
+        begin, first, attended = len(call.log.raw), call.log.count, len(call.attended)
+        effects = (call.effects, recorder.unfused_attention.state(), input_signature(*inputs, []))
+        before = {name: dict(tally) for name, tally in call.by_module.items() if _is_inside(name, path)}
+        calls = {name: call.module_calls.get(name, 0) for name in before}
+        output = execute()
+        given: list[torch.Tensor] = []
+        after = (call.effects, recorder.unfused_attention.state(), input_signature(*inputs, given))
+        if after != effects or list(map(id, given)) != list(map(id, tensors)):
+            return output, None  # something was changed, such as a list that was handed in
+        try:
+            events = _Events(call.log.raw[begin:], first, path)
+            plan = plan_output(output, tensors, recorder.live.numbers_since(call.log, first))
+        except NotReplayableError:
+            return output, None
+        if set(plan.storages) != events.alive.keys():
+            return output, None  # something else was left behind, such as an entry of a cache
+        work = [
+            _work_since(call, name, before.get(name, {}), calls.get(name, 0), path)
+            for name in call.by_module
+            if _is_inside(name, path)
+        ]
+        attention = [(name[len(path) :], key) for name, key in call.attended[attended:]]
+        only_at = None if before == {path: {}} else path
+        return output, _Recording(only_at, events, work, attention, plan)
+
+
+def _is_inside(name: str, path: str) -> bool:
+    return name.startswith(path) and name[len(path) : len(path) + 1] in ("", ".")
+
+
+@dataclass(frozen=True)
+class _ModuleWork:
+    """What a module inside of the one that was called executed."""
+
+    place: str
+    """Its path after that of the module that was called."""
+    class_name: str
+    calls: int
+    operations: tuple[tuple[ExecutedOp, int], ...]
+
+
+def _work_since(call: CallTally, name: str, before: dict[ExecutedOp, int], calls: int, path: str) -> _ModuleWork:
+    counts = [(op, count - before.get(op, 0)) for op, count in call.by_module[name].items()]
+    executed = tuple(item for item in counts if item[1] or not before)
+    return _ModuleWork(name[len(path) :], call.module_classes[name], call.module_calls.get(name, 0) - calls, executed)
+
+
+class _Events:
+    """What memory came and went during a module call, relative to where it began."""
+
+    def __init__(self, raw: Sequence[Any], first: int, path: str) -> None:
+        self.entries: list[Any] = []
+        """As in the log; numbers count from the first allocation, and paths begin after that of the module."""
+        self.alive: dict[int, int] = {}
+        """Bytes of what was not released, by number."""
+        self.allocations = self.peak = now = 0
+        for entry in raw:
+            if entry.__class__ is int:
+                number = entry - first
+                if number not in self.alive:
+                    raise NotReplayableError  # what was there before has gone
+                now -= self.alive.pop(number)
+                entry = number
+            elif entry[0].__class__ is int:
+                size, owner = entry
+                if not _is_inside(owner, path):
+                    raise NotReplayableError
+                self.alive[self.allocations] = size
+                self.allocations += 1
+                now += size
+                self.peak = max(self.peak, now)
+                entry = (size, owner[len(path) :])
+            self.entries.append(entry)
+
+    def placed(self, first: int, path: str) -> Iterable[Any]:
+        """The entries of a log in which the next allocation has the number `first`."""
+        for entry in self.entries:
+            if entry.__class__ is int:
+                yield first + entry
+            elif entry[0].__class__ is int:
+                yield entry[0], path + entry[1]
+            else:
+                yield entry
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """A module call that was counted."""
+
+    only_at: str | None
+    """The only module that it may be replayed for, where it was not the first call of that module; None: any equal."""
+    events: _Events
+    work: list[_ModuleWork]
+    attention: list[tuple[str, AttentionCall]]
+    output: OutputPlan
+
+    def play(self, recorder: OperationRecorder, call: CallTally, path: str, tensors: Sequence[torch.Tensor]) -> Any:
+        """Count the same for an equal module; its output is new."""
+        for module in self.work:
+            name = path + module.place
+            tally = call.module_tally(name, module.class_name)
+            if module.calls:
+                call.module_calls[name] = call.module_calls.get(name, 0) + module.calls
+            for op, count in module.operations:
+                tally[op] = tally.get(op, 0) + count
+        for place, attention in self.attention:
+            call.add_attention(path + place, replace(attention, module=pattern(path + place)))
+        output, storages = self.output.make(tensors)
+        events = self.events
+        first = call.log.count
+        recorder.live.replay(events.placed(first, path), events.allocations, events.peak)
+        for number, storage in storages.items():
+            recorder.live.keep(storage, first + number)
+        return output
