@@ -28,6 +28,7 @@ class Groups:
         self._order = order
         """Paths of modules as they run."""
         self._known: dict[str, tuple[str, ...]] = {}
+        self._known_leaves: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def bytes(self) -> Mapping[str, tuple[int, ...]]:
@@ -66,9 +67,7 @@ class Groups:
 
     def _find(self, path: str) -> tuple[str, ...]:
         if self.settings.offload in ("sequential", "group-leaf"):
-            parts = path.split(".") if path else []
-            around = ["", *(".".join(parts[: depth + 1]) for depth in range(len(parts)))]
-            found = [name for name in around if name in self.bytes]
+            found = [*self._leaves_around(path)]
         else:
             found = [name for name in dict.fromkeys(("", self._block_of(path))) if name in self.bytes]
         if self.settings.use_stream and self.settings.offload.startswith("group") and found:
@@ -76,6 +75,14 @@ class Groups:
             if following is not None and following not in found:
                 found.append(following)
         return tuple(found)
+
+    def _leaves_around(self, path: str) -> tuple[str, ...]:
+        """The groups of a module and of those that it lies in, the outermost first."""
+        known = self._known_leaves.get(path)
+        if known is None:
+            outer = self._leaves_around(path.rpartition(".")[0]) if path else ()
+            known = self._known_leaves[path] = (*outer, path) if path in self.bytes else outer
+        return known
 
     @cached_property
     def _next_group(self) -> Mapping[str, str]:
