@@ -92,7 +92,12 @@ def test_limits_leave_out_what_passes_them(source: Source) -> None:
 
 
 def test_where_nothing_is_within_the_limits_that_is_said(small_source: Source) -> None:
-    assert "none of them fits" in str(advise_source(small_source, AdviceRequest("t4", max_seconds=1e-6)))
+    advice = advise_source(small_source, AdviceRequest("t4", max_seconds=1e-6))
+    assert "none of them fits" in str(advice)
+    smallest, fastest = advice.nearest
+    assert smallest.peak.device_bytes <= fastest.peak.device_bytes
+    assert 1e-6 < fastest.seconds < smallest.seconds
+    assert f"smallest of all: {smallest.name}" in str(advice)
 
 
 def test_a_live_pipeline_and_its_file_are_advised_alike(tmp_path: Path) -> None:

@@ -76,6 +76,12 @@ def test_an_unknown_switch_is_rejected_with_those_that_are_near(pipeline: Any) -
         diffprof.profile(pipeline, enable="vae_tile", **SIZE)
 
 
+def test_a_switch_that_is_like_none_is_rejected_with_those_of_the_pipeline(pipeline: Any) -> None:
+    message = "it has attention_slicing, freeu, vae_slicing, vae_tiling, xformers_memory_efficient_attention."
+    with pytest.raises(RequestError, match=message):
+        diffprof.profile(pipeline, enable="nonsense", **SIZE)
+
+
 def test_a_failing_switch_reports_the_pipelines_error(pipeline: Any) -> None:
     with pytest.raises(
         PipelineError, match="StableDiffusionPipeline cannot enable xformers_memory_efficient_attention: "

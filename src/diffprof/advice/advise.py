@@ -74,6 +74,7 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
     options = [evaluator.option(one, on_front=True) for one in _spread_over_risks(ranked)]
     shown = evaluator.option(requested, on_front=any(one is requested for one in ranked))
     assert shown is not None, "it was worked out above"
+    nearest = () if possible else _nearest(tried)
     return Advice(
         model=source.profile.request.model,
         accelerator=accelerator.name,
@@ -87,6 +88,7 @@ def advise_source(source: Source, request: AdviceRequest) -> Advice:
         assumptions=evaluator.assumptions(),
         request=source.profile.request,
         execution=execution_of(source.profile),
+        nearest=tuple(option for one in nearest if (option := evaluator.option(one, on_front=False)) is not None),
     )
 
 
@@ -161,6 +163,14 @@ def _combine(plan: Plan, parts: Sequence[Alternative], most: int) -> list[Plan]:
         if added is not None and most:
             plans += _combine(added, parts[number + 1 :], most - 1)
     return plans
+
+
+def _nearest(tried: Sequence[Evaluated]) -> list[Evaluated]:
+    """The smallest, then the fastest of those that fit; if none does, the smallest of all. No change is for nothing."""
+    fitting = [one for one in tried if one.fits]
+    smallest = min(fitting or tried, key=lambda one: (one.peak.device_bytes, len(one.plan.parts)))
+    fastest = min(fitting, key=lambda one: (one.seconds, len(one.plan.parts)), default=smallest)
+    return [smallest] if fastest is smallest else [smallest, fastest]
 
 
 def _is_within(one: Evaluated, request: AdviceRequest) -> bool:

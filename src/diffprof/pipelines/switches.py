@@ -13,6 +13,9 @@ from diffprof.pipelines.classes import scheduler_class
 USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
 """FreeU's four factors have no defaults; these are the ones its authors give for Stable Diffusion."""
 
+COMMON_MODULES = ("diffusers.models.modeling_utils", "diffusers.loaders")
+"""Where diffusers defines what all models have."""
+
 
 def enable_feature(pipeline: Any, name: str) -> None:
     """Call the pipeline's own switch: ``vae_tiling`` is ``enable_vae_tiling`` or, where that is gone, the VAE's own."""
@@ -22,7 +25,8 @@ def enable_feature(pipeline: Any, name: str) -> None:
     if name not in switches:
         known = sorted(other for other in switches if "offload" not in other)
         hints = difflib.get_close_matches(name, known, n=2)
-        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(known)}."
+        special = [other for other in known if not _is_common(switches[other])]
+        hint = f"did you mean {' or '.join(hints)}?" if hints else f"it has {', '.join(special or known)}."
         raise RequestError(f"{type(pipeline).__name__} has nothing to enable called {name!r}; {hint}")
     try:
         switches[name](**{needed: USUAL_VALUES[needed] for needed in _required_arguments(switches[name])})
@@ -33,6 +37,11 @@ def enable_feature(pipeline: Any, name: str) -> None:
 def has_feature(pipeline: Any, name: str) -> bool:
     """Whether the pipeline has a switch of this name."""
     return name in _switches(pipeline)
+
+
+def _is_common(switch: Any) -> bool:
+    """Whether every model has it, such as training or adapters, and a list of what a pipeline has can do without."""
+    return str(getattr(switch, "__module__", "")).startswith(COMMON_MODULES)
 
 
 def _required_arguments(switch: Any) -> list[str]:

@@ -84,10 +84,12 @@ class Advice(Result):
     """What was asked for; None in a file of an earlier version."""
     execution: Execution | None = None
     """What the pipeline makes of the request."""
+    nearest: tuple[Option, ...] = ()
+    """Where no option is within the limits: the smallest, and the fastest if that is another one."""
 
     def problems(self) -> Iterator[str]:
         """Of the goal, and of the options."""
-        options = (self.requested, *self.options)
+        options = (self.requested, *self.options, *self.nearest)
         yield from unknown_words("goal", [self.goal], GOALS)
         yield from unknown_words("risk", [option.risk for option in options], RISKS)
         if any(option.results < 1 or not option.total_seconds > 0 for option in options):

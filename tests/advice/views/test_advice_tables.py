@@ -22,7 +22,13 @@ def test_the_summary_names_the_best_and_the_best_without_a_risk() -> None:
 
 
 def test_nothing_that_fits_is_said() -> None:
-    assert summary_block(replace(ADVICE, options=())).lines[-1] == "none of them fits within the limits"
+    advice = replace(ADVICE, options=(), nearest=(SAFE, QUICK))
+    assert summary_block(advice).lines[-3:] == [
+        "none of them fits within the limits",
+        "smallest of all: offload model, 12 s each, 10.00 GiB",
+        "fastest that fits the device: 20 steps + batch 4, 4.0 s each, 6.00 GiB",
+    ]
+    assert [block.title for block in advice_blocks(advice)][1:] == [""], "no table without a row"
 
 
 def test_figures_of_an_option_are_those_of_one_result() -> None:

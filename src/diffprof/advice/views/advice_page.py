@@ -30,8 +30,10 @@ def advice_html(advice: Advice) -> str:
     page = Page(advice_title(heading(advice), advice))
     options = options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
-    page.add("Options", html_table(_add_numbers(options.columns)), *(paragraph(line, "note") for line in options.after))
-    page.add("How to do each", *map(_how_to_apply, range(1, len(advice.options) + 1), advice.options), link="Code")
+    if advice.options:
+        after = (paragraph(line, "note") for line in options.after)
+        page.add("Options", html_table(_add_numbers(options.columns)), *after)
+        page.add("How to do each", *map(_how_to_apply, range(1, len(advice.options) + 1), advice.options), link="Code")
     page.add("Assumptions", element("ul", *(element("li", line) for line in advice.assumptions)))
     header = [
         paragraph("diffprof advise", "made-by"),

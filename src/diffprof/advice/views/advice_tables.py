@@ -17,13 +17,14 @@ RISK_WORDS = {
     HIGH: "another model; the results differ",
 }
 GOAL_WORDS = {"time": "fastest", "memory": "smallest", "cost": "cheapest", "energy": "least energy"}
+NEAREST_WORDS = ("smallest of all", "fastest that fits the device")
 MOST_CODE = 3
 """Options whose code is shown on a console; a file has that of all."""
 
 
 def advice_blocks(advice: Advice, verbose: bool = False) -> list[Block]:
     """All of it; with all assumptions or with how many there are."""
-    blocks = [summary_block(advice), options_block(advice)]
+    blocks = [summary_block(advice), *([options_block(advice)] if advice.options else ())]
     blocks += [code_block(option) for option in (advice.options if verbose else advice.options[:MOST_CODE])]
     left = len(advice.options) - MOST_CODE
     if verbose:
@@ -54,19 +55,18 @@ def summary_lines(advice: Advice) -> list[str]:
     ]
     if advice.options:
         best = advice.options[0]
-        lines.append(
-            f"{GOAL_WORDS[advice.goal]}: {best.name}, {numbers.estimate(best.seconds)} each, "
-            f"{numbers.gibibytes(best.peak.device_bytes)}; quality risk: {best.risk}"
-        )
+        lines.append(f"{GOAL_WORDS[advice.goal]}: {_figures(best)}; quality risk: {best.risk}")
         safe = next((option for option in advice.options if option.risk == NO_RISK), None)
         if safe is not None and safe is not best:
-            lines.append(
-                f"{GOAL_WORDS[advice.goal]} without quality risk: {safe.name}, "
-                f"{numbers.estimate(safe.seconds)} each, {numbers.gibibytes(safe.peak.device_bytes)}"
-            )
+            lines.append(f"{GOAL_WORDS[advice.goal]} without quality risk: {_figures(safe)}")
     else:
         lines.append("none of them fits within the limits")
+        lines += [f"{word}: {_figures(option)}" for word, option in zip(NEAREST_WORDS, advice.nearest, strict=False)]
     return lines
+
+
+def _figures(option: Option) -> str:
+    return f"{option.name}, {numbers.estimate(option.seconds)} each, {numbers.gibibytes(option.peak.device_bytes)}"
 
 
 def options_block(advice: Advice) -> Block:
