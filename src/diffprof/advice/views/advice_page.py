@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from diffprof.advice.views.advice_tables import advice_title, options_block, summary_lines
-from diffprof.advice.views.request_words import heading
+from diffprof.advice.views.request_words import request_lines
 from diffprof.record.advice import HIGH, LOW, MEDIUM, NO_RISK, Advice, Option
 from diffprof.render import numbers
 from diffprof.render.charts.style import COLOURS, GREY, escape, graph_objects, make_chart
@@ -27,7 +27,7 @@ RISK_COLOURS = {NO_RISK: COLOURS[2], LOW: COLOURS[0], MEDIUM: COLOURS[1], HIGH: 
 
 def advice_html(advice: Advice) -> str:
     """The whole page."""
-    page = Page(advice_title(heading(advice), advice))
+    page = Page(advice_title(advice.model, advice))
     options = options_block(advice)
     page.add("Time against memory", page.chart(front_chart(advice), "Options by memory and time"))
     if advice.options:
@@ -38,6 +38,7 @@ def advice_html(advice: Advice) -> str:
     header = [
         paragraph("diffprof advise", "made-by"),
         element("h1", page.title),
+        *(paragraph(line, "about") for line in request_lines(advice)),
         *(paragraph(f"{line[:1].upper()}{line[1:]}.", kind) for line, kind in _answer_first(summary_lines(advice))),
     ]
     return page.html(header, f"Made with diffprof {__version__}.")
@@ -67,7 +68,7 @@ def _how_to_apply(number: int, option: Option) -> Markup:
 def front_chart(advice: Advice) -> Figure:
     """A point for each option, by risk, and one for the request; the line of the device."""
     graph = graph_objects()
-    numbered = list(enumerate(advice.options, 1))
+    numbered = list(enumerate(advice.options or advice.nearest, 1))
     traces = [
         _points(graph, f"risk {risk}", [pair for pair in numbered if pair[1].risk == risk], colour)
         for risk, colour in RISK_COLOURS.items()
