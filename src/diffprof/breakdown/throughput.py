@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from diffprof.breakdown.clocks import Clock, clock_of, shows_rates
 from diffprof.breakdown.component_samples import component_samples, counted_calls
@@ -136,38 +137,67 @@ def _row(profile: Profile, name: str, timed: Sequence[Iteration], clock: Clock) 
     ran = [samples for samples in each if samples]
     each_ns = [sum(clock.length_ns(sample.span) for sample in samples) for samples in ran]
     part = profile.components.get(name)
-    dtype = part.dtype if part else ""
     done = _work_of_iterations(profile, ran)
-    # On an accelerator the host's clock shows how long launching took: that is no rate.
-    is_timed = shows_rates(profile.measured, clock)
-    rate = median_rate([work.flops for work in done], each_ns) if done and is_timed else None
     mix = macs_by_dtype(call for call in profile.calls if call.component == name)
-    device = _device_of(profile, ran)
-    peak = mixed_peak(mix, device.peak_flops_per_second) if device else None
-    peak_share = rate / peak if rate is not None and peak else None
-    bandwidth_share = _bandwidth_share(device, done, each_ns) if is_timed else None
-    middle = _median_work(profile, ran) if done else None
+    rates = _NO_RATES
+    # On an accelerator the host's clock shows how long launching took: that is no rate.
+    if done and shows_rates(profile.measured, clock):
+        rates = _rates(done, each_ns, mix, _device_of(profile, ran))
+    median_ns = statistics.median(each_ns)
     return ThroughputRow(
         component=name,
         class_name=part.class_name if part else "",
         role=part.role if part else "",
-        dtype=dtype,
+        dtype=part.dtype if part else "",
         macs_by_dtype=mix,
         clock=clock.name,
         calls=statistics.median_low([len(samples) for samples in ran]),
-        median_ns=statistics.median(each_ns),
+        median_ns=median_ns,
         mean_ns=sum(each_ns) / len(timed),
         share=share(sum(each_ns), sum(clock.length_ns(iteration.wall) for iteration in timed)),
-        macs=middle.work.macs if middle else None,
-        other_flops=middle.work.other_flops if middle else None,
-        flops_per_second=rate,
-        peak_share=peak_share,
-        bandwidth_share=bandwidth_share,
-        limited_by=_limited_by(peak_share, bandwidth_share),
-        moved_bytes=middle.work.moved_bytes if middle else None,
-        flops_per_byte=middle.work.flops / middle.work.moved_bytes if middle and middle.work.moved_bytes else None,
-        ops_per_call=middle.ops / middle.calls if middle and middle.calls else None,
-        ns_per_op=statistics.median(each_ns) / middle.ops if middle and middle.ops else None,
+        flops_per_second=rates.flops_per_second,
+        peak_share=rates.peak_share,
+        bandwidth_share=rates.bandwidth_share,
+        limited_by=_limited_by(rates.peak_share, rates.bandwidth_share),
+        **(_counted_columns(_median_work(profile, ran), median_ns) if done else dict.fromkeys(COUNTED_COLUMNS)),
+    )
+
+
+COUNTED_COLUMNS = ("macs", "other_flops", "moved_bytes", "flops_per_byte", "ops_per_call", "ns_per_op")
+
+
+def _counted_columns(counted: _CountedWork, median_ns: float) -> dict[str, Any]:
+    work = counted.work
+    return {
+        "macs": work.macs,
+        "other_flops": work.other_flops,
+        "moved_bytes": work.moved_bytes,
+        "flops_per_byte": work.flops / work.moved_bytes if work.moved_bytes else None,
+        "ops_per_call": counted.ops / counted.calls if counted.calls else None,
+        "ns_per_op": median_ns / counted.ops if counted.ops else None,
+    }
+
+
+class _Rates(NamedTuple):
+    """What a component achieved, and the shares of the device's peak and bandwidth, if these are known."""
+
+    flops_per_second: float | None = None
+    peak_share: float | None = None
+    bandwidth_share: float | None = None
+
+
+_NO_RATES = _Rates()
+
+
+def _rates(done: Sequence[Work], each_ns: Sequence[int], mix: Mapping[str, int], device: Device | None) -> _Rates:
+    flops = median_rate([work.flops for work in done], each_ns)
+    moved = median_rate([work.moved_bytes for work in done], each_ns)
+    peak = mixed_peak(mix, device.peak_flops_per_second) if device else None
+    bandwidth = device.bytes_per_second if device else None
+    return _Rates(
+        flops,
+        flops / peak if flops is not None and peak else None,
+        moved / bandwidth if moved is not None and bandwidth else None,
     )
 
 
@@ -178,12 +208,6 @@ def _device_of(profile: Profile, ran: Sequence[Sequence[Sample]]) -> Device | No
     places = {sample.device for samples in ran for sample in samples}
     (place,) = places if len(places) == 1 else (None,)
     return profile.measured.device if place is None else profile.measured.other_devices.get(place)
-
-
-def _bandwidth_share(device: Device | None, done: Sequence[Work], each_ns: Sequence[int]) -> float | None:
-    bandwidth = device.bytes_per_second if device else None
-    rate = median_rate([work.moved_bytes for work in done], each_ns) if done else None
-    return rate / bandwidth if rate is not None and bandwidth else None
 
 
 def _limited_by(peak_share: float | None, bandwidth_share: float | None) -> str | None:

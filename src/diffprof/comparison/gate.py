@@ -157,11 +157,7 @@ def _parse_limit(text: str) -> GateLimit:
     if match is None:
         raise RequestError(f"Cannot read the limit {text!r}; write NAME=+NUMBER or NAME=+NUMBER%, such as macs=+0%.")
     figure, part, unit = match["figure"].lower(), match["part"], match["unit"].upper()
-    if figure not in METRICS and figure not in TIMES and figure not in PREDICTED:
-        known = (*METRICS, *TIMES, *PREDICTED)
-        near = difflib.get_close_matches(figure, known, n=1, cutoff=0.75)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
-        raise RequestError(f"There is no metric {figure} to limit; {hint}")
+    _check_metric(figure)
     if figure in PREDICTED:
         return _parse_prediction(text, match)
     if match["accelerator"]:
@@ -170,6 +166,20 @@ def _parse_limit(text: str) -> GateLimit:
         raise RequestError(f"{figure} is a metric of the whole generation; limit it without .{part}.")
     if figure in TIMES and unit != "%":
         raise RequestError(f"The limit of {figure} must be in percent, such as {figure}=+5%, not {text!r}.")
+    return _parse_amount(text, match, figure)
+
+
+def _check_metric(figure: str) -> None:
+    known = (*METRICS, *TIMES, *PREDICTED)
+    if figure not in known:
+        near = difflib.get_close_matches(figure, known, n=1, cutoff=0.75)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        raise RequestError(f"There is no metric {figure} to limit; {hint}")
+
+
+def _parse_amount(text: str, match: re.Match[str], figure: str) -> GateLimit:
+    """A limit in percent or as an amount with a unit; with a sign it is one on growth, else a ceiling."""
+    part, unit = match["part"], match["unit"].upper()
     amount = float(match["amount"])
     if not math.isfinite(amount):
         raise RequestError(f"The limit {text!r} is not a finite number.")

@@ -143,18 +143,18 @@ def output_sizes(output: Any) -> dict[str, int]:
             frames, value = len(value[0]), value[0]
         value = value[0]
     if isinstance(value, Image):
-        width, height = value.size
-    elif hasattr(value, "shape"):
-        *batch, a, b, c = value.shape if len(value.shape) >= 3 else (0, 0, 0)
-        if a in COLOURS:
-            height, width = b, c
-        elif c in COLOURS:
-            height, width = a, b
-        else:
-            return {}
-        frames = batch[1] if len(batch) == 2 else frames
-    else:
+        return _sizes(value.height, value.width, frames)
+    shape: tuple[int, ...] = tuple(getattr(value, "shape", ()))
+    if len(shape) < 3:
         return {}
+    *batch, a, b, c = shape
+    frames = batch[1] if len(batch) == 2 else frames
+    if a in COLOURS:
+        return _sizes(b, c, frames)
+    return _sizes(a, b, frames) if c in COLOURS else {}
+
+
+def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
     return {"height": height, "width": width} | ({"num_frames": frames} if frames else {})
 
 

@@ -50,6 +50,23 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     _check_numbers(given)
     missing = {name: parameter for name, parameter in parameters.items() if name not in given}
     stand_ins = {
+        **_needed_inputs(pipeline, missing, given, needed),
+        **_settings_for_counting(pipeline, parameters, missing, given),
+        **_settings_by_steps(parameters, missing, given),
+    }
+    return CallArguments(
+        given=given,
+        stand_ins=stand_ins,
+        on_refusal=tuple(name for name in _inputs_to_try(missing) if name not in stand_ins),
+        defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
+    )
+
+
+def _needed_inputs(
+    pipeline: Any, missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any], needed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Stand-ins for what the call cannot be made without."""
+    stand_ins = {
         name: stand_in(pipeline, name, given) if value is STAND_IN else value
         for name, value in needed.items()
         if name in missing
@@ -61,28 +78,46 @@ def call_arguments(pipeline: Any, requested: Mapping[str, Any], needed: Mapping[
     for name, parameter in missing.items():
         if parameter.default is parameter.empty and name not in stand_ins:
             stand_ins[name] = stand_in(pipeline, name, given)
+    return stand_ins
+
+
+def _settings_for_counting(
+    pipeline: Any,
+    parameters: Mapping[str, inspect.Parameter],
+    missing: Mapping[str, inspect.Parameter],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Values for arguments whose defaults would cost memory, need a package, or depend on weights."""
+    settings: dict[str, Any] = {}
     if "output_type" in missing and (_has_any(parameters, ("num_frames", "video_length")) or _is_large(given)):
-        stand_ins["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
+        settings["output_type"] = "pt"  # the output stays a tensor: images of it would only take memory
     if "image_crf" in missing and not is_installed("av"):
-        stand_ins["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
+        settings["image_crf"] = 0  # LTX-2 would compress its image with PyAV first; nothing that is counted
     if "enable_prompt_rewrite" in missing:
-        stand_ins["enable_prompt_rewrite"] = False  # LongCat: how long the text model writes depends on its weights
+        settings["enable_prompt_rewrite"] = False  # LongCat: how long the text model writes depends on its weights
     skips = "clip_skip" in missing and missing["clip_skip"].default
     if skips and not hasattr(getattr(pipeline, "text_encoder", None), "text_model"):
-        stand_ins["clip_skip"] = None  # I2VGen-XL takes the layer before the last, where transformers keeps it no more
+        settings["clip_skip"] = None  # I2VGen-XL takes the layer before the last, where transformers keeps it no more
+    return settings
+
+
+def _settings_by_steps(
+    parameters: Mapping[str, inspect.Parameter], missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Values for arguments whose defaults do not fit the number of steps."""
     steps, strength = given.get("num_inference_steps"), getattr(missing.get("strength"), "default", None)
+    settings: dict[str, Any] = {}
     if isinstance(steps, int) and isinstance(strength, float) and (least := least_strength(steps, strength)):
-        stand_ins["strength"] = least
-    stand_ins |= _steps_of_motion(missing, steps) | _schedules(parameters, missing, given)
-    absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
+        settings["strength"] = least
+    return settings | _steps_of_motion(missing, steps) | _schedules(parameters, missing, given)
+
+
+def _inputs_to_try(missing: Mapping[str, inspect.Parameter]) -> list[str]:
+    """Inputs that the call may be made without and may not work without, the common ones first."""
     common = [name for name in OPTIONAL_INPUTS if name in missing]
-    absent += [name for name in ("output_type", "use_resolution_binning") if name in missing]
-    return CallArguments(
-        given=given,
-        stand_ins=stand_ins,
-        on_refusal=tuple(name for name in dict.fromkeys((*common, *absent)) if name not in stand_ins),
-        defaults={name: parameter.default for name, parameter in missing.items() if name not in stand_ins},
-    )
+    absent = [name for name, parameter in missing.items() if parameter.default is None and is_optional_input(name)]
+    switches = [name for name in ("output_type", "use_resolution_binning") if name in missing]
+    return list(dict.fromkeys((*common, *absent, *switches)))
 
 
 def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> dict[str, int]:

@@ -44,21 +44,20 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
     index_file = _index_file(folder)
     index = read_json(index_file)
     pipeline, module = _pipeline_name(index_file, index.get("_class_name"))
+    assumptions: list[str] = []
     parts: dict[str, PartPlan] = {}
     settings: dict[str, Any] = {}
-    assumptions: list[str] = []
     for slot, value in index.items():
         if slot.startswith("_"):
             continue
         entry = modular_entry(slot, value)
         if entry is not None:
             parts |= _modular_part(folder, entry, fetch, assumptions)
-        elif is_modular_entry(value):
-            continue  # it names no class
-        elif isinstance(value, list) and len(value) == 2 and all(v is None or isinstance(v, str) for v in value):
-            if value[0] is not None and value[1] is not None:
-                parts[slot] = _part(folder, slot, value[0], value[1])
-        else:
+        elif _is_class_entry(value):
+            library, class_name = value
+            if library is not None and class_name is not None:
+                parts[slot] = _part(folder, slot, library, class_name)
+        elif not is_modular_entry(value):  # such an entry names no class
             settings[slot] = value
     return Blueprint(
         name=name,
@@ -70,6 +69,11 @@ def from_folder(folder: Path, name: str, source: str = "folder", fetch: FetchPar
         assumptions=tuple(assumptions),
         blocks=_text(index.get("_blocks_class_name")),
     )
+
+
+def _is_class_entry(value: Any) -> bool:
+    """Whether an entry of the index is a library and a class, either of which may be null."""
+    return isinstance(value, list) and len(value) == 2 and all(one is None or isinstance(one, str) for one in value)
 
 
 def _index_file(folder: Path) -> Path:
