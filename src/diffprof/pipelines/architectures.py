@@ -28,7 +28,7 @@ class MisfitError(RequestError):
 
 @dataclass(frozen=True)
 class InferredArchitecture:
-    """A type of checkpoint, in the words of diffusers, and the repository that has its configuration."""
+    """A type of checkpoint, as diffusers names it, and the repository that has its configuration."""
 
     kind: str
     hub_id: str

@@ -121,7 +121,7 @@ def _inputs_to_try(missing: Mapping[str, inspect.Parameter]) -> list[str]:
 
 
 def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> dict[str, int]:
-    """The steps between which Text2Video-Zero moves its frames, where the usual ones are not among those requested."""
+    """The steps between which Text2Video-Zero moves its frames, if the default ones are not among those requested."""
     first, last = (getattr(missing.get(name), "default", None) for name in ("t0", "t1"))
     if not (isinstance(steps, int) and isinstance(first, int) and isinstance(last, int)) or last < steps:
         return {}
@@ -131,7 +131,7 @@ def _steps_of_motion(missing: Mapping[str, inspect.Parameter], steps: Any) -> di
 def _schedules(
     parameters: Mapping[str, inspect.Parameter], missing: Mapping[str, inspect.Parameter], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values for each of the usual steps, as Ideogram's guidance has them, stretched or shrunk to those requested."""
+    """Per-step values, such as Ideogram's guidance schedule, resampled to the requested number of steps."""
     steps, usual = given.get("num_inference_steps"), getattr(parameters.get("num_inference_steps"), "default", None)
     found: dict[str, Any] = {}
     if isinstance(steps, int) and isinstance(usual, int) and steps not in (0, usual):
@@ -164,7 +164,7 @@ def call_parameters(pipeline: Any) -> dict[str, inspect.Parameter]:
 
 
 def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -> str:
-    """What the pipeline calls an argument; refused with the nearest names where it has none such."""
+    """The pipeline's own name for an argument; refused with the nearest names if it has none."""
     own = find_argument(parameters, name)
     if own is None and name == "num_frames":
         raise RequestError(f"{pipeline} makes images, not videos: it takes no number of frames; leave it out.")
@@ -178,12 +178,12 @@ def own_argument_name(pipeline: str, parameters: Mapping[str, Any], name: str) -
 
 
 def find_argument(parameters: Mapping[str, Any], name: str) -> str | None:
-    """What a call with these parameters calls an argument, if it has it under any name."""
+    """The name that a call with these parameters has for an argument, if it has one."""
     return next((other for other in (name, *OTHER_NAMES.get(name, ())) if other in parameters), None)
 
 
 def has_argument(pipeline_class: str, argument: str) -> bool:
-    """Whether the call of a pipeline of diffusers has this argument, under this name or another that it may have."""
+    """Whether the call of a diffusers pipeline has this argument, under this or another name."""
     import diffusers
 
     kind = getattr(diffusers, pipeline_class, None)

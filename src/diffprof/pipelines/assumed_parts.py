@@ -57,7 +57,7 @@ def _assume_part(blueprint: Blueprint, plan: PartPlan) -> tuple[PartPlan, str]:
 
 
 def _known_part(blueprint: Blueprint, plan: PartPlan) -> tuple[Entry, Mapping[str, Any]] | None:
-    """The same component of the catalogue's model that is most like this one, where its denoiser takes the same."""
+    """The same component of the most similar catalogue model, if its denoiser takes the same inputs."""
     keys = CHANNELS if _is_autoencoder(plan) else None
     own = _denoisers(blueprint.parts)
     found: list[tuple[tuple[bool, float], Entry, Mapping[str, Any]]] = []
@@ -84,7 +84,7 @@ def _denoisers(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def demand_of(part: Any, keys: tuple[str, ...] | None) -> tuple[str, dict[str, Any]]:
-    """The class of a denoiser and the values that decide what it takes, those of its class where it has none."""
+    """The class of a denoiser and the values that determine its inputs, with the class's defaults for missing ones."""
     values = _whole_config(part)
     demanded = {
         name: _plain_value(value)
@@ -109,7 +109,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def similarity_of(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
-    """The part of the denoisers' values that are the same, of those that are not the class's defaults in both."""
+    """The share of equal values in two denoisers, leaving out those that are defaults in both."""
     same = different = 0
     for slot in own:
         first, second, usual = _whole_config(own[slot]), _whole_config(theirs[slot]), _defaults(own[slot])
@@ -129,7 +129,7 @@ def _is_autoencoder(plan: PartPlan) -> bool:
 
 
 def _fitting_sizes(blueprint: Blueprint, plan: PartPlan) -> dict[str, Any]:
-    """What must differ from the class's defaults for the denoiser to take what the model gives."""
+    """What must differ from the class's defaults so that the denoiser accepts the model's output."""
     owner = part_class(plan.library, plan.class_name, plan.config)
     demands = dict(_demanded_widths(blueprint))
     config_class = getattr(owner, "config_class", None)
@@ -163,14 +163,14 @@ def _demanded_widths(blueprint: Blueprint) -> Iterator[tuple[str, int]]:
 
 
 def _output_key(plan: PartPlan, usual: Any) -> str:
-    """What the configuration calls the width of what the model gives."""
+    """The configuration key for the width of the model's output."""
     if "Projection" in plan.class_name and plan.slot.startswith("image") and hasattr(usual, "projection_dim"):
         return "projection_dim"
     return "d_model" if hasattr(usual, "d_model") else "hidden_size"
 
 
 def _demanded_width(plan: PartPlan, demands: Mapping[str, int]) -> int | None:
-    """The width that this encoder has to give: of pictures, of a pooled text for CLIP beside others, or of a text."""
+    """The output width that this encoder needs: of images, of a pooled text for a CLIP among others, or of a text."""
     order: tuple[str, ...] = (
         "cross_attention",
         "joint_attention",

@@ -111,7 +111,7 @@ def _assemble(owner: Any, parts: dict[str, Any], dtype: torch.dtype, is_virtual:
 
 
 def _with_assumptions(blueprint: Blueprint, owner: Any, assumptions: list[str]) -> Blueprint:
-    """The plan with what is assumed about models without a configuration, where that was asked for."""
+    """The plan with assumed configurations for models that lack one, if that was requested."""
     if not blueprint.assume_defaults:
         return blueprint
     dispensable = [slot for slot, plan in blueprint.parts.items() if _is_dispensable(owner, plan)]
@@ -153,7 +153,7 @@ def build_blocks(blocks: Any, blueprint: Blueprint, dtype: torch.dtype) -> tuple
 
 
 def _put_together(owner: Any, parts: Mapping[str, Any], dtype: torch.dtype, is_virtual: bool) -> Any:
-    """The pipeline; some make a model of others (AnimateDiff: of a UNet and an adapter), which must be virtual too."""
+    """The pipeline; some build a model from others (AnimateDiff: UNet and adapter), which must be virtual too."""
     # Not tried before: it would make the whole model for real before it fails.
     makes_model = any(type(part).__name__ in MODELS_TO_MERGE for part in parts.values())
     try:
@@ -186,7 +186,7 @@ def build_component(blueprint: Blueprint, slot: str, dtype: torch.dtype) -> tupl
 
 
 def _is_own_mistake(error: Exception) -> bool:
-    """Whether a line of diffprof failed that was called on the way; a call to the library itself has no other frame."""
+    """Whether the error was raised by a line of diffprof rather than by the library it called."""
     has_callee = error.__traceback__ is not None and error.__traceback__.tb_next is not None
     return has_callee and is_own_mistake(error, FROM_VALUES)
 
@@ -199,7 +199,7 @@ def _part(
     assumptions: list[str],
     make_model: MakeModel,
 ) -> Any:
-    """One component, made or left out; what is not as the model says is added to `assumptions`.
+    """One component, built or left out; any deviation from the model's files is added to `assumptions`.
 
     Without a `pipeline` that could do without it, it is made.
     """
@@ -229,7 +229,7 @@ def _part(
 
 @contextlib.contextmanager
 def explain_config_errors(plan: PartPlan) -> Iterator[None]:
-    """Inside, what a library raises for a configuration becomes a sentence about the model."""
+    """Turn what a library raises for a configuration into a sentence about the model."""
     try:
         yield
     except DiffprofError:
@@ -341,7 +341,7 @@ def virtual_weights(patches: Patches, dtype: torch.dtype) -> Iterator[None]:
 
 
 def skip_initialisation(patches: Patches) -> None:
-    """What gives new weights their first values does nothing."""
+    """Make the initialization of new weights do nothing."""
     import transformers
     from torch.nn import init
 
@@ -359,7 +359,7 @@ def skip_initialisation(patches: Patches) -> None:
 
 
 def _limit_modules(original: Any) -> Any:
-    """A configuration may ask for any number of layers; each is an object, also without weights."""
+    """Limit the number of modules: a configuration may ask for any number of layers, and each is an object."""
     made = itertools.count(1)
 
     def init(module: torch.nn.Module, *args: Any, **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ class UnknownClassError(RequestError):
 
 
 class Kind(Enum):
-    """What a component is, as far as it matters for making it."""
+    """The kinds of components, which are built in different ways."""
 
     model = "model"
     scheduler = "scheduler"
@@ -105,7 +105,7 @@ def is_of_the_libraries(library: str) -> bool:
 
 
 def kind_of(owner: Any) -> Kind:
-    """What a class makes; refused where it makes no component."""
+    """The kind of component that a class makes; refused if it makes none."""
     import diffusers
     import torch
     import transformers
@@ -240,7 +240,7 @@ def _in_transformers(class_name: str, config: Mapping[str, Any]) -> Any:
 
 
 def _model_of_auto_class(mapping: Any, config: Mapping[str, Any]) -> Any:
-    """What an Auto class would make of the configuration: the architecture it names, or the one for its type."""
+    """The class that an Auto class would choose for a configuration: the architecture it names, or that of its type."""
     import transformers
 
     for name in config.get("architectures") or ():

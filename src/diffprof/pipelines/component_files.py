@@ -124,7 +124,7 @@ def _tensors(
     read_shards: ReadShards,
     dtype: str | None,
 ) -> dict[str, StoredTensor]:
-    """The tensors of one component, of all its files; none where not all of them are there."""
+    """The tensors of one component from all its files; none if a file is missing."""
     stem = STEMS.get(plan.library, USUAL_STEM)
     for variant in dict.fromkeys((VARIANTS.get(dtype or ""), None, *VARIANTS.values())):
         middle = f".{variant}" if variant else ""

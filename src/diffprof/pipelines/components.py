@@ -78,7 +78,7 @@ def pipelines_in(pipeline: Any) -> list[Any]:
 
 
 def role_of(slot: str, component: torch.nn.Module) -> str:
-    """What a component is for, from where its class lives in the libraries and what its slot is called."""
+    """The role of a component, judged by where its class lives in the libraries and by the name of its slot."""
     component = unwrap_compiled(component)
     place = type(component).__module__
     if "safety" in slot:
@@ -200,7 +200,7 @@ def component_size(component: torch.nn.Module) -> ComponentSize:
 
 
 def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:
-    """Modules with most of a text encoder's weights: some pipelines call such a one and leave out the head."""
+    """Modules with most of a text encoder's weights: some pipelines call one of them directly and skip the head."""
     if role_of(slot, component) != "text_encoder":
         return []
     root = unwrap_compiled(component)
@@ -210,7 +210,7 @@ def trunks_of(slot: str, component: torch.nn.Module) -> list[torch.nn.Module]:
 
 
 def _outer_modules(root: torch.nn.Module) -> list[torch.nn.Module]:
-    """The modules inside of a model and those inside of these; further in are its layers."""
+    """The modules of a model down to the second level; deeper ones are its layers."""
     inner = list(root.children())
     modules = [*inner, *(module for child in inner for module in child.children())]
     return [module for module in modules if not isinstance(module, torch.nn.ModuleList)]

@@ -33,7 +33,7 @@ _COUNTED = re.compile(
 
 
 def check_values(values: Any, where: object) -> None:
-    """Raise a `RequestError` that names the value that no model has."""
+    """Raise a `RequestError` that names the first implausible value."""
     stack: list[tuple[str, Any, int]] = [("", values, 0)]
     seen = 0
     while stack:

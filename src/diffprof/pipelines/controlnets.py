@@ -54,7 +54,7 @@ SUFFIXES = {"SparseControlNetModel": "SparseControlNetPipeline", "ControlNetXSAd
 
 
 def _maker(pipeline: Any, nets: Sequence[Any]) -> Any:
-    """Of the pipelines with a ControlNet, diffusers' own choice leaves out a few that are named as all others are."""
+    """The pipeline class for a ControlNet: diffusers' own lookup misses a few that follow the usual naming."""
     import diffusers
     from diffusers.pipelines.auto_pipeline import AUTO_TEXT2IMAGE_PIPELINES_MAPPING
 

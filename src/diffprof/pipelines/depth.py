@@ -39,7 +39,7 @@ def block_counts(names: Collection[str]) -> dict[str, int]:
 
 
 def _depth_key(config: Mapping[str, Any], path: str, count: int, taken: Collection[str]) -> str | None:
-    """The key of the configuration that says how many blocks a list has: the one whose name is most like the list's."""
+    """The configuration key for the length of a list of blocks: the one whose name is most like the list's."""
     keys = [
         key
         for key, value in config.items()

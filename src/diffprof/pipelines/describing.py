@@ -31,7 +31,7 @@ ROLES = ("bos_token", "eos_token", "pad_token", "unk_token", "cls_token", "sep_t
 
 
 def describe(blueprint: Blueprint, name: str, title: str, source: str, **facts: Any) -> Entry:
-    """The entry that says what the plan says; `facts` are the keys of an entry that no plan has."""
+    """The entry that describes a plan; `facts` are the keys of an entry that no plan has."""
     with quiet_libraries():
         pipeline, _ = build(blueprint, torch_dtype(blueprint.dtype))
         models = components_of(pipeline)
@@ -116,7 +116,7 @@ def _differences_of_model(owner: Any, plan: PartPlan, model: torch.nn.Module) ->
 
 
 def _plain_config(plan: PartPlan) -> dict[str, Any]:
-    """What the file says, without what is no configuration."""
+    """The values of the file that are configuration."""
     return {
         key: value
         for key, value in plan.config.items()
@@ -137,7 +137,7 @@ def differences(owner: Any, plan: PartPlan) -> dict[str, Any]:
 
 
 def _signature_defaults(owner: Any) -> dict[str, Any]:
-    """What the class takes when nothing is given; what it does not take at all is left out by diffusers, too."""
+    """The defaults of the class; keys that it does not take are left out by diffusers, too."""
     return {
         name: parameter.default for name, parameter in inspect.signature(owner.__init__).parameters.items()
         if name not in ("self", "kwargs")

@@ -43,7 +43,7 @@ def _module_calls(error: BaseException) -> Iterator[tuple[torch.nn.Module, Mappi
 
 
 def _short(module: torch.nn.Module) -> str:
-    """A layer with the width that it expects, any other module by its class."""
+    """A short description: a layer with its expected width, any other module by its class."""
     width = getattr(module, "in_features", getattr(module, "in_channels", None))
     name = type(module).__name__
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}" + (f" for {width} channels" if isinstance(width, int) else "")
@@ -58,7 +58,7 @@ def _shapes(arguments: Mapping[str, Any]) -> str:
 
 
 def _origin(slot: str, arguments: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    """Which input of the component it is that the module got, where it is handed on as it came."""
+    """Which input of the component the module got, if it was passed on unchanged."""
     tensors = [value for value in arguments.values() if isinstance(value, torch.Tensor)]
     handed_on = [name for name, value in whole.items() if any(value is tensor for tensor in tensors)]
     return f", the {' and '.join(handed_on[:3])} of {slot}" if handed_on and whole is not arguments else ""

@@ -53,7 +53,7 @@ FROM_VALUES = (TypeError, ValueError, RuntimeError, ArithmeticError, IndexError)
 
 
 def is_own_mistake(error: BaseException, otherwise: tuple[type[BaseException], ...] = (RustPanic,)) -> bool:
-    """Whether a line of diffprof raised it: a bug of ours and no failure of the pipeline.
+    """Whether a line of diffprof raised it: our bug, not a failure of the pipeline.
 
     Errors of the types `otherwise` are none, wherever they come from.
     """
@@ -68,7 +68,7 @@ def is_own_mistake(error: BaseException, otherwise: tuple[type[BaseException], .
 
 @contextlib.contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """Inside, a failed check in a library written in Rust is an error like any other.
+    """Turn panics of libraries written in Rust into ordinary errors.
 
     Python gets it as something that `except Exception` does not catch, and its class cannot be imported.
     """
@@ -81,7 +81,7 @@ def panics_as_errors() -> Iterator[None]:
 
 
 def packages_behind(error: BaseException) -> list[str]:
-    """The packages that are not installed and whose absence made code of a library fail.
+    """The missing packages that made a library's code fail.
 
     Libraries import what needs an optional package below ``if is_torchvision_available():``; without the package,
     a name is missing later.

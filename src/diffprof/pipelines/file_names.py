@@ -15,7 +15,7 @@ SHORTEST_WORD = 3
 
 
 def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None) -> Entry:
-    """The model that the name of the file speaks of, else the one that diffusers sees in it, else the oldest.
+    """The model that the file's name suggests, else the one that diffusers infers, else the oldest.
 
     `inferred` is the repository that diffusers' loader would take the configuration from.
     """
@@ -35,7 +35,7 @@ def most_likely_entry(entries: Sequence[Entry], file: Path, inferred: str | None
 
 
 def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]:
-    """How little a file's name says of the model: by letters, then by all words in common, then by those it lacks."""
+    """How badly a file's name matches a model: by letters, then by common words, then by missing words."""
     found = [(0, 0, 0)]
     for name in entry.names:
         own = Counter(WORD.findall(name.rpartition("/")[2].lower()))
@@ -46,7 +46,7 @@ def _mismatch_of_name(entry: Entry, words: Counter[str]) -> tuple[int, int, int]
 
 
 def hub_ids_of_the_loader() -> set[str]:
-    """The repositories that diffusers' single-file loader has configurations from, in small letters."""
+    """The repositories that diffusers' single-file loader takes configurations from, in lower case."""
     from diffusers.loaders import single_file_utils as loader
 
     places = loader.DIFFUSERS_DEFAULT_PIPELINE_PATHS.values()

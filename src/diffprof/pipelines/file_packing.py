@@ -25,7 +25,7 @@ NO_MARK = torch.float16
 
 
 def plan_file_packing(slot: str, model: Any, stored: StoredWeights) -> list[str]:
-    """Have the linear layers read what the file holds for them; what could not be told is a sentence."""
+    """Give the linear layers the packed form that the file has for them; returns a sentence about what is unknown."""
     if not stored.is_packed:
         return []
     kinds = _kinds_by_name(model, stored)

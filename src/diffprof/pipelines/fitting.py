@@ -43,7 +43,7 @@ CALLABLE_PIPELINES = {"VersatileDiffusionPipeline": "VersatileDiffusionTextToIma
 
 
 def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
-    """The class of the pipeline; another one, as an assumption, where its components are those of another."""
+    """The class of the pipeline, or, as an assumption, the one that its components belong to."""
     name = blueprint.pipeline
     for plan in blueprint.parts.values():
         other = PIPELINES_OF_PARTS.get((name, plan.class_name))
@@ -74,7 +74,7 @@ def fitting_pipeline(blueprint: Blueprint, assumptions: list[str]) -> Any:
 
 
 def is_optional(pipeline: Any, slot: str) -> bool:
-    """Whether the pipeline's class says that it works without the component, and means it."""
+    """Whether the pipeline's class declares the component optional and really works without it."""
     parameter = inspect.signature(pipeline.__init__).parameters.get(slot)
     if parameter is None or slot.startswith(NEEDED_SLOTS):
         return False
@@ -82,7 +82,7 @@ def is_optional(pipeline: Any, slot: str) -> bool:
 
 
 def unknown_keys_sentence(plan: PartPlan, owner: Any) -> str | None:
-    """What a model of diffusers ignores of its configuration: it was written for other code, or by hand."""
+    """Keys of a configuration that the diffusers model ignores: it was written for other code, or by hand."""
     parameters = inspect.signature(owner.__init__).parameters
     if getattr(owner, "config_class", None) is not None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return None
@@ -208,7 +208,7 @@ class StandInGuard:
         return frames
 
     def to(self, device: Any) -> StandInGuard:
-        """Pipelines move their guard to their device, and put it away by the name of the host."""
+        """Do nothing: pipelines move their guard to their device, and back to the host."""
         self.is_in_use = not isinstance(device, str)
         return self
 

@@ -97,7 +97,7 @@ SLOTS = {"Autoencoder": "vae", "VQ": "vae", "UNet": "unet", "Transformer": "tran
 
 
 def _lone_class(config: Mapping[str, Any]) -> tuple[str, str]:
-    """What a component by itself is called, and a name to count it by."""
+    """A description of a lone component, and a slot name to count it by."""
     owner = _text(config.get("_class_name")) or next(filter(_text, _architectures(config)), None)
     if owner is None:
         return "a single component", "NAME"
@@ -147,7 +147,7 @@ def from_component_folder(folder: Path, slot: str, name: str) -> Blueprint:
 
 
 def _pipeline_name(index_file: Path, value: Any) -> tuple[str, str | None]:
-    """The class of the pipeline, and the module of the repository that is said to have it."""
+    """The class of the pipeline, and the repository's module that is supposed to define it."""
     if isinstance(value, str):
         return value, None
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, str) for part in value):

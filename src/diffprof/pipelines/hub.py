@@ -80,7 +80,7 @@ def _folder_of(slot: str, value: list[Any]) -> str:
 
 @contextlib.contextmanager
 def explain_hub_errors(hub_id: str, for_weights: bool = False, revision: str | None = None) -> Iterator[None]:
-    """What goes wrong between here and the hub becomes one sentence."""
+    """Turn errors of the connection to the hub into one sentence."""
     from huggingface_hub.errors import (
         EntryNotFoundError,
         GatedRepoError,

@@ -65,7 +65,7 @@ def _with_library(
 
 
 def _name(key: Any) -> str:
-    """A weight of another shape comes with both shapes."""
+    """The name of a weight; a weight of the wrong shape comes with both shapes."""
     return key if isinstance(key, str) else str(key[0])
 
 

@@ -165,7 +165,7 @@ LORA_ENDING = re.compile(
 
 
 def refuse_other_adapters(file: Path, tensors: Collection[str]) -> None:
-    """Refuse what is no LoRA: diffusers has no layers for it."""
+    """Refuse other kinds of adapters: diffusers has no layers for them."""
     for kind, mark in {"LoHa": ".hada_w1_a", "LoKr": ".lokr_w1"}.items():
         if any(mark in name for name in tensors):
             raise RequestError(f"{file} is a {kind}, which diffusers cannot load; extract a LoRA from it and use that")

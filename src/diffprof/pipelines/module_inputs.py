@@ -27,7 +27,7 @@ DTYPES = {
 
 
 def check_method(module: torch.nn.Module, method: str) -> None:
-    """Refuse what is no method by which pipelines enter the module."""
+    """Refuse a name that is not a method by which pipelines enter the module."""
     known = ["forward", *dict.fromkeys(name for _, name in entry_methods(module))]
     if method not in known:
         near = difflib.get_close_matches(method, known, n=2) or known[:8]

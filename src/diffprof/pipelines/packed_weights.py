@@ -15,7 +15,7 @@ import torch
 
 @dataclass(frozen=True)
 class PackedWeight:
-    """What a packed weight stands for, what it takes to keep it, and how a product with it is computed."""
+    """A packed weight: its original shape, its bytes, and how a product with it is computed."""
 
     kind: str
     """The name of the packing: ``nf4``, ``int8``, ``float8_e4m3fn``, ``Q4_K``..."""
@@ -70,7 +70,7 @@ PLANNED = "_diffprof_packed"
 
 
 def plan_packing(weight: torch.Tensor, packed: PackedWeight) -> None:
-    """Have a weight without data stand for a packed one."""
+    """Mark a weight without data as packed."""
     setattr(weight, PLANNED, packed)
 
 

@@ -48,7 +48,7 @@ def counts(model: DoctorModel) -> str:
 
 
 def compiled_code(model: DoctorModel) -> str:
-    """With a backend that only counts graphs: what it would make of them is not the question."""
+    """With a backend that only counts graphs: what they compile to does not matter here."""
     graphs = {"compiled": 0, "executed": 0}
 
     def backend(graph: Any, inputs: Any) -> Callable[..., Any]:
@@ -157,13 +157,13 @@ def autocast(model: DoctorModel) -> str:
 
 
 def _can_multiply(dtype: str) -> bool:
-    """Tried in a process of its own: a processor that announces instructions which it then refuses ends the process."""
+    """Tried in a separate process: a processor that announces instructions it does not have kills the process."""
     code = f"import torch; x = torch.ones(64, 64, dtype=torch.{dtype}); x @ x"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def generator_of_device(model: DoctorModel) -> str:
-    """The usual recipe for the same image again."""
+    """The usual recipe for reproducing an image."""
     pipeline = model.pipeline()
     place = torch.device(pipeline._execution_device)
     generator = torch.Generator(place).manual_seed(7)

@@ -93,7 +93,7 @@ def _call_seconds(pipeline: Any, arguments: dict[str, Any]) -> float:
 
 
 def short_name(reported: str) -> str:
-    """A name for the command line, made of the name that the device reports."""
+    """A name for the command line, derived from the name that the device reports."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"\((?:r|tm)\)|@.*", " ", reported.casefold()))
     return "-".join(words)[:40].strip("-") or "this-machine"
 

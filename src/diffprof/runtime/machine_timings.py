@@ -110,7 +110,7 @@ class Timer:
 
 
 def clock_for(device: torch.device) -> Callable[[], int]:
-    """Nanoseconds; on one thread of a CPU the process's own, in which nothing counts that others do meanwhile."""
+    """A clock in nanoseconds; on one thread of a CPU the process's own, which other processes do not affect."""
     is_alone = device.type == "cpu" and torch.get_num_threads() == 1
     return time.process_time_ns if is_alone else time.perf_counter_ns
 

@@ -163,7 +163,7 @@ def check_pipeline(pipeline: Any) -> None:
 
 
 def check_weights(pipeline: Any) -> None:
-    """Refuse a pipeline without weights; those that a hook brings when they are needed are there."""
+    """Refuse a pipeline without weights; weights that a hook loads on demand count."""
     for slot, component in components_of(pipeline).items():
         for path, module in component.named_modules():
             lacks_weights = any(weight.is_meta for weight in module.parameters(recurse=False))

@@ -53,7 +53,7 @@ class StepProfiler:
 
 
 def _wait_for_device(pipeline: Any) -> None:
-    """What was only launched has not ended yet."""
+    """Wait for the device: what was only launched has not ended yet."""
     import torch
 
     device = getattr(pipeline, "_execution_device", None)

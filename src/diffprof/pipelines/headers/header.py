@@ -30,7 +30,7 @@ class StoredTensor:
 
     @property
     def elements(self) -> int:
-        """How many numbers it stands for, packed or not."""
+        """How many weights it represents, packed or not."""
         return math.prod(self.shape)
 
 

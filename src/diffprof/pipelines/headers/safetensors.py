@@ -109,7 +109,7 @@ def _are_sizes(value: Any) -> bool:
 
 
 def _check_places(places: list[tuple[int, int]], file: object, data_bytes: int | None) -> None:
-    """The tensors lie one behind the other, from the header to the end of the file."""
+    """Check that the tensors follow each other without gaps, from the header to the end of the file."""
     reached = 0
     for begin, end in sorted(places):
         if begin != reached:

@@ -140,7 +140,7 @@ def _number(value: Any) -> float | None:
 
 
 def _positive(value: Any) -> float | None:
-    """The same of a sensor for which torch makes zero of "N/A"."""
+    """The same for a sensor whose "N/A" torch turns into zero."""
     return _number(value) or None
 
 

@@ -59,7 +59,7 @@ class OpenStep(Interval):
 
 
 class OtherDevice(NamedTuple):
-    """A device that some component runs on beside the main one."""
+    """A device other than the main one that some component runs on."""
 
     name: str
     """Such as ``cuda:1``."""

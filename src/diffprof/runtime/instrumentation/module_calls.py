@@ -81,7 +81,7 @@ def _has_weights(module: torch.nn.Module) -> bool:
 def executed_calls(
     result: DryRunResult, observed: Sequence[ObservedCall], count_otherwise: Callable[[], DryRunResult]
 ) -> DryRunResult:
-    """The dry run, with each call that ran other modules in reality counted as one that ran the same modules.
+    """The dry run, in which each call that really ran other modules is counted as one that runs those.
 
     A cache of another library decides by values, which a dry run does not have. It makes mostly two kinds of calls,
     whole ones and short ones. A dry run in which nothing seems to change has the short ones; `count_otherwise` makes

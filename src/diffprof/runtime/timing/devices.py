@@ -25,7 +25,7 @@ class Event(Protocol):
 
 
 class AcceleratorBackend(Protocol):
-    """What is needed of an accelerator; tests have one of their own."""
+    """The interface to an accelerator; tests have their own."""
 
     def index(self) -> int:
         """Index of the current device: events belong to one device."""
@@ -274,7 +274,7 @@ class TorchAccelerator:
 
 
 class _MetalEvent:
-    """An event of Metal, which is told once that it has ended: who waits for it twice waits forever."""
+    """An event of Metal, which can be waited for once: waiting twice would block forever."""
 
     def __init__(self, event: Any) -> None:
         self._event = event
@@ -286,7 +286,7 @@ class _MetalEvent:
         return bool(self._event.query())
 
     def synchronize(self) -> None:
-        """Nothing: `elapsed_time` waits by itself, and would wait forever if this had been told first."""
+        """Do nothing: `elapsed_time` waits, and would block forever if this had waited first."""
 
     def elapsed_time(self, end: _MetalEvent, /) -> float:
         try:

@@ -38,7 +38,7 @@ _ORIGINALS: dict[str, Callable[[int], Any]] = {}
 
 @contextlib.contextmanager
 def own_peaks() -> Iterator[None]:
-    """What is read inside is since diffprof's own last reset, and what is reset inside is kept for the program."""
+    """Inside, peaks are those since diffprof's own last reset, and resets keep the program's peaks."""
     before, _THREAD.is_own = _THREAD.is_own, True
     try:
         _replace_functions()

@@ -52,7 +52,7 @@ class AllocatorMemory(NamedTuple):
 
 
 class Allocator(Protocol):
-    """What is read of an accelerator's memory; tests have one of their own."""
+    """The interface to an accelerator's allocator; tests have their own."""
 
     def read(self) -> AllocatorMemory | None:
         """The present memory, or None while no accelerator is in use."""
