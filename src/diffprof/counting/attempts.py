@@ -119,7 +119,7 @@ def _has_outdated_model(error: PipelineError) -> bool:
 
 
 def _needs_of(pipeline: Any, error: PipelineError) -> frozenset[str]:
-    """What a call cannot do without that is no input."""
+    """What a call needs that is not an input."""
     cause = error.__cause__
     if isinstance(cause, NotImplementedError) and "tiling" in str(error) and has_feature(pipeline, TILING):
         return frozenset({TILING})
@@ -141,7 +141,7 @@ def _supply(pipeline: Any, call: CallArguments, names: frozenset[str]) -> dict[s
 
 
 def _next_attempts(tried: frozenset[str], missing: list[str], optional: Sequence[str]) -> list[frozenset[str]]:
-    """Which inputs to supply after a failure: those that it lacked, the usual, all that are common, or one alone."""
+    """Which inputs to supply after a failure: those it lacked, the usual ones, all common ones, or a single one."""
     together = [tried | {name} for name in missing if name not in tried]
     usual = frozenset(optional) & USUAL_INPUTS
     if tried:

@@ -159,7 +159,7 @@ def _sizes(height: int, width: int, frames: int | None) -> dict[str, int]:
 
 
 def modular_result(state: Any) -> tuple[Any, ...]:
-    """What a modular pipeline made, of all that its blocks have left behind."""
+    """The result of a modular pipeline, among all that its blocks left behind."""
     return tuple(state.values[name] for name in RESULTS if state.values.get(name) is not None)[:1] or (None,)
 
 

@@ -15,7 +15,7 @@ from diffprof.settings.work_limits import WorkLimits
 
 @contextlib.contextmanager
 def within_limits(what: str, limits: WorkLimits) -> Iterator[None]:
-    """Inside, the process gets no more memory and time than the limits allow; `what` is named in the error.
+    """Limit the memory and time of what runs inside; the error names `what`.
 
     The system enforces the memory, on Linux. The libraries must have been imported before.
     """

@@ -170,7 +170,7 @@ class _DryRun:
                     raise pipeline_failure(self.pipeline, error, "with these arguments, in its own code") from error
 
     def look_for_leftovers(self) -> None:
-        """Write down that code has kept tensors without data where they were not found and removed."""
+        """Record an assumption if unknown code still holds tensors without data."""
         self.known = CountedCalls()
         self.counted.known.clear()
         if self.recorder.live.holds_virtual():
@@ -314,7 +314,7 @@ class _DryRun:
         return known
 
     def _only_one(self, slot: str, method: str, cost: Cost, executed: ExecutedCall) -> Cost:
-        """Equal costs of a run are one object, also where they could not be known beforehand to be equal."""
+        """Make equal costs of a run one object, even those that turn out to be equal only afterwards."""
         cost = self.costs.setdefault((slot, method), {}).setdefault(cost, cost)
         self.executed.setdefault(id(cost), executed)
         return cost

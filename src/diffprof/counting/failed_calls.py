@@ -15,7 +15,7 @@ from diffprof.pipelines.components import pipelines_in
 
 
 def progress_of(pipeline: Any, error: BaseException) -> tuple[int, ...]:
-    """How far the call came: the lines of the pipeline's own code that were being executed, from the outside in.
+    """How far the call got: the lines of the pipeline's own code that were executing, outermost first.
 
     The greater of two came further: checks of the arguments stand above their use.
     """

@@ -25,7 +25,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def freeze_existing_objects() -> None:
-    """Have the collector take all objects for old ones, which it seldom looks through.
+    """Move all existing objects to the collector's oldest generation, which it seldom scans.
 
     What imported libraries have made stays for as long as the process: without this, the next steps of the program
     would pay for looking through it as new, and as not so new.

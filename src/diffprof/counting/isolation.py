@@ -41,7 +41,7 @@ def refuse_nesting() -> Iterator[None]:
 
 @contextlib.contextmanager
 def single_thread() -> Iterator[None]:
-    """What is computed for real is small: several threads would take longer than one."""
+    """Run on one thread: what is computed for real is small, and several threads would take longer."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -20,7 +20,7 @@ Fill = Callable[[int], Any]
 
 @dataclass(frozen=True)
 class EventSequence:
-    """Allocation events in order, as numbers of symbols: a request decides on the events, not on their order."""
+    """Allocation events in order, as numbers of symbols: only their sizes depend on the request."""
 
     symbols: Sequence[Any]
     """By first occurrence: the node of an event, or an event that needs no node."""

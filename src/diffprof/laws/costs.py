@@ -89,7 +89,7 @@ class CostValues:
 
     @property
     def events(self) -> list[Event]:
-        """What memory comes and goes; the value of an operation is its row, as the template has it."""
+        """The allocation events; the value of an operation is its row in the template."""
         events = self._distinct_events
         return [events[number] for number in self._sequence.numbers]
 

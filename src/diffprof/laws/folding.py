@@ -12,7 +12,7 @@ from diffprof.errors import DiffprofError
 
 
 class NegativeCount(DiffprofError):
-    """A loop whose count makes no sense: the sequence is not of this form for the request."""
+    """A loop with a negative count: the sequence does not have this form for the request."""
 
 
 LOOP = "loop"

@@ -113,7 +113,7 @@ USUAL_SIDE = 1024
 
 
 def requested_pixels(given: Mapping[str, Any]) -> int:
-    """Of all images together; a side that is not given counts as usual, as it does when the call is made."""
+    """The pixels of all images together; a side that is not given has its default, as in the call."""
     sides = [int(given.get(side) or USUAL_SIDE) for side in ("height", "width")]
     return sides[0] * sides[1] * int(given.get("num_images_per_prompt") or 1)
 
@@ -149,7 +149,7 @@ class Law:
     """Whether height and width are only proved together: the pipeline ignores one that is given alone."""
 
     def profile(self, request: Request, versions: Mapping[str, str] | None = None) -> Profile:
-        """The profile of a request, to which what is recommended was added; `OutsideOfLaw` where it was not proved.
+        """The profile of a request that includes the recommended settings; `OutsideOfLaw` if it was not proved for it.
 
         It says that it was made with these versions; of what is not among them, with those of the law.
         """
@@ -173,7 +173,7 @@ class Law:
         return self._program(numbers, scale, requested_pixels(given), variation), numbers
 
     def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
-        """Call arguments that have these numbers; a prompt of as many words."""
+        """Call arguments with these numbers, and a prompt of this many words."""
         return {
             self.sources[source]: prompt_of(number) if source == "tokens" else number
             for source, number in numbers.items()
@@ -227,7 +227,7 @@ class Law:
         return f"the law of {self.model} was not proved for this combination of sizes and guidance"
 
     def _own_names(self, request: Request) -> dict[str, Any]:
-        """The call arguments under the pipeline's own names; refused where one of them is not of the law."""
+        """The call arguments under the pipeline's own names; refused if the law does not know one of them."""
         self._check_switches(request)
         given = {}
         for name, value in request.arguments.items():

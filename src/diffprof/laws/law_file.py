@@ -48,7 +48,7 @@ def recorded_law(model: str) -> Law | None:
 
 
 def reasons() -> dict[str, str]:
-    """Models of the catalogue for which a law was looked for and not proved, and why."""
+    """Models of the catalogue for which no law could be proved, and why."""
     found: dict[str, str] = json.loads(REASONS.read_text(encoding="utf-8")) if REASONS.is_file() else {}
     return found
 

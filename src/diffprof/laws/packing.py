@@ -187,7 +187,7 @@ class _Walker:
         return total
 
     def peaks(self, cost: int) -> list[Polynomial] | None:
-        """Live bytes after each allocation, without those that others exceed everywhere; None where loops vary."""
+        """Live bytes after each allocation, without those that are never the peak; None if loops vary."""
         if not self.constant(self.key(cost, "has_peak")):
             return []
         events = self._unfold(self.key(cost, "events"))

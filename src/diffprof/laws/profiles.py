@@ -68,7 +68,7 @@ def compose_profile(filled: FilledProgram, given: GivenCall) -> Profile:
 
 
 def _share_equal(costs: Sequence[CostValues]) -> tuple[list[Cost], list[int]]:
-    """The cost of each number, where equal ones of a component are one, and the number of that one."""
+    """The cost of each number, with equal costs of a component merged, and the number of the merged one."""
     made: list[Cost] = []
     numbers: list[int] = []
     known: dict[tuple[Any, ...], list[int]] = {}
@@ -120,7 +120,7 @@ def _calls(
 
 
 def _at_step(call: Call, step: int) -> Call:
-    """The same call in a step: without the checks of a frozen record, as there are many of them."""
+    """The same call in a step; it bypasses the checks of a frozen record, because there are many calls."""
     other = object.__new__(Call)
     vars(other).update(vars(call), step=step)
     return other

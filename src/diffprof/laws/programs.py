@@ -24,7 +24,7 @@ class OutsideOfLaw(DiffprofError):
 
 
 class NoVideo(OutsideOfLaw):
-    """Frames of a pipeline that makes images: counting refuses them, too."""
+    """Frames were requested from a pipeline that makes images; counting refuses that, too."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Program:
 
     @cached_property
     def dtypes(self) -> frozenset[str]:
-        """The dtypes that can be asked for without a change: the one the model is loaded in, and that of all weights.
+        """The dtypes that can be requested without changing the count: the model's own, and that of all weights.
 
         Layers that the libraries keep in float32 are kept in it whether or not the usual dtype is asked for.
         """
@@ -78,7 +78,7 @@ class Program:
 
 
 class Values:
-    """The values of polynomials, each worked out when it is asked for."""
+    """The values of polynomials, computed on demand."""
 
     def __init__(self, table: PolynomialTable, variables: Mapping[str, int]) -> None:
         self._table = table
@@ -109,7 +109,7 @@ _NO_VALUES = Values(PolynomialTable([], []), {})
 
 
 class FilledProgram:
-    """The values of a program for one request, each worked out when it is asked for."""
+    """The values of a program for one request, computed on demand."""
 
     def __init__(self, program: Program, values: Values) -> None:
         self._program = program
@@ -136,7 +136,7 @@ class FilledProgram:
         return self._values.of_structure(structure)
 
     def once(self, value: tuple[Any, ...], make: Callable[[tuple[Any, ...]], Any]) -> Any:
-        """What is made of a value that is the same for every request: made once for the program."""
+        """Compute something from a value that is the same for every request, once per program."""
         made = self._program.made
         if id(value) not in made:
             made[id(value)] = (value, make(value))

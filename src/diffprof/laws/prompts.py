@@ -14,7 +14,7 @@ _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9,.]| (?! ))*(?<! )")
 
 
 def count_tokens(prompt: str) -> int | None:
-    """The words, figures and marks of a prompt; None where a pipeline may change it before it is cut."""
+    """The words, digits and punctuation marks of a prompt; None if the pipeline may change it before tokenizing."""
     return len(WORDS_AND_MARKS.findall(prompt)) if _PLAIN.fullmatch(prompt) else None
 
 

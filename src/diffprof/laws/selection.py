@@ -25,7 +25,7 @@ class OtherVersions(OutsideOfLaw):
 
 
 def profile_by_law(request: Request, resolved: ResolvedModel) -> Profile:
-    """The profile of a request, to which what is recommended was added; `OutsideOfLaw` says why there is none."""
+    """The profile of a request that includes the recommended settings; `OutsideOfLaw` says why there is none."""
     if resolved.place is not Place.catalogue:
         raise OutsideOfLaw("laws are those of models in the catalogue")
     refused = OutsideOfLaw(f"no law of {resolved.name} was proved")
@@ -48,7 +48,7 @@ def _as_refusal(error: OutsideOfLaw | NegativeCount) -> OutsideOfLaw:
 
 
 def check_versions(law: Law, installed: Mapping[str, str]) -> None:
-    """Refuse a law of other versions than those that are installed; where none are, it says what they would do."""
+    """Refuse a law of other versions than the installed ones; without any installed, it says what those would count."""
     different = [name for name, found in installed.items() if _release(found) != _release(law.versions[name])]
     if different:
         name = different[0]
@@ -61,7 +61,7 @@ def check_versions(law: Law, installed: Mapping[str, str]) -> None:
 
 
 def _release(version: str) -> str:
-    """Without the part that says what a build is for, such as ``+cu128``: it changes no count."""
+    """The version without the build tag, such as ``+cu128``, which changes no count."""
     return version.partition("+")[0]
 
 
@@ -77,7 +77,7 @@ def _check_settings(attention: object) -> None:
 
 
 def installed_versions() -> Mapping[str, str]:
-    """The versions of the libraries that count, as far as they are installed; none of them is imported."""
+    """The installed versions of the libraries that a count depends on, without importing any of them."""
     found = {name: getattr(sys.modules.get(name), "__version__", None) or _packaged_version(name) for name in LIBRARIES}
     return {name: version for name, version in found.items() if version is not None}
 
@@ -119,12 +119,12 @@ def _metadata_version(library: str) -> str | None:
 
 
 def can_count() -> bool:
-    """Whether the libraries are installed that a dry run needs."""
+    """Whether the libraries that a dry run needs are installed."""
     return all(library in sys.modules or find_spec(library) is not None for library in LIBRARIES)
 
 
 def refusal(error: OutsideOfLaw) -> DiffprofError:
-    """What to say where a request can be neither answered by a law nor counted."""
+    """The error for a request that can be neither answered by a law nor counted."""
     reason = str(error)
     if isinstance(error, NoVideo):
         return RequestError(reason)

@@ -93,7 +93,7 @@ class TemplateBuilder:
 
 @dataclass(frozen=True)
 class Template:
-    """The nodes of merged values; a node comes after those that it is made of, and constant ones come first."""
+    """The nodes of merged values; a node comes after its parts, and constant nodes come first."""
 
     nodes: Sequence[Sequence[Any]]
     constants: int
@@ -121,7 +121,7 @@ class Template:
         return found
 
     def fill(self, number: int, numbers: Any, known: dict[int, Any]) -> Any:
-        """The value that a node stands for, with these numbers; what is `known` is not made again."""
+        """The value of a node with these numbers; `known` values are reused."""
         if number < self.constants:
             known = self.known
         if number in known:

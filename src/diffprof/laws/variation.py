@@ -10,7 +10,7 @@ from diffprof.record.request import Request
 
 @dataclass(frozen=True)
 class Variation:
-    """Switches, another scheduler, and guidance in a part of the steps; nothing of it for the model as it is."""
+    """Switches, another scheduler, and guidance in part of the steps; empty for the model as published."""
 
     enable: tuple[str, ...] = ()
     scheduler: str | None = None
@@ -18,7 +18,7 @@ class Variation:
 
     @property
     def changes(self) -> Changes:
-        """What of it is a change of the model."""
+        """The part of it that changes the model."""
         return Changes(guidance_interval=self.guidance_interval)
 
     def refusal(self) -> str:
@@ -34,7 +34,7 @@ OTHER_CHANGES = "for the model as it is published, without adapters, packed weig
 
 
 def variation_of(request: Request) -> Variation | None:
-    """What the request asks for; None where it asks for more than a law can be proved with."""
+    """The variation that a request asks for; None if it asks for more than a law can cover."""
     if replace(request.changes, guidance_interval=()):
         return None
     return Variation(tuple(sorted(set(request.enable))), request.scheduler, request.changes.guidance_interval)

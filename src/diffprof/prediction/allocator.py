@@ -38,7 +38,7 @@ class OutOfDeviceMemory(Exception):
 
 @dataclass(frozen=True)
 class Occupied:
-    """An allocator of which nothing that is allocated will ever be released."""
+    """A state of the allocator in which nothing that is allocated will ever be released."""
 
     allocated: int
     reserved: int
@@ -145,7 +145,7 @@ class CachingAllocator:
         return tuple(self._small), tuple(self._large)
 
     def has_room_for(self, size: int) -> bool:
-        """Whether the device has so much that is not reserved."""
+        """Whether the device has this much unreserved memory."""
         return self.capacity is None or self.reserved + size <= self.capacity
 
     def segments_since(self, address: int) -> list[int]:
@@ -167,7 +167,7 @@ class CachingAllocator:
             insort(free, size << ADDRESS_BITS | address)
 
     def as_occupied(self) -> Occupied:
-        """This state, for as many generations as begin with it."""
+        """This state, to be shared by all generations that begin with it."""
         whole = {address: size for address, size in self._segments.items() if self._starts.get(address) == size}
         return Occupied(
             self.allocated, self.reserved, self.most_reserved, self.requested, self._address, self.free_blocks(), whole

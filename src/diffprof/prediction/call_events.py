@@ -35,7 +35,7 @@ def call_events(cost: Cost, device: DeviceMemory, has_scores: bool, share: int) 
 
 
 def _event(event: AllocationEvent, cost: Cost, device: DeviceMemory, has_scores: bool, share: int) -> Event | None:
-    """The event with all that is known about it; None where nothing is asked for."""
+    """The event with all that is known about it; None if it allocates nothing."""
     if event.kind == ALLOCATE:
         return ALLOCATE, event.value // share or 1, step_places(event.step)
     if event.kind == RELEASE:

@@ -215,6 +215,6 @@ class CallSimulation(EventPlayer):
         self.allocator.release(address)
 
     def _note(self, workspace: int) -> None:
-        """More is allocated than at any moment of the call before."""
+        """Note a new peak of the call."""
         weights = None if self.groups is None else dict(self.around.resident)
         self.peak = CallPeak(self.allocator.allocated, self.place, self.activations, workspace, weights)

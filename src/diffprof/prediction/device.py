@@ -100,7 +100,7 @@ class DeviceModel:
 
     @property
     def element_rate(self) -> float:
-        """Elements a second that an operation handles which works out the place of each."""
+        """Elements a second of an operation that computes the address of each."""
         if self.is_processor:
             return self.efficiency.elements_per_clock * 1e9
         lanes = 64 if self.family in NARROW_FAMILIES else 128
@@ -165,7 +165,7 @@ def _usual_multiprocessors(bandwidth: float) -> int:
 
 
 def power_share(accelerator: Accelerator, efficiency: Efficiency) -> float:
-    """Of the peak in matrix products, what the board's power allows: small boards sell peaks that they cannot feed."""
+    """The share of the peak in matrix products that the board's power allows: small boards cannot sustain it."""
     peaks = accelerator.peak_flops_per_second
     peak = peaks.get("float16") or peaks.get("bfloat16")
     if not peak or accelerator.architecture == PROCESSOR:

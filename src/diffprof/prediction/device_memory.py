@@ -61,7 +61,7 @@ class DeviceMemory:
 
     @property
     def usable_bytes(self) -> int | None:
-        """What processes can have together, the context among it."""
+        """What all processes together can use, including the context."""
         if self.memory_bytes is None:
             return None
         if self.name is None:
@@ -86,7 +86,7 @@ class DeviceMemory:
 
 
 def device_memory(accelerator: Accelerator | None, memory_bytes: int | None = None) -> DeviceMemory:
-    """The accelerator as far as memory goes; without one, a device with so much memory."""
+    """The memory of an accelerator, or of an unknown device with a given capacity."""
     if accelerator is None:
         return DeviceMemory(memory_bytes=memory_bytes)
     return DeviceMemory(

@@ -86,7 +86,7 @@ def kernel_times(
 
 
 def fixed_seconds(table: LoadTable, device: DeviceModel) -> Floats:
-    """What each execution takes however small it is: products fill more of a pipeline than other kernels."""
+    """The fixed time of each execution, however small: products fill more of a pipeline than other kernels."""
     is_product = table.is_gemm | table.is_convolution | table.is_attention
     product = np.where(table.is_gemm, gemm_fixed(device), PRODUCT_FIXED)
     rest = np.where(table.is_reduction, REDUCTION_FIXED, np.where(table.is_norm, NORM_FIXED, MEMORY_FIXED))
@@ -110,7 +110,7 @@ MATRIX_SECONDS_AMD = 4.5e-6
 
 
 def matrix_seconds(device: DeviceModel) -> float:
-    """What a multiprocessor takes for a matrix of a batch however small it is."""
+    """The time of a multiprocessor for one matrix of a batch, however small."""
     return MATRIX_SECONDS_AMD if device.is_amd else 0.0
 
 
@@ -122,7 +122,7 @@ PATCH_TAPS, PATCH_SHARE = 64, 0.055
 
 
 def patch_share(device: DeviceModel) -> float:
-    """Of a convolution's speed, what one reaches that cuts an image with few channels into patches."""
+    """The share of a convolution's speed that is reached when it cuts an image with few channels into patches."""
     return NARROW_SHARE if device.is_amd else PATCH_SHARE
 
 
@@ -155,7 +155,7 @@ def _compute_seconds(table: LoadTable, device: DeviceModel, fused_attention: boo
 
 
 def _tiled_operations(products: Products, device: DeviceModel, is_convolution: bool = False) -> Floats:
-    """Operations of the products, as many as a device of full speed would have to do in the time that they take.
+    """The operations of products, padded to whole tiles and waves: what a device at full speed would do in their time.
 
     A multiprocessor does a tile at a time, so that a last wave of a few tiles takes as long as a full one.
     """
@@ -229,13 +229,13 @@ SOFTMAX_PASSES = 2.0
 
 
 def _cache_speedup(moved: Floats, device: DeviceModel) -> Floats:
-    """Several times for what lies in the L2 cache since an operation before, none for what is much larger."""
+    """The speedup of reading from the L2 cache what an earlier operation left there; none for much larger tensors."""
     speedup: Floats = 1 + (device.efficiency.cache_speedup - 1) / (1 + (moved / device.cache_bytes) ** 2)
     return speedup
 
 
 def _conversion_seconds(table: LoadTable, device: DeviceModel, compiled: bool) -> Floats:
-    """Convolutions on matrix cores want channels last; elsewise input and output are converted."""
+    """Convolutions on matrix cores need channels last; otherwise input and output are converted."""
     efficiency = device.efficiency
     passes = efficiency.compiled_conversion_passes if compiled else efficiency.conversion_passes
     moved = np.where(table.is_convolution, (table.read - table.weight + table.written) * passes, 0.0)

@@ -25,7 +25,7 @@ Answer = tuple[tuple[StageMemory, ...], bool]
 
 @dataclass(frozen=True)
 class _Need:
-    """What a generation takes where there is memory enough."""
+    """What a generation needs if there is enough memory."""
 
     stages: tuple[StageMemory, ...]
     most_reserved: int
@@ -57,7 +57,7 @@ class MemoryOnDevices:
         self._calls: KnownCalls = known if known is not None else KnownCalls(earlier, self._costs)
 
     def on(self, device: DeviceMemory) -> tuple[tuple[StageMemory, ...], bool | None]:
-        """The stages of the generation and whether it fits; as much as it takes where it does not.
+        """The stages of the generation, and whether it fits; if not, with as much memory as it would need.
 
         None where the device does not say how much memory it has.
         """

@@ -34,7 +34,7 @@ def simulate_memory(
     capacity: int | None = None,
     known: KnownCalls | None = None,
 ) -> MemorySimulation:
-    """The same, with more to say than the stages; calls that are `known` are not followed again."""
+    """The same, with the whole simulation as the result; `known` calls are not simulated again."""
     simulation = MemorySimulation(profile, settings, device, capacity, known)
     simulation.run()
     return simulation
@@ -140,7 +140,7 @@ class MemorySimulation:
         return tuple(stages)
 
     def _load(self) -> None:
-        """What lies on the device before the call."""
+        """Load what has to be on the device before the call."""
         if self._load_what_stays():
             return
         for slot in self.weights:
@@ -210,7 +210,7 @@ class MemorySimulation:
             self.allocator.empty_cache()
 
     def _bring_after_encoding(self, slot: str) -> None:
-        """With the first component that is no text encoder, all of them come."""
+        """Load all other components with the first one that is not a text encoder."""
         if self.is_text_encoder(slot) or slot in self.on_device:
             return
         for other in self.weights:

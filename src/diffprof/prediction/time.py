@@ -61,7 +61,7 @@ class Job:
 
 
 def job_of(profile: Profile, settings: RunSettings | None = None, similar: Job | None = None) -> Job:
-    """What a profile asks of a device, run as the settings say.
+    """The work that a profile means for a device, with these settings.
 
     `similar` is that of another generation, such as one with other steps: what both have is not worked out again.
     """
@@ -196,7 +196,7 @@ class _Parts:
         return {kind: seconds for kind, seconds in kinds.items() if seconds > 1e-12}
 
     def limits(self, calls: Sequence[int]) -> dict[str, float]:
-        """Seconds of some kinds of calls by what limits them."""
+        """Seconds of these kinds of calls, by what limits them."""
         return {name: sum([seconds[number] for number in calls], 0.0) for name, seconds in self.by_limit.items()}
 
     def _seconds_by_limit(self) -> dict[str, list[float]]:

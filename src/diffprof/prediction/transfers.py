@@ -25,7 +25,7 @@ def transfer_seconds(
 
 
 def overlaps(policy: str) -> bool:
-    """Does the next group travel while the one before computes?"""
+    """Whether the next group travels while the previous one computes."""
     return policy.startswith("group")
 
 

@@ -123,7 +123,7 @@ def is_quantized_on_device(scheme: str | None) -> bool:
 
 
 def least_weight_bytes(profile: Profile, settings: RunSettings) -> int:
-    """What lies on the device at once at least: all weights, or with model offload those of the largest component."""
+    """The least weights on the device at any time: all, or with model offload those of the largest component."""
     if settings.offload not in ("none", "model"):
         return 0
     sizes = [component_weights(part, settings).total_bytes for part in profile.components.values() if part.calls]

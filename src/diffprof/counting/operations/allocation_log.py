@@ -95,7 +95,7 @@ class LiveBytes:
                 self.add_result(part)
 
     def hand_over(self, log: AllocationLog | None, outputs: list[tuple[torch.Tensor, torch.Tensor]]) -> int:
-        """A component call has ended: what its `log` still holds belongs to the log of now; how much that is.
+        """End a component call: what its `log` still holds passes to the current log; returns how many bytes.
 
         Of `outputs`, pairs of a tensor and the copy that the pipeline was given instead, the copies live on.
         """
