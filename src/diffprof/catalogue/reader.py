@@ -80,17 +80,24 @@ def _references(text: str) -> Iterator[Path]:
 
 
 def _path(name: str) -> Path | None:
-    lowered = name.lower()
-    for folder in (settings.CATALOGUE_DIR, FOLDER):
-        direct = folder / f"{lowered}.toml"
-        # The usual case needs no other file; a hub id has a slash and is never a file name.
-        if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
-            return direct
-        index = _index(folder)
-        found = index.get(lowered) or (_plain_index(folder).get(_normalize_name(lowered)) if index else None)
-        if found is not None:
-            return found
-    return None
+    own = settings.CATALOGUE_DIR
+    found = _path_in(own, name.lower()) if os.path.isdir(own) else None  # noqa: PTH112  takes any name
+    return found or _shipped_path(FOLDER, name.lower())
+
+
+@lru_cache(maxsize=1024)
+def _shipped_path(folder: Path, lowered: str) -> Path | None:
+    """Once for each name: these files stay as they are."""
+    return _path_in(folder, lowered)
+
+
+def _path_in(folder: Path, lowered: str) -> Path | None:
+    direct = folder / f"{lowered}.toml"
+    # The usual case needs no other file; a hub id has a slash and is never a file name.
+    if "/" not in lowered and "\\" not in lowered and os.path.isfile(direct):  # noqa: PTH113  takes any name
+        return direct
+    index = _index(folder)
+    return index.get(lowered) or (_plain_index(folder).get(_normalize_name(lowered)) if index else None)
 
 
 def _files(folder: Path) -> dict[str, Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,21 +109,26 @@ def _calls(
             calls += [call] * times
             continue
         steps, macs = step_macs[stage], cost.work.macs
-        for _ in range(times):
-            if advance:
-                steps += [0] * advance
-            steps[-1] += macs
-            calls.append(_at_step(call, len(steps) - 1))
+        before = len(steps) - 1
+        steps += [0] * (advance * times)
+        own_steps = [before + advance * number for number in range(1, times + 1)]
+        for step in own_steps:
+            steps[step] += macs
+        calls += _at_steps(call, own_steps)
     loops = zip(schedulers, denoisers, step_macs, strict=True)
     stages = [Stage(name, tuple(slots), tuple(macs)) for name, slots, macs in loops]
     return tuple(calls), times_called, tuple(stages)
 
 
-def _at_step(call: Call, step: int) -> Call:
-    """The same call in a step; it bypasses the checks of a frozen record, because there are many calls."""
-    other = object.__new__(Call)
-    vars(other).update(vars(call), step=step)
-    return other
+def _at_steps(call: Call, steps: Iterable[int]) -> Iterator[Call]:
+    """The same call in each of these steps; it bypasses the checks of a frozen record, because there are many calls."""
+    values, create = vars(call), object.__new__
+    for step in steps:
+        other = create(Call)
+        own = other.__dict__
+        own.update(values)
+        own["step"] = step
+        yield other
 
 
 def call_runs(calls: Sequence[Any]) -> Iterator[tuple[Any, int]]:
