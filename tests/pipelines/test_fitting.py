@@ -192,3 +192,6 @@ def test_no_arrays_of_all_frames_are_made_for_a_guard_that_is_left_out() -> None
     assert processor.postprocess_video(returned, output_type="pt").shape == (1, 5, 3, 16, 8)
     guard.to("cpu")
     assert processor.postprocess_video(video, output_type="pt").shape == (1, 5, 3, 16, 8)
+    guard.to(torch.device("cpu"))
+    guard.check_text_safety("a cat")
+    assert processor.postprocess_video(video, output_type="np").shape == (1, 5, 16, 8, 3), "it was shown a text only"

@@ -202,6 +202,7 @@ class StandInGuard:
         self.is_in_use = False
 
     def check_text_safety(self, prompt: str) -> bool:
+        self.is_in_use = False  # for a video it is fetched again, by those pipelines that show it one
         return True
 
     def check_video_safety(self, frames: Any) -> Any:
