@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.predicted_answers import advice_answer
 from diffprof.cli.running_options import (
+    ACCELERATOR,
     Hardware,
     Model,
     PredictedOptions,
+    Ram,
     ResultOptions,
     RunningOptions,
     open_model,
@@ -23,6 +24,13 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions
 
 LONGEST_SECONDS = 1e9
 
+MaxMemory = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="Only options that need no more device memory than this: 16GB.")
+]
+MaxTime = Annotated[
+    str | None, typer.Option(metavar="SECONDS", help="Only options that take no longer than this for one call.")
+]
+
 
 @app.command()
 @expand_groups
@@ -31,22 +39,11 @@ def advise(
     requested: PredictedOptions,
     running: RunningOptions,
     output: ResultOptions,
-    gpu: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="An accelerator of `diffprof hardware`.",
-            autocompletion=completion.accelerator_names,
-        ),
-    ],
+    gpu: Annotated[str, ACCELERATOR],
     goal: Annotated[str, typer.Option(metavar="GOAL", help="What to minimize: time, memory, cost or energy.")] = "time",
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Only options that need no more device memory than this: 16GB.")
-    ] = None,
-    max_time: Annotated[
-        str | None, typer.Option(metavar="SECONDS", help="Only options that take no longer than this for one call.")
-    ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Host memory: 64GB.")] = None,
+    max_memory: MaxMemory = None,
+    max_time: MaxTime = None,
+    ram: Ram = None,
     price: Annotated[str | None, typer.Option(metavar="USD", help="Price of the accelerator per hour.")] = None,
     hardware: Hardware = None,
 ) -> None:

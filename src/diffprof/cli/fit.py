@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from diffprof.cli import completion
 from diffprof.cli.option_groups import expand_groups
 from diffprof.cli.predicted_answers import fit_answer
 from diffprof.cli.running_options import (
+    ACCELERATOR,
     Hardware,
     Model,
     PredictedOptions,
+    Ram,
     ResultOptions,
     RunningOptions,
     open_model,
@@ -28,19 +29,12 @@ def fit(
     requested: PredictedOptions,
     running: RunningOptions,
     output: ResultOptions,
-    gpu: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="An accelerator of `diffprof hardware`.",
-            autocompletion=completion.accelerator_names,
-        ),
-    ] = None,
+    gpu: Annotated[str | None, ACCELERATOR] = None,
     memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory of a device that `diffprof hardware` does not list: 24GB."),
     ] = None,
-    ram: Annotated[str | None, typer.Option(metavar="SIZE", help="Host memory: 64GB.")] = None,
+    ram: Ram = None,
     hardware: Hardware = None,
 ) -> None:
     """Check whether a generation fits in memory, where it peaks, and what would make it fit.

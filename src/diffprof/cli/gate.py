@@ -69,30 +69,34 @@ class OutcomeOptions:
             write_rendered(lambda console: render.print_gate(outcome, pair, names, console))
 
 
+Candidate = Annotated[
+    str,
+    typer.Argument(
+        metavar="CANDIDATE",
+        help="A saved profile, or a model to count with the baseline's request.",
+        autocompletion=completion.model_or_file,
+    ),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max",
+        metavar="NAME=+N[%],...",
+        autocompletion=completion.limit_names,
+        help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%; "
+        "or be at most: weights=24GB, predicted_memory=24GB, predicted_time[h100-sxm]=+5%. Repeatable. "
+        "By default MACs, parameters, memory and calls, and the time where both were measured.",
+    ),
+]
+
+
 @app.command()
 @expand_groups
 def gate(
     *,
     baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The saved profile to compare against.")],
-    candidate: Annotated[
-        str,
-        typer.Argument(
-            metavar="CANDIDATE",
-            help="A saved profile, or a model to count with the baseline's request.",
-            autocompletion=completion.model_or_file,
-        ),
-    ],
-    most: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max",
-            metavar="NAME=+N[%],...",
-            autocompletion=completion.limit_names,
-            help="How much a metric may grow: macs=+0%,peak_memory=+100MB,calls.vae=+0,time=+5%,time.vae_decode=+5%; "
-            "or be at most: weights=24GB, predicted_memory=24GB, predicted_time[h100-sxm]=+5%. Repeatable. "
-            "By default MACs, parameters, memory and calls, and the time where both were measured.",
-        ),
-    ] = None,
+    candidate: Candidate,
+    most: Limits = None,
     allow_different: Annotated[
         bool, typer.Option("--allow-different", help="Allow a baseline from a different request or device.")
     ] = False,

@@ -24,6 +24,20 @@ from diffprof.cli.running_options import (
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+Accelerators = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help="Accelerators of `diffprof hardware`, or all. By default a selection.",
+        autocompletion=completion.accelerator_names,
+    ),
+]
+By = Annotated[PredictionTable | None, typer.Option(help="Only the table with these rows.", show_default=False)]
+MeasuredRun = Annotated[
+    Path | None,
+    typer.Option("--profile", metavar="FILE", help="A measured run, which corrects the prediction for its machine."),
+]
+
 
 @app.command()
 @expand_groups
@@ -32,23 +46,9 @@ def predict(
     requested: PredictedOptions,
     running: RunningOptions,
     output: ResultOptions,
-    gpu: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME[,NAME]",
-            help="Accelerators of `diffprof hardware`, or all. By default a selection.",
-            autocompletion=completion.accelerator_names,
-        ),
-    ] = None,
-    by: Annotated[PredictionTable | None, typer.Option(help="Only the table with these rows.", show_default=False)] = (
-        None
-    ),
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            "--profile", metavar="FILE", help="A measured run, which corrects the prediction for its machine."
-        ),
-    ] = None,
+    gpu: Accelerators = None,
+    by: By = None,
+    profile: MeasuredRun = None,
     price: Price = None,
     hardware: Hardware = None,
 ) -> None:

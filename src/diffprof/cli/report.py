@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
+Profiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PROFILE...",
+        help="Saved profiles, or models to count; several are compared.",
+        autocompletion=completion.model_or_file,
+    ),
+]
+Page = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")]
+TablesFolder = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Write every table as CSV; several profiles go into subfolders.")
+]
+
 PAGE_ENDINGS = (".html", ".htm")
 WRITTEN_BY = {".pdf": "--pdf", ".png": "--png", ".json": "--speedscope or --chrome-trace", ".csv": "--tables"}
 """File endings that are not a page, and the option that writes each."""
@@ -53,26 +66,14 @@ def _with_export_options(command: Callable[..., None]) -> Callable[..., None]:
 @_with_export_options
 @expand_groups
 def report(
-    profiles: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PROFILE...",
-            help="Saved profiles, or models to count; several are compared.",
-            autocompletion=completion.model_or_file,
-        ),
-    ],
+    profiles: Profiles,
     requested: ProfileOptions,
-    file: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="Write the report as one page.")
-    ] = None,
+    file: Page = None,
     pdf: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a PDF; needs Chromium.")] = None,
     png: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report as an image; needs Chromium.")
     ] = None,
-    tables: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write every table as CSV; several profiles go into subfolders."),
-    ] = None,
+    tables: TablesFolder = None,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet instead.")] = False,
     quiet: Quiet = False,
     **export_files: Path | None,

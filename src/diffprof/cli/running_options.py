@@ -31,6 +31,10 @@ Model = Annotated[
         autocompletion=completion.model_names,
     ),
 ]
+ACCELERATOR = typer.Option(
+    metavar="NAME", help="An accelerator of `diffprof hardware`.", autocompletion=completion.accelerator_names
+)
+Ram = Annotated[str | None, typer.Option(metavar="SIZE", help="Host memory: 64GB.")]
 Hardware = Annotated[
     Path | None, typer.Option("--hardware", metavar="FILE.toml", help="Also use the accelerators of this file.")
 ]

@@ -21,17 +21,24 @@ from diffprof.traces.views.tables import TraceBy
 app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
+TraceFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Traces of torch.profiler, .json or .json.gz, or their folder; several are the ranks of one run.",
+    ),
+]
+Overlay = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a copy of the trace with the findings as tracks, for ui.perfetto.dev."),
+]
+
+
 @app.command()
 @expand_groups
 def trace(
     *,
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Traces of torch.profiler, .json or .json.gz, or their folder; several are the ranks of one run.",
-        ),
-    ],
+    files: TraceFiles,
     against: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Compare with this trace: show what changed since.")
     ] = None,
@@ -43,12 +50,7 @@ def trace(
         float, typer.Option(metavar="MICROSECONDS", help="Sum up gaps shorter than this, without their causes.")
     ] = GAP_MICROSECONDS,
     output: PageOptions,
-    overlay: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write a copy of the trace with the findings as tracks, for ui.perfetto.dev."
-        ),
-    ] = None,
+    overlay: Overlay = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write everything as one page with charts.")
     ] = None,
