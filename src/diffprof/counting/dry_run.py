@@ -202,47 +202,47 @@ class _DryRun:
         return ComputedSize(*known) if len(known) == 4 and known[:2] != known[2:] else None
 
     def _catch_components(self, patches: Patches) -> None:
-        recorder = self.recorder
-
-        def wrap_call(original: Callable[..., Any]) -> Callable[..., Any]:
-            def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-                if recorder.open is None:
-                    slot = self.layout.slots.get(id(module))
-                    if slot is not None:
-                        return self._component_call(slot, "forward", original, module, args, kwargs)
-                path = self.layout.paths.get(id(module))
-                inner = unwrap_compiled(module)
-                # The wrapper of a compiled module may call it in this way, or directly.
-                if path is None or (recorder.frames and recorder.frames[-1].module is inner):
-                    return original(module, *args, **kwargs)
-                recorder.enter_module(path, inner, args, kwargs)
-                execute = functools.partial(environment_patches.call_module, self.mode, original, module, args, kwargs)
-                try:
-                    return execute() if self.replay is None else self.replay.run(path, module, args, kwargs, execute)
-                finally:
-                    recorder.leave_module()
-
-            return call
-
-        def wrap_setattr(original: Callable[..., None]) -> Callable[..., None]:
-            def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
-                if recorder.open is None and id(module) in self.layout.paths:
-                    plain_value = isinstance(value, (bool, int, float, str, type(None)))
-                    self.changes[id(module), name] = value if plain_value else identity(value)
-                if identity(value):
-                    self.layout.equal_modules.forget()
-                recorder.note_effect()
-                original(module, name, value)
-
-            return set_attribute
-
         for component in self.components.values():
             self._catch_replaced_methods(patches, unwrap_compiled(component))
-        patches.function(torch.nn.Module, "__call__", wrap_call)
-        patches.function(torch.nn.Module, "__setattr__", wrap_setattr)
+        patches.function(torch.nn.Module, "__call__", self._wrap_call)
+        patches.function(torch.nn.Module, "__setattr__", self._wrap_setattr)
         methods = dict.fromkeys(entry for component in self.components.values() for entry in entry_methods(component))
         for owner, name in methods:
             patches.function(owner, name, functools.partial(self._wrap_entry, name))
+
+    def _wrap_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        recorder = self.recorder
+
+        def call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if recorder.open is None:
+                slot = self.layout.slots.get(id(module))
+                if slot is not None:
+                    return self._component_call(slot, "forward", original, module, args, kwargs)
+            path = self.layout.paths.get(id(module))
+            inner = unwrap_compiled(module)
+            # The wrapper of a compiled module may call it in this way, or directly.
+            if path is None or (recorder.frames and recorder.frames[-1].module is inner):
+                return original(module, *args, **kwargs)
+            recorder.enter_module(path, inner, args, kwargs)
+            execute = functools.partial(environment_patches.call_module, self.mode, original, module, args, kwargs)
+            try:
+                return execute() if self.replay is None else self.replay.run(path, module, args, kwargs, execute)
+            finally:
+                recorder.leave_module()
+
+        return call
+
+    def _wrap_setattr(self, original: Callable[..., None]) -> Callable[..., None]:
+        def set_attribute(module: torch.nn.Module, name: str, value: Any) -> None:
+            if self.recorder.open is None and id(module) in self.layout.paths:
+                plain_value = isinstance(value, (bool, int, float, str, type(None)))
+                self.changes[id(module), name] = value if plain_value else identity(value)
+            if identity(value):
+                self.layout.equal_modules.forget()
+            self.recorder.note_effect()
+            original(module, name, value)
+
+        return set_attribute
 
     def _catch_replaced_methods(self, patches: Patches, component: torch.nn.Module) -> None:
         """Methods that were replaced on the object hide those of its class."""
