@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -60,13 +61,21 @@ def _freeze() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A path of its own for each test; making a `tmp_path` for all of them takes as long as most of them."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test reads or fills the user's cache, history or own entries of the catalogue."""
-    folder = tmp_path / "diffprof-cache"
+    home = next(homes)
+    folder = home.with_name(f"{home.name}-cache")
     monkeypatch.setenv("DIFFPROF_CACHE_DIR", str(folder))
-    monkeypatch.setenv("DIFFPROF_HISTORY", str(tmp_path / "diffprof-history.sqlite"))
-    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(tmp_path / "diffprof-entries"))
+    monkeypatch.setenv("DIFFPROF_HISTORY", str(home.with_name(f"{home.name}-history.sqlite")))
+    monkeypatch.setenv("DIFFPROF_CATALOGUE_DIR", str(home.with_name(f"{home.name}-entries")))
     monkeypatch.delenv("DIFFPROF_KEEP", raising=False)
     return folder
 

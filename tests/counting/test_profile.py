@@ -85,7 +85,7 @@ def test_a_dtype_for_a_live_pipeline_is_rejected() -> None:
 
 
 def test_an_interruption_leaves_no_file_and_no_cache(
-    model: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, own_cache: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from diffusers import UNet2DConditionModel
 
@@ -96,7 +96,7 @@ def test_an_interruption_leaves_no_file_and_no_cache(
     ended = run("profile", str(model), "-o", str(tmp_path / "p.json"))
     assert (ended.code, ended.out, ended.err) == (130, "", "diffprof: interrupted.\n")
     assert not list(tmp_path.glob("p.json*"))
-    assert not list((tmp_path / "diffprof-cache").rglob("*.json*"))
+    assert not list(own_cache.rglob("*.json*"))
 
 
 def test_the_command_line_counts_a_folder(tmp_path: Path, run: Run) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import logging
+from collections.abc import Iterator
 
 import pytest
 
@@ -49,10 +51,26 @@ def test_a_callback_gets_the_message_and_how_much_is_done() -> None:
     assert describe_to(None) is None
 
 
-def test_a_program_that_shows_the_log_reads_what_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="diffprof"):
-        progress = describe_to(None)
-        assert progress is not None
-        progress(ProgressEvent(Activity.counting, "unet"))
-    assert [(record.name, record.getMessage()) for record in caplog.records] == [("diffprof", "counting unet")]
+@pytest.fixture
+def shown_log() -> Iterator[io.StringIO]:
+    """What a program reads that shows the log of diffprof, and nothing else."""
+    logger, text = logging.getLogger("diffprof"), io.StringIO()
+    handler = logging.StreamHandler(text)
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield text
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def test_a_program_that_shows_the_log_reads_what_goes_on(shown_log: io.StringIO) -> None:
+    progress = describe_to(None)
+    assert progress is not None
+    progress(ProgressEvent(Activity.counting, "unet"))
+    assert shown_log.getvalue() == "diffprof: counting unet\n"
+
+
+def test_where_nobody_shows_the_log_nothing_is_described() -> None:
     assert describe_to(None) is None
