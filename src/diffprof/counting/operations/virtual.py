@@ -180,13 +180,22 @@ def _run_real(
     else:
         mode.recorder.live.add_result(result)
     # What an elementwise operation costs depends on its tensors alone; schedulers execute many of them.
-    key = (func, signature_of(tensors if spreads(func) else args), signature_of(result))
-    op = _REAL_OPS.get(key)
-    if op is None:
-        op = _REAL_OPS[key] = executed_op(func, tensors, args, result)
-    mode.recorder.add(op)
+    mode.recorder.add(_op_of(func, tensors, args, result, tensors if spreads(func) else args))
     mode.recorder.propagate(tensors, result)
     return result
+
+
+def _op_of(
+    func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], result: Any, depends_on: Any = None
+) -> ExecutedOp:
+    """The operation as it is recorded: the same one each time that it executes, however it came to be executed."""
+    key = (func, signature_of((args, tensors) if depends_on is None else depends_on), signature_of(result))
+    op = _REAL_OPS.get(key)
+    if op is None:
+        if len(_REAL_OPS) > REMEMBERED_LIMIT:
+            _REAL_OPS.clear()
+        op = _REAL_OPS[key] = executed_op(func, tensors, args, result)
+    return op
 
 
 EXTREMES = frozenset({aten.min.default, aten.max.default})
@@ -226,7 +235,7 @@ def _in_place(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[
     if not any(map(mode.is_virtual, tensors)):
         return _run_real(mode, func, args, kwargs, tensors)
     target = kwargs.get("out", args[0] if args else None)
-    mode.recorder.add(executed_op(func, tensors, args, target))
+    mode.recorder.add(_op_of(func, tensors, args, target))
     return target if func._schema.returns else None
 
 
@@ -244,7 +253,7 @@ def _factory(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: dict[s
             kwargs = {**kwargs, "device": generator.device if generator is not None else torch.device("cpu")}
         result = func(*args, **kwargs)
     mode.recorder.live.add(result)
-    mode.recorder.add(executed_op(func, [], args, result))
+    mode.recorder.add(_op_of(func, [], args, result))
     return result
 
 
@@ -266,7 +275,7 @@ def _known_values_like(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwar
             value = 1
         result = torch.full(result.shape, value, dtype=result.dtype)
     mode.recorder.live.add(result)
-    mode.recorder.add(executed_op(func, tensors, args, result))
+    mode.recorder.add(_op_of(func, tensors, args, result))
     return result
 
 
@@ -342,7 +351,7 @@ def _needs_values(mode: VirtualMode, func: Any, args: tuple[Any, ...], kwargs: d
     args = _as_real(mode, args)
     result = func(*args, **{name: _as_real(mode, value) for name, value in kwargs.items()})
     mode.recorder.live.add_result(result)
-    mode.recorder.add(executed_op(func, tensors, args, result))
+    mode.recorder.add(_op_of(func, tensors, args, result))
     return result
 
 
