@@ -85,3 +85,22 @@ def test_a_prompt_that_is_too_long_or_not_plain_is_not_covered(prompt: object) -
 def test_numbers_become_the_arguments_that_have_them() -> None:
     arguments = law_of_prompts().arguments({"height": 512, "tokens": 3})
     assert arguments == {"height": 512, "prompt": "a photo of"}
+
+
+def test_without_recommendations_the_defaults_are_those_of_the_pipeline() -> None:
+    """FLUX.1-dev is recommended with 50 steps; the call of its pipeline has 28."""
+    law = packaged_law("flux.1-dev")
+    assert law is not None
+    plain = Request.create("flux.1-dev", {}, pipeline_defaults=True)
+    given = Request.create("flux.1-dev", {"num_inference_steps": 28}, pipeline_defaults=True)
+    assert law.profile(plain).steps.count == law.profile(plain).request.value("num_inference_steps") == 28
+    assert law.profile(plain).total == law.profile(given).total
+    assert law.profile(add_recommended(Request.create("flux.1-dev"))).steps.count == 50
+
+
+def test_a_default_that_the_pipeline_works_out_itself_is_not_made_up() -> None:
+    law = packaged_law("flux.1-dev")
+    assert law is not None
+    unknown = replace(law, defaults={**law.defaults, "num_inference_steps": None})
+    with pytest.raises(OutsideOfLaw, match="does not know what its pipeline takes for num_inference_steps"):
+        unknown.profile(Request.create("flux.1-dev"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diffprof.catalogue.reader import find
 from diffprof.laws.profiles import GivenCall, compose_profile
 from diffprof.laws.programs import FilledProgram, NoVideo, OutsideOfLaw, Program
 from diffprof.laws.prompts import count_tokens, prompt_of
@@ -155,7 +156,7 @@ class Law:
         """
         given = self._own_names(request)
         variation = self._variation(request)
-        program, numbers = self._program_of(given, variation)
+        program, numbers = self._program_of(given, variation, self._defaults(request))
         call = GivenCall(given, request.recommended, {**self.versions, **(versions or {})}, request.enable, variation)
         return compose_profile(program.at(numbers), call)
 
@@ -166,10 +167,12 @@ class Law:
 
     def program(self, request: Request) -> tuple[Program, dict[str, int]]:
         """The program that a request follows, and the numbers of the request."""
-        return self._program_of(self._own_names(request), self._variation(request))
+        return self._program_of(self._own_names(request), self._variation(request), self._defaults(request))
 
-    def _program_of(self, given: Mapping[str, Any], variation: Variation) -> tuple[Program, dict[str, int]]:
-        numbers, scale = self._numbers(given)
+    def _program_of(
+        self, given: Mapping[str, Any], variation: Variation, defaults: Mapping[str, Any]
+    ) -> tuple[Program, dict[str, int]]:
+        numbers, scale = self._numbers(given, defaults)
         return self._program(numbers, scale, requested_pixels(given), variation), numbers
 
     def arguments(self, numbers: Mapping[str, int]) -> dict[str, Any]:
@@ -265,21 +268,32 @@ class Law:
             if getattr(request, name) != getattr(PLAIN, name):
                 raise OutsideOfLaw(f"the law of {self.model} was proved {words.format(getattr(request, name))}")
 
-    def _numbers(self, given: Mapping[str, Any]) -> tuple[dict[str, int], Any]:
+    def _defaults(self, request: Request) -> Mapping[str, Any]:
+        """The values of arguments that are not given; those of the pipeline itself where nothing is recommended."""
+        if not request.pipeline_defaults:
+            return self.defaults
+        entry = find(self.model)
+        recommended = entry.recommended if entry else {}
+        own = self.programs[0].call_defaults
+        return {name: own.get(name) if name in recommended else value for name, value in self.defaults.items()}
+
+    def _numbers(self, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> tuple[dict[str, int], Any]:
         numbers = {}
         for source, argument in self.sources.items():
             value = given.get(argument)
-            value = self.defaults.get(argument) if value is None else value
+            value = defaults.get(argument) if value is None else value
             if source == "tokens" and isinstance(value, str):
                 value = count_tokens(value)
                 if value is None:
                     raise OutsideOfLaw(f"the law of {self.model} was proved for prompts of plain words")
+            if value is None:
+                raise OutsideOfLaw(f"the law of {self.model} does not know what its pipeline takes for {argument}")
             if not isinstance(value, int) or isinstance(value, bool):
                 raise OutsideOfLaw(f"the law of {self.model} needs a whole number for {argument}")
             numbers[source] = value
         scale = None
         if self.guidance is not None:
-            scale = given[self.guidance] if self.guidance in given else self.defaults[self.guidance]
+            scale = given[self.guidance] if self.guidance in given else defaults[self.guidance]
             if not isinstance(scale, int | float) or isinstance(scale, bool):
                 raise OutsideOfLaw(f"the law of {self.model} needs a number for {self.guidance}")
         return numbers, scale

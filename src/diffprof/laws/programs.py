@@ -62,6 +62,11 @@ class Program:
         return [cost.call for cost in filled.costs]
 
     @cached_property
+    def call_defaults(self) -> dict[str, Any]:
+        """The defaults of the pipeline's own call, by argument."""
+        return dict(FilledProgram(self, _NO_VALUES).part("parameters"))
+
+    @cached_property
     def dtypes(self) -> frozenset[str]:
         """The dtypes that can be requested without changing the count: the model's own, and that of all weights.
 
