@@ -18,7 +18,7 @@ from tests.small_pipelines import SMALL_PIPELINES
 
 from diffprof.catalogue.bundled_model import SHAPES
 from diffprof.counting.profile import profile_pipeline
-from diffprof.pipelines.weights import load_pipeline
+from diffprof.pipelines.loading.weights import load_pipeline
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of, predict_time
 from diffprof.record.request import Request

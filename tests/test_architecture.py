@@ -101,8 +101,8 @@ TESTED_WITH = {
     # It needs several processes, which one test starts for all that they share.
     "counting/sharded_linear.py": "counting/test_collectives.py",
     # What is added to a pipeline is compared with what the libraries make of the same, on models that are built once.
-    "pipelines/file_loading.py": "pipelines/test_single_file.py",
-    "pipelines/ip_adapters.py": "pipelines/test_changes.py",
+    "pipelines/loading/file_loading.py": "pipelines/plans/test_single_file.py",
+    "pipelines/changes/ip_adapters.py": "pipelines/changes/test_virtual_changes.py",
     # The checks of the doctor are made once, on the model on board, and each must hold.
     "runtime/doctor_calls.py": "runtime/test_doctor.py",
     "runtime/doctor_model.py": "runtime/test_doctor.py",

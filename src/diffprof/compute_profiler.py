@@ -154,9 +154,9 @@ def _split_known(pipe: Any, arguments: Mapping[str, Any]) -> tuple[dict[str, Any
 def _class_of(pipe: Any) -> Any:
     if not isinstance(pipe, (str, Path)):
         return type(pipe)
-    from diffprof.pipelines.classes import pipeline_class
+    from diffprof.pipelines.plans.classes import pipeline_class
+    from diffprof.pipelines.plans.source import blueprint_of
     from diffprof.pipelines.quiet import quiet_libraries
-    from diffprof.pipelines.source import blueprint_of
 
     with quiet_libraries():
         return pipeline_class(blueprint_of(pipe).pipeline)

@@ -14,7 +14,7 @@ from diffusers import UNet2DConditionModel
 
 import diffprof
 from diffprof.counting.isolation import is_dry_running
-from diffprof.pipelines import weights
+from diffprof.pipelines.loading import weights
 from diffprof.record.files import from_json
 from diffprof.record.history import History
 from diffprof.record.measured import Limitation

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import diffprof
-from diffprof.pipelines import weights
+from diffprof.pipelines.loading import weights
 from diffprof.record.profile import Profile
 from tests.cli.conftest import Ended, Run
 from tests.pipelines.loadable import saved_with_weights

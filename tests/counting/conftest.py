@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from diffprof.counting.dry_run import _DryRun
-from diffprof.pipelines import building, opening
+from diffprof.pipelines import opening
+from diffprof.pipelines.building import build as building
 from tests.cli.conftest import run
 from tests.pipelines.conftest import model, saved_once
 

@@ -14,9 +14,9 @@ from diffprof.catalogue import Entry
 from diffprof.errors import RequestError
 from diffprof.laws.law_file import models_with_laws
 from diffprof.pipelines.arguments import find_argument
-from diffprof.pipelines.classes import pipeline_class
 from diffprof.pipelines.components import components_of, persistent_buffers
 from diffprof.pipelines.opening import open_virtual
+from diffprof.pipelines.plans.classes import pipeline_class
 
 ENTRIES = catalogue.entries()
 

@@ -13,7 +13,7 @@ from PIL import Image
 from diffprof import catalogue
 from diffprof.counting.dry_run import DryRunResult, dry_run
 from diffprof.pipelines.components import components_of, modules_of, weight_bytes
-from diffprof.pipelines.packed_weights import packed_weight
+from diffprof.pipelines.packing.packed_weights import packed_weight
 from diffprof.runtime.instrumentation.pipeline_monitor import PipelineMonitor
 from tests.counting.real_run import RealRun, real_run, unwatched_run
 from tests.small_pipelines import SMALL_PIPELINES

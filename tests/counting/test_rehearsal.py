@@ -11,7 +11,7 @@ from diffprof.counting.dry_run import _DryRun
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.inference import generate_image
-from diffprof.pipelines.weights import plan_loading
+from diffprof.pipelines.loading.weights import plan_loading
 from diffprof.record.request import Request
 from tests.pipelines.folders import saved
 

@@ -188,7 +188,7 @@ def test_memory_of_any_accelerator_goes_back(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_model_larger_than_the_limit_is_rejected_before_its_weights_are_read(
     one: Path, manager: ModelManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diffprof.pipelines.weights.load_model", None)
+    monkeypatch.setattr("diffprof.pipelines.loading.weights.load_model", None)
     monkeypatch.setenv("DIFFPROF_MODEL_MEMORY_LIMIT", "100kB")
     with pytest.raises(RequestError, match=r"one has .* of weights, more than the limit of 100.00 KB; raise model_mem"):
         manager.load_model(one)

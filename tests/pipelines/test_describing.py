@@ -15,8 +15,8 @@ from diffprof.catalogue.checks import read_entry
 from diffprof.catalogue.own_entries import save_entry
 from diffprof.catalogue.writer import entry_toml
 from diffprof.errors import RequestError
+from diffprof.pipelines.building.tokenizers import StandInTokenizer
 from diffprof.pipelines.describing import describe_source, facts_of_tokenizer
-from diffprof.pipelines.tokenizers import StandInTokenizer
 from tests.pipelines.loadable import saved_with_weights
 from tests.small_pipelines.text_tokenizers import clip_tokenizer, gemma_tokenizer, t5_tokenizer
 

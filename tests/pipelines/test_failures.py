@@ -65,9 +65,13 @@ def test_a_module_that_is_not_found_names_its_package() -> None:
 @pytest.mark.parametrize(
     ("module", "statement", "is_ours"),
     [
-        ("diffprof.pipelines.building", "None.shape", True),
-        ("diffprof.pipelines.building", "{}['key']", True),
-        ("diffprof.pipelines.building", "range(-1)[0]", False),  # torch refuses values of a configuration like this
+        ("diffprof.pipelines.building.build", "None.shape", True),
+        ("diffprof.pipelines.building.build", "{}['key']", True),
+        (
+            "diffprof.pipelines.building.build",
+            "range(-1)[0]",
+            False,
+        ),  # torch refuses values of a configuration like this
         ("diffusers.models.unets", "None.shape", False),
         ("diffprofessional", "None.shape", False),
     ],

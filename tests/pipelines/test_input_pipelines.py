@@ -10,9 +10,9 @@ import pytest
 
 import diffprof
 from diffprof.errors import RequestError
-from diffprof.pipelines.blueprint import Blueprint
 from diffprof.pipelines.input_pipelines import with_pipeline_for
-from diffprof.pipelines.weights import plan_loading
+from diffprof.pipelines.loading.weights import plan_loading
+from diffprof.pipelines.plans.blueprint import Blueprint
 from diffprof.record.request import Request
 from tests.pipelines.folders import saved
 from tests.small_pipelines import SMALL_PIPELINES

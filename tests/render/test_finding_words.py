@@ -27,7 +27,7 @@ def test_every_option_that_is_advised_is_one_of_run() -> None:
     from typer.main import get_command
 
     from diffprof.cli.run import app
-    from diffprof.pipelines.classes import scheduler_class
+    from diffprof.pipelines.plans.classes import scheduler_class
 
     known = {option for parameter in get_command(app).params for option in parameter.opts}
     lines = [line.split() for words in WORDS.values() for line in words.command]

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from diffprof.pipelines.device_maps import spread_components
+from diffprof.pipelines.loading.device_maps import spread_components
 from tests.runtime.instrumentation.cached_runs import CASES
 from tests.runtime.instrumentation.offloaded import OFFLOADS
 from tests.small_pipelines import SMALL_PIPELINES, SmallPipeline

@@ -108,7 +108,7 @@ def calibrate(
 
     The result is kept as an accelerator of the user, which --gpu then knows by its name. Close what else is running.
     """
-    from diffprof.pipelines.placement import target_of
+    from diffprof.pipelines.loading.placement import target_of
     from diffprof.record.atomic_files import check_writable
     from diffprof.render import accelerators as render
     from diffprof.runtime.hardware_calibration import calibrate as measure

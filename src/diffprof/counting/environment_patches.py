@@ -29,7 +29,7 @@ from diffprof.counting.sharded_linear import sharded_linear
 from diffprof.counting.sharded_weights import gather_sharded_weights
 from diffprof.counting.video_frames import convert_by_frame
 from diffprof.pipelines.components import components_of
-from diffprof.pipelines.packed_weights import is_sharded, packed_weight
+from diffprof.pipelines.packing.packed_weights import is_sharded, packed_weight
 from diffprof.pipelines.patching import Patches
 
 

@@ -12,7 +12,7 @@ from diffprof.counting.dry_run import dry_run
 from diffprof.counting.profile import compose_profile, record_request
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments
-from diffprof.pipelines.changes import apply_changes
+from diffprof.pipelines.changes.virtual_changes import apply_changes
 from diffprof.pipelines.module_inputs import check_method, input_tensors
 from diffprof.pipelines.opening import OpenedPipeline, open_component, torch_dtype
 from diffprof.pipelines.quiet import quiet_libraries

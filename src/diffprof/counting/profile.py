@@ -25,6 +25,8 @@ from diffprof.counting.operations.tensors import dtype_text
 from diffprof.counting.process_settings import process_settings
 from diffprof.errors import RequestError
 from diffprof.pipelines.arguments import CallArguments, call_arguments, json_value
+from diffprof.pipelines.building.modular import is_blocks
+from diffprof.pipelines.changes.step_caches import is_decided_by_values
 from diffprof.pipelines.components import (
     NO_SIZE,
     ComponentSize,
@@ -35,11 +37,9 @@ from diffprof.pipelines.components import (
     role_of,
     unwrap_compiled,
 )
-from diffprof.pipelines.modular import is_blocks
 from diffprof.pipelines.opening import OpenedPipeline, open_blocks, open_live, open_virtual
 from diffprof.pipelines.patching import DRY_RUN_LOCK
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.pipelines.step_caches import is_decided_by_values
 from diffprof.pipelines.switches import apply_switches
 from diffprof.record.changes import Changes
 from diffprof.record.profile import NO_WORK, Call, Component, Ledger, MacsRange, Placement, Profile, Steps

@@ -8,9 +8,9 @@ from typing import Any
 from diffprof.counting.attempts import count
 from diffprof.errors import PipelineError, RefusedCallError
 from diffprof.pipelines.arguments import call_arguments
+from diffprof.pipelines.loading.weights import LoadPlan
 from diffprof.pipelines.quiet import quiet_libraries
 from diffprof.pipelines.switches import apply_switches
-from diffprof.pipelines.weights import LoadPlan
 from diffprof.record.progress import Progress
 
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from diffprof.counting.collectives import add_collective
 from diffprof.counting.operations.recorder import OperationRecorder
-from diffprof.pipelines.packed_weights import own_part
+from diffprof.pipelines.packing.packed_weights import own_part
 
 
 def sharded_linear(recorder: OperationRecorder, module: torch.nn.Linear, x: torch.Tensor) -> torch.Tensor:

@@ -10,8 +10,8 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from diffprof.counting.boundary import parameter_names
+from diffprof.pipelines.building.tokenizers import StandInTokenizer
 from diffprof.pipelines.patching import Patches
-from diffprof.pipelines.tokenizers import StandInTokenizer
 from diffprof.record.texts import EncodedText
 
 

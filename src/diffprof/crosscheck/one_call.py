@@ -14,10 +14,10 @@ from torch.utils import _pytree
 from diffprof.counting.boundary import leaves, tensor_inputs
 from diffprof.counting.profile import profile_call
 from diffprof.errors import RequestError
-from diffprof.pipelines.building import build
+from diffprof.pipelines.building.build import build
 from diffprof.pipelines.components import components_of, entry_methods
+from diffprof.pipelines.plans.source import blueprint_of
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.pipelines.source import blueprint_of
 from diffprof.record.profile import Call, Profile
 from diffprof.record.tensors import TensorInput
 

@@ -18,10 +18,10 @@ from diffprof.generation.guidance import Guidance, guidance_for
 from diffprof.generation.noise import new_generator, torch_seed
 from diffprof.generation.request import seed_of
 from diffprof.pipelines.arguments import call_parameters, find_argument, own_argument_name
-from diffprof.pipelines.classes import scheduler_class
+from diffprof.pipelines.changes.step_caches import enable_cache, parse_cache
 from diffprof.pipelines.components import components_of, pipelines_in
 from diffprof.pipelines.failures import pipeline_failure
-from diffprof.pipelines.step_caches import enable_cache, parse_cache
+from diffprof.pipelines.plans.classes import scheduler_class
 from diffprof.pipelines.switches import swap_scheduler
 from diffprof.record.request import Request
 

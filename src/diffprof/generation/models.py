@@ -32,9 +32,9 @@ from diffprof.catalogue.names import resolve
 from diffprof.errors import DiffprofError, RequestError
 from diffprof.generation.turns import pipeline_lock
 from diffprof.pipelines.components import components_of, weight_bytes
-from diffprof.pipelines.free_memory import free_bytes
-from diffprof.pipelines.placement import Target, target_of
-from diffprof.pipelines.weights import LoadedPipeline, load_pipeline
+from diffprof.pipelines.loading.free_memory import free_bytes
+from diffprof.pipelines.loading.placement import Target, target_of
+from diffprof.pipelines.loading.weights import LoadedPipeline, load_pipeline
 from diffprof.record.progress import Progress, ProgressCallback
 from diffprof.render import numbers
 from diffprof.render.progress import describe_to

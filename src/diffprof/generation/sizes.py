@@ -11,7 +11,7 @@ import torch
 
 from diffprof.counting.profile import profile_call
 from diffprof.errors import DiffprofError, PipelineError, RequestError
-from diffprof.pipelines.free_memory import free_bytes
+from diffprof.pipelines.loading.free_memory import free_bytes
 from diffprof.record.profile import Profile
 from diffprof.render import numbers
 

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.blueprint import STAND_IN
-from diffprof.pipelines.classes import is_installed
+from diffprof.pipelines.building.modular import block_inputs
 from diffprof.pipelines.components import is_modular
-from diffprof.pipelines.modular import block_inputs
+from diffprof.pipelines.plans.blueprint import STAND_IN
+from diffprof.pipelines.plans.classes import is_installed
 from diffprof.pipelines.stand_ins import (
     OPTIONAL_INPUTS,
     describe_input,

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from diffprof.pipelines.packed_weights import own_part, packed_weight
+from diffprof.pipelines.packing.packed_weights import own_part, packed_weight
 from diffprof.record.profile import Module
 
 DENOISING_ROLES = frozenset({"denoiser", "controlnet"})

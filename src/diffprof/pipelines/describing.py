@@ -13,16 +13,16 @@ import torch
 from diffprof.catalogue import Entry, Part, TokenizerFacts
 from diffprof.catalogue.names import Place, resolve
 from diffprof.errors import RequestError
-from diffprof.pipelines.blueprint import STAND_IN, Blueprint, PartPlan
-from diffprof.pipelines.building import build, construct, virtual_weights
-from diffprof.pipelines.classes import part_class
+from diffprof.pipelines.building.build import build, construct, virtual_weights
+from diffprof.pipelines.building.tokenizers import StandInTokenizer
 from diffprof.pipelines.components import components_of, persistent_buffers
-from diffprof.pipelines.fitting import IGNORED_KEYS
 from diffprof.pipelines.opening import torch_dtype
 from diffprof.pipelines.patching import Patches
+from diffprof.pipelines.plans.blueprint import STAND_IN, Blueprint, PartPlan
+from diffprof.pipelines.plans.classes import part_class
+from diffprof.pipelines.plans.fitting import IGNORED_KEYS
+from diffprof.pipelines.plans.source import blueprint_of
 from diffprof.pipelines.quiet import quiet_libraries
-from diffprof.pipelines.source import blueprint_of
-from diffprof.pipelines.tokenizers import StandInTokenizer
 
 NOT_CONFIGURATION = ("architectures", "transformers_version", "dtype", "auto_map", *IGNORED_KEYS)
 NO_LIMIT = 10**15

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from diffprof.pipelines.arguments import has_argument
-from diffprof.pipelines.blueprint import Blueprint
+from diffprof.pipelines.plans.blueprint import Blueprint
 
 TASKS = {
     "mask_image": "AUTO_INPAINT_PIPELINES_MAPPING",

@@ -10,18 +10,18 @@ from typing import Any
 import torch
 
 from diffprof.errors import RequestError
-from diffprof.pipelines.architectures import MisfitError, check_fit
-from diffprof.pipelines.blueprint import Blueprint
-from diffprof.pipelines.building import build, build_blocks, build_component
-from diffprof.pipelines.changes import apply_changes
+from diffprof.pipelines.building.build import build, build_blocks, build_component
+from diffprof.pipelines.changes.virtual_changes import apply_changes
 from diffprof.pipelines.components import components_of
-from diffprof.pipelines.controlnet_folders import base_of_controlnet, folder_of
-from diffprof.pipelines.depth import with_stored_depth
-from diffprof.pipelines.file_packing import plan_file_packing
 from diffprof.pipelines.headers.stored_weights import StoredWeights
 from diffprof.pipelines.input_pipelines import with_pipeline_for
+from diffprof.pipelines.packing.file_packing import plan_file_packing
 from diffprof.pipelines.patching import DRY_RUN_LOCK
-from diffprof.pipelines.source import blueprint_of, component_blueprint
+from diffprof.pipelines.plans.architectures import MisfitError, check_fit
+from diffprof.pipelines.plans.blueprint import Blueprint
+from diffprof.pipelines.plans.controlnet_folders import base_of_controlnet, folder_of
+from diffprof.pipelines.plans.depth import with_stored_depth
+from diffprof.pipelines.plans.source import blueprint_of, component_blueprint
 from diffprof.record.changes import Changes
 from diffprof.record.progress import Activity, Progress, ProgressEvent
 from diffprof.settings.limits import dtype_name

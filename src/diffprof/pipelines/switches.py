@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from diffprof.errors import DiffprofError, PipelineError, RequestError
-from diffprof.pipelines.classes import scheduler_class
+from diffprof.pipelines.plans.classes import scheduler_class
 
 USUAL_VALUES = {"s1": 0.9, "s2": 0.2, "b1": 1.2, "b2": 1.4}
 """FreeU's four factors have no defaults; these are the ones its authors give for Stable Diffusion."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from diffprof.catalogue.bundled_model import SHAPES
-from diffprof.pipelines.weights import plan_loading
+from diffprof.pipelines.loading.weights import plan_loading
 from diffprof.record.request import Request
 from diffprof.runtime.measure import Run, measuring
 

@@ -16,7 +16,7 @@ from diffprof.catalogue.accelerators import Accelerator, match_accelerator
 from diffprof.catalogue.bundled_model import SHAPES
 from diffprof.counting.profile import profile_pipeline
 from diffprof.errors import RequestError
-from diffprof.pipelines.weights import load_pipeline
+from diffprof.pipelines.loading.weights import load_pipeline
 from diffprof.prediction.call_times import call_times
 from diffprof.prediction.device import device_of
 from diffprof.prediction.time import job_of

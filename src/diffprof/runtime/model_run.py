@@ -12,8 +12,8 @@ import torch
 from diffprof.catalogue.recommended_settings import add_recommended
 from diffprof.counting.rehearsal import rehearse
 from diffprof.errors import DiffprofError, RequestError
-from diffprof.pipelines.ranks import join_ranks
-from diffprof.pipelines.weights import LoadPlan, plan_loading
+from diffprof.pipelines.loading.ranks import join_ranks
+from diffprof.pipelines.loading.weights import LoadPlan, plan_loading
 from diffprof.record.progress import Progress
 from diffprof.record.request import Request
 from diffprof.runtime.adaptive import TIME_BUDGET_SECONDS

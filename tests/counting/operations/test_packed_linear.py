@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from diffprof.counting.operations.functions import FunctionMode
 from diffprof.counting.operations.recorder import OperationRecorder
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.pipelines.packed_weights import PackedWeight, plan_packing
+from diffprof.pipelines.packing.packed_weights import PackedWeight, plan_packing
 from diffprof.record.profile import Cost
 
 ROWS, INPUTS, OUTPUTS = 10, 64, 32

@@ -16,7 +16,7 @@ from diffprof.counting.operations.recorder import OperationRecorder, executed_op
 from diffprof.counting.operations.stand_in_values import stand_in, stand_in_word
 from diffprof.counting.operations.tensors import signature_of, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode, view_of
-from diffprof.pipelines.packed_weights import packed_weight
+from diffprof.pipelines.packing.packed_weights import packed_weight
 from diffprof.record.executed_calls import ExecutedOp
 
 

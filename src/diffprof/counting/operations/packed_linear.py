@@ -20,7 +20,7 @@ from diffprof.counting.formulas.registry import call_on_change
 from diffprof.counting.operations.recorder import executed_op
 from diffprof.counting.operations.tensors import dtype_text, tensors_in
 from diffprof.counting.operations.virtual import VirtualMode
-from diffprof.pipelines.packed_weights import PackedWeight
+from diffprof.pipelines.packing.packed_weights import PackedWeight
 from diffprof.record.executed_calls import ExecutedOp
 from diffprof.record.tensors import OperationShapes
 

@@ -1,0 +1,81 @@
+"""Where a pipeline runs, and where its weights wait: the device and diffusers' ways to offload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from diffprof.errors import PipelineError, RequestError
+from diffprof.pipelines.loading.ranks import device_of_rank, this_rank
+from diffprof.settings.limits import OFFLOADS
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The device that a pipeline runs on, and the way its weights come there, if they do not stay there."""
+
+    device: torch.device
+    offload: str | None = None
+    spread: bool = False
+    """Whether components go to several devices, from the CPU."""
+
+    @property
+    def weights_on(self) -> torch.device:
+        """Where the weights are loaded to."""
+        return CPU if self.offload or self.spread else self.device
+
+
+def target_of(device: str | None, offload: str | None, spread: bool = False) -> Target:
+    """The requested device and way to offload; refused where this machine lacks it, or where it makes no sense."""
+    target = Target(device_of_rank(requested_device(device), this_rank()), offload, spread)
+    if offload is not None and offload not in OFFLOADS:
+        raise RequestError(f"unknown offload mode {offload!r}; there are {', '.join(OFFLOADS)}")
+    if offload in ("model", "sequential") and target.device.type == "cpu":
+        raise RequestError(
+            f"--offload {offload} moves weights between the CPU and an accelerator, but the pipeline runs on the CPU; "
+            "leave it out"
+        )
+    return target
+
+
+def place_pipeline(pipeline: Any, target: Target) -> None:
+    """Move the pipeline to the device, or let diffusers move its parts there when they are needed."""
+    device, offload = target.device, target.offload
+    try:
+        if offload == "model":
+            pipeline.enable_model_cpu_offload(device=device)
+        elif offload == "sequential":
+            pipeline.enable_sequential_cpu_offload(device=device)
+        elif offload == "group":
+            pipeline.enable_group_offload(device, offload_type="leaf_level", use_stream=device.type == "cuda")
+        else:
+            pipeline.to(device)
+    except Exception as error:
+        way = f"offload by {offload}" if offload else f"run on {device}"
+        raise PipelineError(f"{type(pipeline).__name__} cannot {way}: {error}") from error
+
+
+def requested_device(name: str | None) -> torch.device:
+    """The device of that name; by default the accelerator of this machine, or its CPU."""
+    if name is None:
+        found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        return found if found is not None else CPU
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise RequestError(f"unknown device {name!r}; use cpu, cuda, cuda:1, mps or xpu") from None
+    if device.type == "cpu":
+        return CPU
+    backend: Any = getattr(torch, device.type, None)
+    if backend is None or not hasattr(backend, "is_available") or not backend.is_available():
+        raise RequestError(
+            f"this machine has no {device.type} device that torch can use; leave out --device or use cpu"
+        )
+    count = backend.device_count()
+    if device.index is not None and device.index >= count:
+        raise RequestError(f"there is no device {device}: this machine has {count} of that kind, counted from 0")
+    return device

@@ -1,0 +1,95 @@
+"""Models of the true architecture with random weights: what is computed is right, what comes out of it is noise."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from diffprof.pipelines.building.build import construct, keep_in_float32, skip_initialisation
+from diffprof.pipelines.patching import Patches
+from diffprof.pipelines.plans.blueprint import PartPlan
+
+SEED = 0
+LARGEST_SPREAD = 0.02
+"""Standard deviation of a weight that few inputs meet in; where many do, it is smaller: their sum stays about 1."""
+BLOCK_LENGTH = 1_048_573
+"""A prime: numbers that repeat after it do not line up with the rows of any matrix."""
+
+
+def random_model(
+    owner: Any, plan: PartPlan, config: Mapping[str, Any], dtype: torch.dtype, device: torch.device
+) -> torch.nn.Module:
+    """A model whose buffers hold what its own code computes, and whose weights are random and of a sane scale."""
+    # The libraries make the tables of a model that they load in the same way: in its dtype, and for real.
+    with _default_dtype(dtype), Patches() as patches:
+        skip_initialisation(patches)
+        patches.function(torch.nn.Module, "register_parameter", _register_virtual)
+        model = construct(owner, plan, config)
+    model.eval()
+    if dtype in (torch.float16, torch.bfloat16):
+        keep_in_float32(model, dtype)
+    _fill(model, device)
+    return model.to(device)
+
+
+def _register_virtual(original: Any) -> Any:
+    """Weights have no memory until all of them are known to fit; those that are shared stay one object."""
+
+    def register(module: torch.nn.Module, name: str, parameter: Any) -> None:
+        original(module, name, parameter)
+        if parameter is not None and not parameter.is_meta:
+            module._parameters[name] = torch.nn.Parameter(parameter.to("meta"), parameter.requires_grad)
+
+    return register
+
+
+def _fill(model: torch.nn.Module, device: torch.device) -> None:
+    numbers = _RandomNumbers(device)
+    made: dict[int, torch.nn.Parameter] = {}
+    for module in model.modules():
+        for name, virtual in module._parameters.items():
+            if virtual is None or not virtual.is_meta:
+                continue
+            if id(virtual) not in made:
+                real = torch.empty(virtual.shape, dtype=virtual.dtype, device=device)
+                _initialize(name, real, numbers)
+                made[id(virtual)] = torch.nn.Parameter(real, virtual.requires_grad)
+            module._parameters[name] = made[id(virtual)]
+
+
+def _initialize(name: str, weight: torch.Tensor, numbers: _RandomNumbers) -> None:
+    """Biases are zeros, scales are ones; both have one dimension, which others of length 1 may stand beside."""
+    if sum(length > 1 for length in weight.shape) > 1 and weight.is_floating_point():
+        inputs = weight.numel() // weight.shape[0]
+        numbers.write(weight, min(LARGEST_SPREAD, max(inputs, 1) ** -0.5))
+    else:
+        weight.fill_(0 if "bias" in name else 1)
+
+
+class _RandomNumbers:
+    """Normally distributed numbers, as fast as memory: one block of them, repeated. Always the same."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._block = torch.randn(BLOCK_LENGTH, generator=torch.Generator().manual_seed(SEED)).to(device)
+        self._used = 0
+
+    def write(self, weight: torch.Tensor, spread: float) -> None:
+        flat, done = weight.view(-1), 0
+        while done < flat.numel():
+            part = self._block[self._used : self._used + flat.numel() - done]
+            torch.mul(part, spread, out=flat[done : done + part.numel()])
+            done += part.numel()
+            self._used = (self._used + part.numel()) % BLOCK_LENGTH
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -1,0 +1,145 @@
+"""The files that hold a model's weights: which they are, and that they are whole. Safetensors only, never a pickle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from diffprof.errors import RequestError, UnsafeModelError
+from diffprof.pipelines.plans.folder import read_json
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+VARIANTS = {torch.float16: "fp16", torch.bfloat16: "bf16"}
+WITHOUT = "measure with random weights (`diffprof run --random-weights`)"
+OTHERWISE = f"fetch it again, or {WITHOUT}"
+
+
+@dataclass(frozen=True)
+class WeightFileChoice:
+    """The file that a library begins to read a model's weights from."""
+
+    name: str
+    variant: str | None = None
+    """Such as ``fp16``: the weights were published in more than one precision."""
+
+    @property
+    def is_index(self) -> bool:
+        return self.name.endswith(".json")
+
+
+@dataclass(frozen=True)
+class WeightFiles:
+    """The weight files of one model, all there and whole."""
+
+    variant: str | None
+    files: tuple[Path, ...]
+
+    @property
+    def file_bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.files)
+
+
+def weight_files(place: Path, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None) -> WeightFiles:
+    """The files of a component's folder that its library will read; refused where one is missing or damaged."""
+    names = [path.name for path in place.iterdir()] if place.is_dir() else []
+    choice = choose_weight_file(names, str(place), slot, owner, dtype, variant)
+    if choice.is_index:
+        index = place / choice.name
+        shards = shards_of(index)
+        files = tuple(place / name for name in shards)
+        for file, tensors in zip(files, shards.values(), strict=True):
+            if not file.is_file():
+                raise RequestError(f"{file} is missing, though {index.name} lists it; {OTHERWISE}")
+            _refuse_absent(file, tensors, index)
+    else:
+        files = (place / choice.name,)
+        _tensors_in(files[0])
+    return WeightFiles(choice.variant, files)
+
+
+def check_variant(variant: str | None, found: Iterable[str | None], where: str) -> None:
+    """Refuse a variant that no component has; one that only some have is taken where it is, as diffusers does."""
+    if variant is not None and variant not in found:
+        raise RequestError(f"{where} has no weights of the variant {variant}; leave out --variant or correct it")
+
+
+def choose_weight_file(
+    names: Collection[str], place: str, slot: str, owner: Any, dtype: torch.dtype, variant: str | None = None
+) -> WeightFileChoice:
+    """Which of the files in a component's folder to read: the requested variant or precision where it is there."""
+    stem = _stem(owner)
+    for choice in _candidates(stem, variant or VARIANTS.get(dtype), index_first=not _is_of_transformers(owner)):
+        if choice.name in names:
+            return choice
+    pickle = next((name for name in sorted(names) if name.endswith(PICKLES)), None)
+    if pickle is not None:
+        raise UnsafeModelError(
+            f"{place} has the weights of {slot} only as a pickle ({pickle}), which can run code when it is read; "
+            f"save the model as safetensors (safe_serialization=True), or {WITHOUT}"
+        )
+    raise RequestError(f"{place}/{stem}.safetensors is missing, the weights of {slot}; {OTHERWISE}")
+
+
+def shards_of(index: Path) -> dict[str, list[str]]:
+    """The files that an index lists, each with the tensors that it should hold."""
+    listed = read_json(index).get("weight_map")
+    if not isinstance(listed, Mapping) or not listed or not all(isinstance(name, str) for name in listed.values()):
+        raise RequestError(f"{index} lists no weight files; {OTHERWISE}")
+    shards: dict[str, list[str]] = {}
+    for tensor, name in listed.items():
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise UnsafeModelError(f"{index} names a weight file that is not one of its folder: {name!r}")
+        shards.setdefault(name, []).append(tensor)
+    return shards
+
+
+def _candidates(stem: str, requested: str | None, index_first: bool) -> Iterator[WeightFileChoice]:
+    for variant in dict.fromkeys((requested, None, *VARIANTS.values())):
+        middle = f".{variant}" if variant else ""
+        names = [f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"]
+        yield from (WeightFileChoice(name, variant) for name in (reversed(names) if index_first else names))
+
+
+def _stem(owner: Any) -> str:
+    return "model" if _is_of_transformers(owner) else "diffusion_pytorch_model"
+
+
+def _is_of_transformers(owner: Any) -> bool:
+    import transformers
+
+    return issubclass(owner, transformers.PreTrainedModel)
+
+
+def _refuse_absent(file: Path, tensors: list[str], index: Path) -> None:
+    absent = sorted(set(tensors) - _tensors_in(file))
+    if absent:
+        raise RequestError(f"{file} has no {format_names(absent)}, though {index.name} lists it there; {OTHERWISE}")
+
+
+def _tensors_in(file: Path) -> set[str]:
+    """The names of the tensors in a file; its header must fit its length."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(file), framework="pt") as content:
+            return set(content.keys())
+    except (SafetensorError, OSError, ValueError) as error:
+        raise RequestError(f"{file} is damaged ({_known_damage(file) or error}); {OTHERWISE}") from None
+
+
+def _known_damage(file: Path) -> str | None:
+    """A clone without git-lfs has small text files instead of the weights."""
+    with file.open("rb") as content:
+        begins = content.read(64)
+    if begins.startswith(b"version https://git-lfs"):
+        return "it is a pointer of git-lfs; `git lfs pull` fetches what it points at"
+    return "it is empty" if not begins else None
+
+
+def format_names(names: list[str]) -> str:
+    """The first of some names, and how many others there are."""
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

@@ -1,0 +1,151 @@
+"""The weights next to a pipeline's configuration, from the headers of their files: on disk, or on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.headers.header import StoredTensor
+from diffprof.pipelines.headers.safetensors import parse_safetensors_tensors, read_safetensors_header
+from diffprof.pipelines.headers.stored_weights import StoredWeights, computing_dtype, stored_weights
+from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan
+from diffprof.pipelines.plans.folder import INDEX, read_json
+
+STEMS = {"transformers": "model"}
+USUAL_STEM = "diffusion_pytorch_model"
+VARIANTS = {"float16": "fp16", "bfloat16": "bf16"}
+MOST_SHARDS = 500
+
+ReadTensors = Callable[[str, str], Mapping[str, StoredTensor]]
+"""Gives the tensors of a component's file, by the component's slot and the file's name."""
+
+ReadShards = Callable[[str, str], list[str]]
+"""Gives the files that an index of a component lists."""
+
+
+def with_folder_weights(blueprint: Blueprint, folder: Path, dtype: str | None = None) -> Blueprint:
+    """The plan with what the weight files in its folder hold; a component without any stays as it is configured."""
+    places = {slot: plan.folder or folder / slot for slot, plan in blueprint.parts.items()}
+    return _with_weights(
+        blueprint,
+        {slot: _names(place) for slot, place in places.items()},
+        lambda slot, file: read_safetensors_header(places[slot] / file).tensors,
+        lambda slot, file: _shards(read_json(places[slot] / file), f"{slot}/{file}"),
+        dtype,
+    )
+
+
+def with_hub_weights(blueprint: Blueprint, hub_id: str, dtype: str | None = None) -> Blueprint:
+    """The plan with what the weight files on the hub hold: a few hundred KB of each are read, never the whole.
+
+    A component that lies in another repository stays as it is configured.
+    """
+    from huggingface_hub import HfApi, hf_hub_download
+
+    from diffprof.pipelines.plans.hub import ANSWER_SECONDS
+
+    api = HfApi()
+
+    folders = {slot: _folder_in_repository(plan) for slot, plan in blueprint.parts.items()}
+
+    def read(slot: str, file: str) -> Mapping[str, StoredTensor]:
+        name = f"{folders[slot]}{file}"
+        found = api.parse_safetensors_file_metadata(hub_id, name, timeout=ANSWER_SECONDS)
+        values = {
+            tensor: {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": list(info.data_offsets)}
+            for tensor, info in found.tensors.items()
+        }
+        return parse_safetensors_tensors(values, f"{hub_id}/{name}", None)
+
+    try:
+        siblings = getattr(api.model_info(hub_id, timeout=ANSWER_SECONDS), "siblings", None) or ()
+        paths = [sibling.rfilename for sibling in siblings]
+        names = {
+            slot: [path.removeprefix(folder) for path in paths if path.startswith(folder)]
+            for slot, folder in folders.items()
+        }
+
+        def read_shards(slot: str, file: str) -> list[str]:
+            name = f"{folders[slot]}{file}"
+            return _shards(read_json(Path(hf_hub_download(hub_id, name))), name)
+
+        return _with_weights(blueprint, names, read, read_shards, dtype)
+    except DiffprofError:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever the HTTP library of the day raises
+        note = f"the headers of the weights on the hub were not read ({type(error).__name__}): dtypes are assumed"
+        return replace(blueprint, assumptions=(*blueprint.assumptions, note))
+
+
+def _folder_in_repository(plan: PartPlan) -> str:
+    """Where the files of a component begin: in the folder of its slot or of another name, or next to the index."""
+    if plan.folder is None:
+        return f"{plan.slot}/"
+    return "" if (plan.folder / INDEX).is_file() else f"{plan.folder.name}/"
+
+
+def _with_weights(
+    blueprint: Blueprint,
+    names: Mapping[str, Collection[str]],
+    read: ReadTensors,
+    read_shards: ReadShards,
+    dtype: str | None,
+) -> Blueprint:
+    stored: dict[str, StoredWeights] = {}
+    notes = []
+    for slot, plan in blueprint.parts.items():
+        try:
+            tensors = _tensors(slot, plan, names[slot], read, read_shards, dtype)
+        except RequestError as error:
+            # Counting needs no weights: a file that is cut off or only a pointer takes nothing away.
+            notes.append(f"the weight files of {slot} are not used: {error}")
+            continue
+        if tensors:
+            stored[slot] = stored_weights(tensors)
+    if not stored and not notes:
+        return blueprint
+    main = max(stored.values(), key=lambda weights: weights.elements, default=None)
+    computes_in = computing_dtype(main, "bfloat16" if main and blueprint.dtype == "float32" else blueprint.dtype)
+    return replace(
+        blueprint,
+        stored={**blueprint.stored, **stored},
+        dtype=computes_in,
+        assumptions=(*blueprint.assumptions, *notes),
+    )
+
+
+def _tensors(
+    slot: str,
+    plan: PartPlan,
+    names: Collection[str],
+    read: ReadTensors,
+    read_shards: ReadShards,
+    dtype: str | None,
+) -> dict[str, StoredTensor]:
+    """The tensors of one component from all its files; none if a file is missing."""
+    stem = STEMS.get(plan.library, USUAL_STEM)
+    for variant in dict.fromkeys((VARIANTS.get(dtype or ""), None, *VARIANTS.values())):
+        middle = f".{variant}" if variant else ""
+        whole, index = f"{stem}{middle}.safetensors", f"{stem}.safetensors.index{middle}.json"
+        files = [whole] if whole in names else read_shards(slot, index) if index in names else []
+        if files and set(files) <= set(names):
+            return {name: tensor for file in files for name, tensor in read(slot, file).items()}
+    return {}
+
+
+def _shards(index: Mapping[str, object], name: str) -> list[str]:
+    """The files that an index lists, each once."""
+    listed = index.get("weight_map")
+    files = list(dict.fromkeys(listed.values())) if isinstance(listed, dict) else []
+    if len(files) > MOST_SHARDS or not all(isinstance(file, str) and Path(file).name == file for file in files):
+        raise RequestError(f"{name} lists files outside of its folder, or more than {MOST_SHARDS:,}")
+    return files
+
+
+def _names(place: Path) -> list[str]:
+    try:
+        return [path.name for path in place.iterdir()]
+    except OSError:
+        return []

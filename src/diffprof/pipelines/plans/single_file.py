@@ -1,0 +1,284 @@
+"""The plan of a pipeline from a single weight file, as ComfyUI, A1111 and Civitai use them, read from its header.
+
+The architecture is found with the tables of diffusers' own single-file loader, and by the exact number of weights;
+configurations come from the catalogue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from diffprof import catalogue
+from diffprof.catalogue import Entry
+from diffprof.errors import DiffprofError, RequestError
+from diffprof.pipelines.headers.files import read_header
+from diffprof.pipelines.headers.header import StoredTensor, WeightHeader
+from diffprof.pipelines.headers.stored_weights import StoredWeights, computing_dtype, stored_weights
+from diffprof.pipelines.plans.architectures import infer_architecture
+from diffprof.pipelines.plans.blueprint import Blueprint, PartPlan, from_entry
+from diffprof.pipelines.plans.file_names import most_likely_entry
+from diffprof.pipelines.plans.folder import from_folder, read_json
+
+OpenModel = Callable[[str], Blueprint]
+"""Gives the plan of a model by its name."""
+
+DENOISER, VAE, TEXT, UNUSED = "denoiser", "vae", "text", "unused"
+
+# Where a checkpoint of several models keeps each; the first that fits.
+PREFIXES = (
+    ("model_ema.", UNUSED),
+    ("model.diffusion_model.", DENOISER),
+    ("first_stage_model.", VAE),
+    ("vae.", VAE),
+    ("audio_vae.", "audio_vae"),
+    ("vocoder.", "vocoder"),
+    ("cond_stage_model.", TEXT),
+    ("conditioner.embedders.0.", TEXT),
+    ("conditioner.embedders.1.", TEXT),
+    ("text_encoders.", TEXT),
+)
+
+TEXT_NAMES = ("text_model.", "encoder.block.", "shared.", "model.layers.", "token_embd.")
+VAE_CLASSES = ("Autoencoder", "AsymmetricAutoencoder", "VQ", "PaellaVQ")
+NO_MODELS = ("Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "Guidance", "SafetyChecker")
+LEFT_OUT = "safety_checker"
+"""Diffusers does not load one with a single file."""
+
+
+def from_file(file: Path, name: str, config: str | None, open_model: OpenModel) -> Blueprint:
+    """The plan of the pipeline that the file holds, or holds a part of; `config` is the model to take the rest from."""
+    header = read_header(file)
+    groups = _groups(header.tensors)
+    slot = None if config is not None else slot_of_file(file)
+    if config is not None:
+        blueprint, found = open_model(config), f"with the configuration of {config}"
+    elif slot is not None:
+        folder = file.absolute().parents[1]
+        blueprint, found = from_folder(folder, str(folder)), f"as the {slot} of {folder}"
+    else:
+        blueprint, found = _identify(file, header, groups, open_model)
+    parts = {name: plan for name, plan in blueprint.parts.items() if name != LEFT_OUT}
+    stored = {slot: stored_weights(header.tensors)} if slot is not None else _assign(groups, parts, file)
+    absent = [name for name, plan in parts.items() if name not in stored and not plan.class_name.endswith(NO_MODELS)]
+    assumptions = [f"{file.name} was opened {found}"]
+    if config is None and slot is None:
+        for name, entry in _other_origins(stored, parts).items():
+            parts[name] = from_entry(entry).parts[name]
+            assumptions.append(
+                f"{name} in {file.name} has the size of that of {entry.name}, whose configuration it gets"
+            )
+    if absent:
+        assumptions.append(f"{file.name} does not hold {', '.join(absent)}: taken from {blueprint.name}")
+    return replace(
+        blueprint,
+        name=name,
+        source="file",
+        parts=parts,
+        dtype=_computing_dtype(stored, parts, blueprint.dtype),
+        stored=stored,
+        assumptions=(*assumptions, *blueprint.assumptions),
+    )
+
+
+def _computing_dtype(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan], usual: str) -> str:
+    """That of the denoiser's weights; a VAE or a text encoder by itself does not say how the pipeline is run."""
+    denoisers = [weights for slot, weights in stored.items() if _kind(parts[slot]) == DENOISER]
+    if not denoisers:
+        return usual
+    main = max(denoisers, key=lambda weights: weights.elements)
+    return computing_dtype(main, "bfloat16" if usual == "float32" else usual)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Tensors that belong to one model of a checkpoint."""
+
+    kind: str
+    weights: StoredWeights
+
+
+def _groups(tensors: Mapping[str, StoredTensor]) -> list[_Group]:
+    """The models in a checkpoint; a file without the prefixes of a checkpoint holds one."""
+    found: dict[tuple[str, str], dict[str, StoredTensor]] = {}
+    for name, tensor in tensors.items():
+        prefix, kind = next((pair for pair in PREFIXES if name.startswith(pair[0])), ("", UNUSED))
+        if prefix == "text_encoders.":
+            prefix = ".".join(name.split(".")[:2]) + "."
+        found.setdefault((prefix, kind), {})[name] = tensor
+    if not any(kind == DENOISER for _, kind in found):
+        # `vae.` and the like beside a model without a prefix: only LTX and Mochi have published such.
+        alone = found.pop(("", UNUSED), {})
+        found[("", _kind_alone(alone))] = alone
+    return [_Group(kind, stored_weights(group)) for (_, kind), group in found.items() if kind != UNUSED and group]
+
+
+def _kind_alone(tensors: Mapping[str, StoredTensor]) -> str:
+    """What a model is whose names have no prefix."""
+    if any(name.startswith("decoder.") for name in tensors) and any(name.startswith("encoder.") for name in tensors):
+        return VAE
+    return TEXT if any(name.startswith(TEXT_NAMES) for name in tensors) else DENOISER
+
+
+def slot_of_file(file: Path) -> str | None:
+    """The component whose folder the file lies in, where that is a folder in diffusers layout."""
+    folder = file.absolute().parent
+    index = folder.parent / "model_index.json"
+    if not (folder / "config.json").is_file() or not index.is_file():
+        return None
+    return folder.name if isinstance(read_json(index).get(folder.name), list) else None
+
+
+def _published_entries() -> list[catalogue.Entry]:
+    """Entries that hold a configuration: one that a user made of a file would lead back to that file."""
+    return [entry for entry in catalogue.entries() if entry.path is None]
+
+
+def _identify(file: Path, header: WeightHeader, groups: list[_Group], open_model: OpenModel) -> tuple[Blueprint, str]:
+    _refuse_adapters(file, header)
+    main = max(groups, key=lambda group: (group.kind == DENOISER, group.weights.elements))
+    elements = main.weights.elements - _tied_elements(main.weights)
+    inferred = infer_architecture(header.tensors)
+    same = [entry for entry in _published_entries() if _part_with(entry, elements)]
+    if same:
+        chosen = most_likely_entry(same, file, None if inferred is None else inferred.hub_id)
+        others = f", as {_count(len(same) - 1, 'other')} of the catalogue" if len(same) > 1 else ""
+        return open_model(chosen.name), f"as {chosen.name}, which has exactly its {elements:,} weights{others}"
+    if inferred is None:
+        raise RequestError(_unknown(file, header, elements))
+    near = [entry for entry in _published_entries() if _has_nearly(entry, inferred.hub_id, elements)]
+    model = most_likely_entry(near, file, inferred.hub_id).name if near else inferred.hub_id
+    try:
+        return open_model(model), f"as {inferred.kind}, the type that diffusers sees in it"
+    except DiffprofError as error:
+        raise RequestError(
+            f"{file} is of the type {inferred.kind}, and the configuration of {inferred.hub_id} cannot be loaded "
+            f"({error}); give a folder that has it with --config"
+        ) from None
+
+
+def _tied_elements(weights: StoredWeights) -> int:
+    """Of a table of words that T5 has under two names, and that some files hold twice."""
+    names = ("shared.weight", "encoder.embed_tokens.weight")
+    both = [weights.tensors[name] for name in names if name in weights.tensors]
+    return both[0].elements if len(both) > 1 and both[0].shape == both[1].shape else 0
+
+
+def _part_with(entry: Entry, elements: int) -> bool:
+    """Whether a part of the entry has that many weights; a file may hold its buffers too."""
+    return any(
+        part.parameters and elements in (part.parameters, part.parameters + part.buffers)
+        for slot, part in entry.components.items()
+        if slot != LEFT_OUT
+    )
+
+
+def _has_nearly(entry: Entry, hub_id: str, elements: int) -> bool:
+    """Whether a model has the denoiser of another, with as many weights as a file: one may have a norm more."""
+    known = catalogue.find(hub_id)
+    classes = {part.class_name for part in known.components.values()} if known else set()
+    return any(
+        part.class_name in classes and part.parameters and abs(part.parameters - elements) <= elements // 100_000
+        for part in entry.components.values()
+    )
+
+
+def _refuse_adapters(file: Path, header: WeightHeader) -> None:
+    for marks, sentence in NO_MODEL.items():
+        if any(mark in name for name in header.tensors for mark in marks):
+            raise RequestError(f"{file} {sentence.format(file=file)}")
+
+
+NO_MODEL: Mapping[tuple[str, ...], str] = {
+    ("lora_A.", "lora_B.", "lora_up.", "lora_down.", ".hada_w1_a", ".lokr_w1"):
+        "is a LoRA, not a model; profile the model with --lora {file}",
+    ("ip_adapter.", "image_proj."):
+        "is an IP-Adapter, not a model; profile the model with --ip-adapter",
+    (".wscales", ".smooth_factor"):
+        "is packed by Nunchaku (SVDQuant), whose layers diffusers does not have; "
+        "profile the model that it was made from, with --quantize nf4 for weights of four bits",
+    ("emb_params", "string_to_param"):
+        "is an embedding for prompts (textual inversion), which adds words to a tokenizer and costs nothing by itself",
+}  # fmt: skip
+"""What else is published as one file: marks in the names of its tensors, and what to do with it."""
+
+
+def _unknown(file: Path, header: WeightHeader, elements: int) -> str:
+    parts = [(entry, part) for entry in _published_entries() for part in entry.components.values() if part.parameters]
+    entry, part = min(parts, key=lambda pair: abs((pair[1].parameters or 0) - elements))
+    example = min(header.tensors, key=len)[:80]
+    return (
+        f"{file} has an architecture that diffusers does not know: "
+        f"{_count(len(header.tensors), 'tensor')} such as {example} "
+        f"with {elements:,} elements; the nearest in size is the {part.slot} of {entry.name} "
+        f"({part.parameters:,}); give the model to take its configuration from with --config"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _assign(groups: list[_Group], parts: Mapping[str, PartPlan], file: Path) -> dict[str, StoredWeights]:
+    """The weights by slot: by kind, and by size where several parts are of a kind."""
+    stored: dict[str, StoredWeights] = {}
+    for group in sorted(groups, key=lambda group: -group.weights.elements):
+        slots = [slot for slot in _slots_for(group, parts, len(groups) == 1) if slot not in stored]
+        if slots:
+            elements = group.weights.elements
+            nearest = min(
+                slots, key=lambda slot: (abs((parts[slot].parameters or 0) - elements), not _is_named(slot, file))
+            )
+            stored[nearest] = group.weights
+    if not stored:
+        raise RequestError(f"{file} holds nothing that fits a part of this pipeline ({', '.join(parts)})")
+    return stored
+
+
+def _is_named(slot: str, file: Path) -> bool:
+    """Whether the name of a file speaks of one of two equal denoisers: Wan 2.2 has one for each end of the noise."""
+    return slot.endswith("_2") and re.search(r"low[\W_]?noise", file.name, re.IGNORECASE) is not None
+
+
+def _other_origins(stored: Mapping[str, StoredWeights], parts: Mapping[str, PartPlan]) -> dict[str, Entry]:
+    """By slot, the models of the catalogue that have a part as large as the file's, where the chosen one has another.
+
+    Versions of a model share a denoiser and differ in their VAE (LTX-Video).
+    """
+    found: dict[str, Entry] = {}
+    for slot, weights in stored.items():
+        plan = parts[slot]
+        if _kind(plan) == DENOISER or _is_near(plan.parameters, weights.elements):
+            continue
+        for entry in _published_entries():
+            other = entry.components.get(slot)
+            if other and other.class_name == plan.class_name and _is_near(other.parameters, weights.elements):
+                found.setdefault(slot, entry)
+    return found
+
+
+def _is_near(parameters: int | None, elements: int) -> bool:
+    """Whether a file can hold a model of that many parameters: some have a few statistics more, or buffers."""
+    return parameters is None or abs(parameters - elements) <= elements // 1000
+
+
+def _slots_for(group: _Group, parts: Mapping[str, PartPlan], is_alone: bool) -> list[str]:
+    models = {slot: plan for slot, plan in parts.items() if not plan.class_name.endswith(NO_MODELS)}
+    if group.kind not in (DENOISER, VAE, TEXT):
+        return [slot for slot in models if slot == group.kind]
+    kinds = {slot: _kind(plan) for slot, plan in models.items()}
+    own = [slot for slot, kind in kinds.items() if kind == group.kind]
+    if is_alone:
+        # A file of one model may be a VAE or a text encoder: exactly as many weights decide.
+        elements = group.weights.elements
+        exact = [slot for slot, plan in models.items() if plan.parameters == elements]
+        return exact or own
+    return own
+
+
+def _kind(plan: PartPlan) -> str:
+    if plan.library == "transformers":
+        return TEXT
+    return VAE if plan.class_name.startswith(VAE_CLASSES) else DENOISER
