@@ -17,7 +17,7 @@ from .text_encoders import (
     t5_encoder,
     umt5_encoder,
 )
-from .text_tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import gemma_tokenizer, llama_tokenizer, qwen_tokenizer, shorten_texts, t5_tokenizer
 
 if TYPE_CHECKING:
     from diffusers import DiffusionPipeline, SchedulerMixin
@@ -284,7 +284,14 @@ PIPELINES = (
         _image_run,
         extend=_fill_padding_tokens,
     ),
-    SmallPipeline("hunyuan-image", "mmdit", "HunyuanImagePipeline", _hunyuan_image_components, _image_run),
+    SmallPipeline(
+        "hunyuan-image",
+        "mmdit",
+        "HunyuanImagePipeline",
+        _hunyuan_image_components,
+        _image_run,
+        extend=shorten_texts,
+    ),
     SmallPipeline(
         "z-image-img2img",
         "img2img",

@@ -8,7 +8,7 @@ from .autoencoders import wan_autoencoder
 from .inputs import seeded_image, short_run
 from .small_pipeline import Components, SmallPipeline
 from .text_encoders import TEXT_WIDTH, qwen2_5_vl, qwen2_5_vl_text_model, t5_encoder
-from .text_tokenizers import qwen_tokenizer, t5_tokenizer
+from .text_tokenizers import qwen_tokenizer, shorten_texts, t5_tokenizer
 from .wan import video_run
 
 if TYPE_CHECKING:
@@ -183,5 +183,6 @@ PIPELINES = (
         "HunyuanVideo15Pipeline",
         _hunyuan_video_15_components,
         video_run,
+        extend=shorten_texts,
     ),
 )
