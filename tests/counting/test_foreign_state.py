@@ -14,7 +14,6 @@ import pytest
 import torch
 
 import diffprof
-from diffprof.counting.foreign_state import is_foreign, runs_foreign_code
 from diffprof.counting.pipeline_state import PipelineState
 from diffprof.errors import UncountableError
 from tests.small_pipelines import SMALL_PIPELINES
@@ -86,20 +85,6 @@ def test_what_a_function_reaches_is_put_back() -> None:
     assert "CREATED" not in globals()
     assert table.cache_info().currsize == 0
     assert not state.unknown and not state.kernels
-
-
-def test_code_of_a_program_is_foreign_and_that_of_the_libraries_is_not() -> None:
-    assert is_foreign("__main__") and is_foreign("cache_dit.cache") and is_foreign("nunchaku")
-    assert not any(map(is_foreign, ("torch.nn", "diffusers.models", "transformers", "collections", "diffprof.api")))
-    assert runs_foreign_code([KeepingModule()])
-    assert not runs_foreign_code([torch.nn.Linear(2, 2)])
-
-
-def test_a_forward_that_was_replaced_is_found_behind_a_decorator() -> None:
-    linear = torch.nn.Linear(2, 2)
-    linear.forward = functools.wraps(linear.forward)(lambda x: x)  # type: ignore[method-assign]
-    assert linear.forward.__module__.startswith("torch.")
-    assert runs_foreign_code([linear])
 
 
 class NativeModule(torch.nn.Module):

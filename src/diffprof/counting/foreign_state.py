@@ -8,31 +8,18 @@ from __future__ import annotations
 
 import functools
 import gc
-import mmap
-import sys
 import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from importlib.machinery import ExtensionFileLoader
-from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 
+from diffprof.counting.foreign_code import functions_in, is_foreign, is_foreign_function, kernel_name, unwrap_function
 from diffprof.counting.known_layers import known_layer
 
-KNOWN_LIBRARIES = frozenset(
-    {"torch", "diffusers", "transformers", "peft", "bitsandbytes", "torchao", "optimum", "gguf"}
-)
-"""Libraries of models: what their modules keep is known."""
-
-OWN_LIBRARIES = KNOWN_LIBRARIES | {
-    "diffprof", "accelerate", "numpy", "PIL", "huggingface_hub", "safetensors", "tokenizers", "tqdm", "einops",
-    "xformers", "flash_attn", "flash_attn_interface", "sageattention",  # caught where they are called
-    "pytest", "_pytest", "pluggy", "rich", "typer", "click",
-}  # fmt: skip
 CONTAINERS = (dict, OrderedDict, defaultdict, list, set, deque, WeakKeyDictionary, WeakValueDictionary)
 MOST_VISITED = 20_000
 """A program of this many reachable objects is not followed any further."""
@@ -49,51 +36,6 @@ class Memory(Protocol):
     def remember_container(self, container: Any) -> None: ...
     def remember_tensor(self, tensor: torch.Tensor) -> None: ...
     def call_on_restore(self, restore: Callable[[], None]) -> None: ...
-
-
-@functools.cache
-def is_foreign(module_name: str | None) -> bool:
-    """Whether code of this module is of none of the libraries that are known, nor of Python itself."""
-    library = (module_name or "").split(".")[0]
-    return library == "__main__" or library not in OWN_LIBRARIES | sys.stdlib_module_names
-
-
-def is_foreign_function(value: Any) -> bool:
-    """By where it was written: a decorator gives a function the name of the one that it wraps."""
-    return isinstance(value, types.FunctionType) and is_foreign(value.__globals__.get("__name__"))
-
-
-def runs_foreign_code(modules: Iterable[torch.nn.Module]) -> bool:
-    """Whether a call of these modules runs code of no known library: their classes, or functions put into them."""
-    modules = list(modules)
-    return any(map(has_foreign_attributes, modules)) or any(map(has_foreign_functions, set(map(type, modules))))
-
-
-def has_foreign_attributes(module: torch.nn.Module) -> bool:
-    """Whether functions of no known library were put into a module."""
-    return any(map(_is_foreign_callable, vars(module).values()))
-
-
-def has_foreign_functions(owner: type) -> bool:
-    """Whether a class, or one that it is derived from, has code of no known library."""
-    if known_layer(owner) is not None:
-        return False
-    bases = [base for base in owner.__mro__ if base is not torch.nn.Module and base is not object]
-    return any(is_foreign(base.__module__) for base in bases) or any(
-        is_foreign_function(part)
-        for base in bases
-        for value in vars(base).values()
-        for function in _functions_in(value)
-        for part in _unwrap(function)
-    )
-
-
-def _is_foreign_callable(value: Any) -> bool:
-    if isinstance(value, types.MethodType):
-        value = value.__func__
-    if isinstance(value, functools.partial):
-        value = value.func
-    return isinstance(value, types.FunctionType) and any(map(is_foreign_function, _unwrap(value)))
 
 
 class ForeignState:
@@ -148,9 +90,9 @@ class ForeignState:
             self._remember_class(base)
             foreign = is_foreign(base.__module__)
             for value in list(vars(base).values()):
-                for function in _functions_in(value):
+                for function in functions_in(value):
                     self._follow_lru_caches(function)
-                    if foreign or any(map(is_foreign_function, _unwrap(function))):
+                    if foreign or any(map(is_foreign_function, unwrap_function(function))):
                         self._visit(function)
 
     def _remember_class(self, owner: type) -> None:
@@ -178,7 +120,7 @@ class ForeignState:
             value = pending.pop()
             if id(value) in self._visited:
                 continue
-            kernel = _kernel_name(value)
+            kernel = kernel_name(value)
             if kernel is not None:
                 self.kernels.setdefault(kernel)
                 continue
@@ -196,7 +138,7 @@ class ForeignState:
             self._follow_lru_caches(value)
             return (value.__wrapped__,)
         if isinstance(value, types.FunctionType):
-            return [*self._reachable_from_function(value), *_unwrap(value)[1:]]
+            return [*self._reachable_from_function(value), *unwrap_function(value)[1:]]
         if isinstance(value, types.MethodType):
             return (value.__func__, value.__self__)
         if isinstance(value, functools.partial):
@@ -224,7 +166,7 @@ class ForeignState:
     def _binding(self, space: dict[str, Any], name: str, names: set[str]) -> Iterator[Any]:
         value = space[name]
         if isinstance(value, types.ModuleType):
-            if _kernel_name(value) is not None:
+            if kernel_name(value) is not None:
                 yield value
             elif is_foreign(value.__name__):
                 for attribute in names & vars(value).keys():
@@ -279,72 +221,6 @@ HARMLESS = (
     bool, int, float, complex, str, bytes, type(None), types.ModuleType, types.BuiltinFunctionType, range, property,
     torch.dtype, torch.device, torch.Generator, torch.Size,
 )  # fmt: skip
-
-
-def _kernel_name(value: Any) -> str | None:
-    """What compiled code of no known library is called; None for everything else."""
-    if isinstance(value, types.ModuleType):
-        return f"the compiled module {value.__name__}" if _uses_torch_memory(value.__name__) else None
-    library, _, _ = type(value).__module__.partition(".")
-    if library == "torch" and type(value).__name__ in CAPTURED_WORK:
-        return CAPTURED_WORK[type(value).__name__]
-    if library in KERNEL_LIBRARIES:
-        return f"a kernel of {library}"
-    if isinstance(value, types.BuiltinFunctionType) and _uses_torch_memory(value.__module__ or "builtins"):
-        return f"the compiled function {value.__module__}.{value.__qualname__}"
-    if _uses_torch_memory(type(value).__module__):
-        return f"an object of {type(value).__module__}"
-    return None
-
-
-CAPTURED_WORK = {
-    "CUDAGraph": "a captured CUDA graph",
-    "XPUGraph": "a captured graph",
-    "AOTICompiledModel": "a model that AOTInductor has compiled",
-    "AOTIModelPackageLoader": "a model that AOTInductor has compiled",
-}
-"""Classes of torch whose objects launch kernels that were fixed before, whatever they are called with."""
-
-KERNEL_LIBRARIES = frozenset(
-    ["triton", "cupy", "cuda", "numba", "ctypes", "_ctypes", "cffi", "tvm", "tilelang", "tensorrt"]
-)
-"""Libraries whose objects are, or launch, kernels of their own."""
-
-MEMORY_OF_TORCH = (b"libc10", b"libtorch", b"c10.dll", b"torch.dll")
-
-
-@functools.cache
-def _uses_torch_memory(module_name: str) -> bool:
-    """Whether it is a compiled module of no known library that is linked with PyTorch, so that it can take tensors."""
-    if not is_foreign(module_name):
-        return False
-    loader = getattr(getattr(sys.modules.get(module_name), "__spec__", None), "loader", None)
-    if not isinstance(loader, ExtensionFileLoader):
-        return False
-    try:
-        with Path(loader.path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(name) >= 0 for name in MEMORY_OF_TORCH)
-    except (OSError, ValueError):
-        return True  # what cannot be looked into is not trusted
-
-
-def _functions_in(value: Any) -> Iterator[Any]:
-    """The functions that an attribute of a class stands for."""
-    if isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
-    if isinstance(value, property):
-        yield from (part for part in (value.fget, value.fset) if part is not None)
-    elif isinstance(value, (types.FunctionType, functools._lru_cache_wrapper)):
-        yield value
-
-
-def _unwrap(function: Any) -> list[Any]:
-    """The function, and those that it says it wraps."""
-    functions: list[Any] = []
-    while function is not None and function not in functions:
-        functions.append(function)
-        function = getattr(function, "__wrapped__", None)
-    return functions
 
 
 def _names_in(code: types.CodeType) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.equal_modules import EqualModules
-from diffprof.counting.foreign_state import has_foreign_attributes, has_foreign_functions
+from diffprof.counting.foreign_code import has_foreign_attributes, has_foreign_functions
 from diffprof.pipelines.components import components_of, named_modules_of, role_of, trunks_of, unwrap_compiled
 
 

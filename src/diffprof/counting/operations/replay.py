@@ -145,7 +145,7 @@ class _Events:
                 entry = (size, owner[len(path) :])
             self.entries.append(entry)
 
-    def placed(self, first: int, path: str) -> Iterable[Any]:
+    def entries_from(self, first: int, path: str) -> Iterable[Any]:
         """The entries of a log in which the next allocation has the number `first`."""
         for entry in self.entries:
             if entry.__class__ is int:
@@ -181,7 +181,7 @@ class _Recording:
         output, storages = self.output.make(tensors)
         events = self.events
         first = call.log.count
-        recorder.live.replay(events.placed(first, path), events.allocations, events.peak)
+        recorder.live.replay(events.entries_from(first, path), events.allocations, events.peak)
         for number, storage in storages.items():
             recorder.live.keep(storage, first + number)
         return output

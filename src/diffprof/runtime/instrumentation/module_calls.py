@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from diffprof.counting.dry_run import DryRunResult
-from diffprof.counting.foreign_state import runs_foreign_code
+from diffprof.counting.foreign_code import runs_foreign_code
 from diffprof.counting.isolation import is_dry_running
 from diffprof.errors import UncountableError
 from diffprof.pipelines.components import is_compiled, named_modules_of
