@@ -25,7 +25,7 @@ def grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor], in_
     first = tensors[0].shape
     if in_component and _enlarges(func):
         elements = first[:2].numel() * prod(args[1])
-    elif not spreads(func):
+    elif not spreads(func) or _are_small(func, tensors):
         return False
     elif first.numel() > LARGEST_PICTURE and tensors[0].is_floating_point():
         return True
@@ -38,6 +38,11 @@ def grows(func: Any, args: tuple[Any, ...], tensors: Sequence[torch.Tensor], in_
     if elements <= LARGEST_REAL:
         return False
     return elements > max(tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in tensors)
+
+
+def _are_small(func: Any, tensors: Sequence[torch.Tensor]) -> bool:
+    """The usual case, such as a step of a scheduler: all of them together cannot make a large one."""
+    return func is not aten.repeat.default and prod([tensor.numel() for tensor in tensors]) <= LARGEST_REAL
 
 
 @cache
