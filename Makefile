@@ -11,8 +11,10 @@ PIP = $$($(OUTER_PIP) --version > /dev/null 2>&1 && echo "$(OUTER_PIP)" || echo 
 
 # uv takes a fifth of pip's time for the large installs. It does not read pip's settings, so those that decide what is
 # found are handed on; where it fails, pip does the work.
-pip_setting = $(or $(PIP_$(1)),$(shell $(PYTHON) -m pip config get global.$(2) 2>/dev/null))
-UV = $(BIN)/python -m uv pip install --quiet --python $(VENV) --constraint constraints.txt \
+PIP_SETTINGS := $(shell $(PYTHON) -m pip config list 2>/dev/null | sed -n "s/^global\.\(.*\)='\(.*\)'$$/\1=\2/p" | sed 's/ /|/g')
+pip_setting = $(or $(PIP_$(1)),$(subst |, ,$(patsubst $(2)=%,%,$(filter $(2)=%,$(PIP_SETTINGS)))))
+UV = $(addprefix SSL_CERT_FILE=,$(or $(SSL_CERT_FILE),$(call pip_setting,CERT,cert))) \
+	$(BIN)/python -m uv pip install --quiet --python $(VENV) --constraint constraints.txt \
 	--index-strategy unsafe-best-match $(addprefix --default-index=,$(call pip_setting,INDEX_URL,index-url)) \
 	$(addprefix --index=,$(call pip_setting,EXTRA_INDEX_URL,extra-index-url)) \
 	$(addprefix --find-links=,$(call pip_setting,FIND_LINKS,find-links))
