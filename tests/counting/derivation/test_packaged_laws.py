@@ -8,7 +8,7 @@ from diffprof.counting.derivation.prove import prove_law
 from diffprof.laws.law_file import packaged_law, recorded_law
 
 
-@pytest.mark.parametrize("model", ["sd-2.1-base", "flux.1-dev", "sana-600m-512"])
+@pytest.mark.parametrize("model", ["sd-2.1-base", "flux.1-dev", "sana-600m-512", "sdxl", "dit-xl-2-256", "bk-sdm-base"])
 def test_a_law_of_the_package_says_what_a_dry_run_says(model: str) -> None:
     law = packaged_law(model)
     assert law is not None
