@@ -18,7 +18,7 @@ from diffprof.app.setup import Setup
 from tests.browsers import DESKTOP, PATIENCE_MS, Visit, launched_browser, visiting
 from tests.small_pipelines import SMALL_PIPELINES
 
-QUIET_MOMENTS, MOMENT_MS = 3, 55
+QUIET_MOMENTS, MOMENT_MS = 8, 20
 IDLE = "() => new Promise(done => requestIdleCallback(done))"
 """Until the page's own script has nothing to do: on a busy machine a message that arrived may not be read yet."""
 HARMLESS = ("log:", "info:", "debug:", "warning:")
@@ -138,18 +138,12 @@ class Visitor:
         Gradio's script takes the stream of messages that the server is about to close for open. What is asked in these
         milliseconds, sooner than anybody could, is worked on and never shown.
         """
-        quiet, asked, deadline = 0, self._asked(), time.monotonic() + PATIENCE_MS / 1000
+        quiet, deadline = 0, time.monotonic() + PATIENCE_MS / 1000
         while quiet < QUIET_MOMENTS:
             assert time.monotonic() < deadline, self.window.under_way
             self.page.wait_for_timeout(MOMENT_MS)
             self.page.evaluate(IDLE)
-            before, asked = asked, self._asked()
-            is_open = any("/queue/" in address for address in self.window.under_way)
-            quiet = 0 if is_open or asked > before else quiet + 1
-
-    def _asked(self) -> int:
-        """How often the page has asked for work so far: one that began and ended within a moment counts, too."""
-        return sum("/queue/" in address for address in self.window.all_requests)
+            quiet = 0 if any("/queue/" in address for address in self.window.under_way) else quiet + 1
 
     def download(self, name: str, label: str) -> Path:
         with self.page.expect_download() as download:
