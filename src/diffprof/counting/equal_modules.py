@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size})
+from diffprof.counting.operations.module_outputs import PLAIN
+
 WEIGHTS = (torch.Tensor, torch.nn.Parameter)
 """Classes of tensors that are what they seem; packed and sharded weights have others."""
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-PLAIN = frozenset({bool, int, float, complex, str, type(None), torch.dtype, torch.device, torch.Size})
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device, torch.Size})
+"""Values that are equal if they look equal."""
 TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
