@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from diffprof.cli.commands import app
 from diffprof.cli.overview import OPTIONS, WIDTH, overview
+from diffprof.cli.program import app
 from tests.cli.conftest import Run
 
 

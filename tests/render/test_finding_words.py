@@ -26,7 +26,7 @@ def test_every_number_that_a_text_names_is_in_the_evidence(rule: str, case: str)
 def test_every_option_that_is_advised_is_one_of_run() -> None:
     from typer.main import get_command
 
-    from diffprof.cli.run import app
+    from diffprof.cli.commands.run import app
     from diffprof.pipelines.plans.classes import scheduler_class
 
     known = {option for parameter in get_command(app).params for option in parameter.opts}

@@ -57,7 +57,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _run_here(arguments: list[str]) -> int:
-    from diffprof.cli.commands import app
+    from diffprof.cli.program import app
     from diffprof.settings.work_limits import COMMAND_LINE, set_work_limits
 
     set_work_limits(COMMAND_LINE)

@@ -27,7 +27,7 @@ COMMANDS = {
     "config": "Show the settings in effect and where each comes from.",
     "cache": "Inspect or clear the cache of profiles.",
 }
-"""Command: the first sentence of its help. Its module is `diffprof.cli.<command>` and has an `app`."""
+"""Command: the first sentence of its help. Its module is `diffprof.cli.commands.<command>` and has an `app`."""
 
 OPTIONS = {
     "--version": "Print the version.",

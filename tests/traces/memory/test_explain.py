@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from diffprof.cli.memory import app
+from diffprof.cli.commands.memory import app
 from diffprof.errors import FileFormatError
 from diffprof.traces.memory.explain import explain_snapshot
 

@@ -1,0 +1,1 @@
+"""The options of the commands, and what a shell completes them with."""

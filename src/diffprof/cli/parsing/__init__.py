@@ -1,0 +1,1 @@
+"""Parsing that typer does not do by itself."""
